@@ -2,7 +2,6 @@
  * Runs a workflow step by step, records each step durably, and resumes at the right one.
  *
  * @module
- * @since 0.1.0
  */
 export * as ArtifactId from './domain/ArtifactId.js'
 export * as Change from './domain/Change.js'

@@ -5,7 +5,6 @@
  * copies, so what was saved and what is loaded share nothing.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -36,9 +35,7 @@ import type {
 } from '../ports/CheckpointStorage.js'
 import type { Requests } from '../ports/Requests.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /** A whole checkpoint, the change that led to it, and the changes that came after: `changes[i]` led to `revision + i`. */
 interface Segment {
@@ -79,7 +76,6 @@ type Inbox = Map<string, string>
  * What a memory store holds, apart from the store, so that a test can hand it to a second one.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MemoryData {
   /** @internal */
@@ -98,7 +94,6 @@ export interface MemoryData {
  * supersedes them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MemoryOptions {
   readonly formerOwners?: 'dead' | 'undecided'
@@ -110,15 +105,12 @@ const SEGMENT_CHARS = 1_048_576
 /** How many whole checkpoints a run keeps. */
 const SEGMENTS_KEPT = 10
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * Data without any run.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const memoryData = (): MemoryData => ({
   runs: new Map(),
@@ -170,7 +162,6 @@ export const memoryData = (): MemoryData => ({
  * assert.ok(first.right.claim.lost.aborted)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const memoryStorage = (
   data: MemoryData = memoryData(),
@@ -266,7 +257,6 @@ export const memoryStorage = (
  * assert.equal(Buffer.from(found.right.value).toString(), '12 passed')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore => {
   const on = <A>(runId: string, act: (run: Artifacts) => A): TE.TaskEither<ArtifactError, A> =>
@@ -312,7 +302,6 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
  * assert.equal(requests.isAny('release-42'), false)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const memoryRequests = ({ inboxes }: MemoryData = memoryData()): Requests => {
   const all = (runId: string): ReadonlyArray<Request> =>
@@ -364,9 +353,7 @@ const find =
   (runId: string): Run =>
     data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [] }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// who writes
-// ---------------------------------------------------------------------------------------------------------------------
+// --- who writes
 
 const isCurrent = (run: Run, claim: Claim): boolean => run.held?.epoch === claim.epoch
 
@@ -384,9 +371,7 @@ const fenced = (runId: string, epoch: number, by: O.Option<number>): Fenced => (
 const superseded = (run: Run, { runId, epoch }: Claim): Fenced =>
   fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what is stored
-// ---------------------------------------------------------------------------------------------------------------------
+// --- what is stored
 
 /** The newest revision; -1 if there is none. */
 const newestRevision = ({ segments }: Run): number =>

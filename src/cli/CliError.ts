@@ -1,8 +1,4 @@
-/**
- * Why the command could not do what it was asked for.
- *
- * @since 0.1.0
- */
+/** Why the command could not do what it was asked for. */
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
 import { describeLoss, describe as describeRunError, headOf } from '../executor/RunError.js'
@@ -14,10 +10,6 @@ import { holderText } from './report/holder.js'
 import { linesOf } from './report/Hint.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, MAX_TOLD } from './workflow/Problem.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Why the command could not do what it was asked for. `hints` are things to do about it.
@@ -32,9 +24,6 @@ import { describeAll, MAX_TOLD } from './workflow/Problem.js'
  * - `MovedOn`: while somebody was asked, the run went on.
  * - `Stopped`: a signal came before anything ran.
  * - `NotDone`: the run (`runId`, where it is known) could not be decided.
- *
- * @category model
- * @since 0.1.0
  */
 export type CliError =
   | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
@@ -64,28 +53,14 @@ export interface Candidate {
   readonly line: string
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Wrong use.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Wrong use. */
 export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliError => ({
   _tag: 'Usage',
   message,
   hints
 })
 
-/**
- * A run that could not be decided.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A run that could not be decided. */
 export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?: string): CliError => ({
   _tag: 'NotDone',
   error,
@@ -93,16 +68,7 @@ export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?
   ...(runId === undefined ? {} : { runId })
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The stable name of an error, for programs.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The stable name of an error, for programs. */
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
 
 /** The hints of an error. */
@@ -111,12 +77,7 @@ export const hintsOf = (error: CliError): ReadonlyArray<Hint> => ('hints' in err
 /** Formats an error as lines: what is wrong, where, and what to do. */
 export const describe = (error: CliError): ReadonlyArray<string> => linesFor(error).map(shortened)
 
-/**
- * The same for programs, with whole fingerprints.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The same for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
 const linesFor = (error: CliError): ReadonlyArray<string> => {

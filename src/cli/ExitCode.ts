@@ -1,8 +1,4 @@
-/**
- * The exit codes of the command: all of them, and nowhere else.
- *
- * @since 0.1.0
- */
+/** The exit codes of the command: all of them, and nowhere else. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { StopSignal } from '../adapters/node/index.js'
 import { exitCode as ofSignal } from '../adapters/node/index.js'
@@ -25,9 +21,6 @@ import type { CliError } from './CliError.js'
  * | 70 | a bug in dogear |
  * | 75 | pending: the run waits for jobs, timers or answers; paused |
  * | 129, 130, 131, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGQUIT (Ctrl+\\), SIGTERM |
- *
- * @category model
- * @since 0.1.0
  */
 export const ExitCode = {
   done: 0,
@@ -43,20 +36,10 @@ export const ExitCode = {
   paused: 75
 } as const
 
-/**
- * An exit code of the table.
- *
- * @category model
- * @since 0.1.0
- */
+/** An exit code of the table. */
 export type ExitCode = number
 
-/**
- * The exit code of how a run ended. `received`: the signal that stopped it, if one did.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The exit code of how a run ended. `received`: the signal that stopped it, if one did. */
 export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): ExitCode => {
   switch (outcome._tag) {
     case 'Completed':
@@ -74,12 +57,7 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
   }
 }
 
-/**
- * The exit code of an error.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The exit code of an error. */
 export const ofError = (error: CliError): ExitCode => {
   switch (error._tag) {
     case 'Usage':

@@ -1,8 +1,4 @@
-/**
- * The command line: which commands and flags there are, what their help says, and what becomes of their results.
- *
- * @since 0.1.0
- */
+/** The command line: which commands and flags there are, what their help says, and what becomes of their results. */
 import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
@@ -41,16 +37,7 @@ type Action = (context: Context) => Promise<Result>
 /** What the command uses of its process: a test may give other streams, and another folder. */
 export type Host = Pick<NodeJS.Process, 'stdin' | 'stdout' | 'stderr' | 'env' | 'cwd' | 'exit'>
 
-// ---------------------------------------------------------------------------------------------------------------------
-// main
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Does what the command line says. Gives the exit code; the process ends when all output is written.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Does what the command line says. Gives the exit code; the process ends when all output is written. */
 export const main = async (words: ReadonlyArray<string>, version: string, host: Host = process): Promise<ExitCode> => {
   let code: ExitCode = ExitCode.done
   const program = programOf(host, version, async (flags, action, ending) => {
@@ -158,10 +145,6 @@ const attending = async (
   const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
   return attended(context, verbose, { signals, prompt }, body)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// commands
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** `at once`: the process does not wait for what somebody else's code left under way in it. */
 type Perform = (flags: CommonFlags, action: Action, ending?: 'at once') => Promise<void>
@@ -477,10 +460,6 @@ const collect = (value: string, before: ReadonlyArray<string> | undefined): Read
   ...(before ?? []),
   value
 ]
-
-// ---------------------------------------------------------------------------------------------------------------------
-// help
-// ---------------------------------------------------------------------------------------------------------------------
 
 const exampleOf = (line: string): string => `\nExample:\n  ${line}`
 

@@ -1,9 +1,5 @@
 #!/usr/bin/env node
-/**
- * The `dogear` command. It loads nothing to tell its version, and everything else only when it is needed.
- *
- * @since 0.1.0
- */
+/** The `dogear` command. It loads nothing to tell its version, and everything else only when it is needed. */
 import manifest from '../../package.json' with { type: 'json' }
 import type { ExitCode } from './ExitCode.js'
 import * as Output from './terminal/Output.js'

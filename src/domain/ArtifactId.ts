@@ -3,7 +3,6 @@
  * path of its own.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 
@@ -11,7 +10,6 @@ import * as E from 'fp-ts/lib/Either.js'
  * Why a text is no artifact id.
  *
  * @category model
- * @since 0.1.0
  */
 export interface InvalidArtifactId {
   readonly _tag: 'InvalidArtifactId'
@@ -23,7 +21,6 @@ export interface InvalidArtifactId {
  * The most characters (UTF-16 units) that an artifact id has.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_LENGTH = 512
 
@@ -40,7 +37,6 @@ export const MAX_LENGTH = 512
  * assert.ok(E.isLeft(ArtifactId.parse('../reports')))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const parse = (id: string): E.Either<InvalidArtifactId, string> => {
   const why = problem(id)
@@ -64,6 +60,5 @@ const problem = (id: string): string | undefined => {
  * Whether an id is reserved: those begin with `_`. A step can't put them, and `clear` keeps them.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isSystem = (id: unknown): boolean => typeof id === 'string' && id.startsWith('_')

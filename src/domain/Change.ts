@@ -3,7 +3,6 @@
  * appending store writes.
  *
  * @module
- * @since 0.1.0
  */
 import type { InFlight, InterruptReason, Outcome } from './CheckpointState.js'
 import type { Workspace } from './Workspace.js'
@@ -15,10 +14,6 @@ import type { StepError } from './StepError.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from './Unit.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** What every fact says: when it happened, UTC, ISO 8601. */
 interface Fact {
@@ -34,7 +29,6 @@ interface UnitFact extends Fact {
  * The run began. It is the change of revision 0, and of no other.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Started extends Fact {
   readonly _tag: 'Started'
@@ -49,7 +43,6 @@ export interface Started extends Fact {
  * accepted plan said so; they keep the fingerprint of the definition that ran.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'
@@ -60,7 +53,6 @@ export interface WorkflowEdited extends Fact {
  * The run goes on from a checkpoint that was recovered from damage: what was lost, and who agreed to go on without.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Recovered extends Fact {
   readonly _tag: 'Recovered'
@@ -73,7 +65,6 @@ export interface Recovered extends Fact {
  * Replaces the run's input from the named step on. Records before that step stay unchanged.
  *
  * @category model
- * @since 0.1.0
  */
 export interface InputReplaced extends Fact {
   readonly _tag: 'InputReplaced'
@@ -84,7 +75,6 @@ export interface InputReplaced extends Fact {
  * It is known for which items a map has groups. Holds until the map, or a step before it, is done anew.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Expanded extends UnitFact {
   readonly _tag: 'Expanded'
@@ -96,7 +86,6 @@ export interface Expanded extends UnitFact {
  * which those of them submit that hand their work over as a job. A sub-step is named only if it is not idempotent.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
@@ -108,7 +97,6 @@ export interface AttemptStarted extends Fact {
  * An attempt failed and another is to follow after `delayBeforeNextMillis`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
@@ -123,7 +111,6 @@ export interface AttemptFailed extends UnitFact {
  * A unit ended well: a task or a sub-step with its output, or a composite all of whose parts did.
  *
  * @category model
- * @since 0.1.0
  */
 export interface UnitCompleted extends UnitFact {
   readonly _tag: 'UnitCompleted'
@@ -141,7 +128,6 @@ export interface UnitCompleted extends UnitFact {
  * group may still run, and so may the task of a sub-step.
  *
  * @category model
- * @since 0.1.0
  */
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
@@ -160,7 +146,6 @@ export interface UnitFailed extends UnitFact {
  * absent if it gave nothing.
  *
  * @category model
- * @since 0.1.0
  */
 export interface JobSubmitted extends UnitFact {
   readonly _tag: 'JobSubmitted'
@@ -173,7 +158,6 @@ export interface JobSubmitted extends UnitFact {
  * is a `UnitCompleted` like any other.
  *
  * @category model
- * @since 0.1.0
  */
 export interface JobEnded extends UnitFact {
   readonly _tag: 'JobEnded'
@@ -186,7 +170,6 @@ export interface JobEnded extends UnitFact {
  * A unit waits: until a time, or for an answer. It waits anew if an answer did not fit, which is dropped.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WaitStarted extends UnitFact {
   readonly _tag: 'WaitStarted'
@@ -197,7 +180,6 @@ export interface WaitStarted extends UnitFact {
  * Somebody answered a unit that waits, or will. The unit takes the answer, and completes with it, when it runs.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Answered extends UnitFact {
   readonly _tag: 'Answered'
@@ -210,7 +192,6 @@ export interface Answered extends UnitFact {
  * `dropped`: the waits that an earlier run of its code started, and this one did not.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Suspended extends UnitFact {
   readonly _tag: 'Suspended'
@@ -222,7 +203,6 @@ export interface Suspended extends UnitFact {
  * The run was stopped from outside, in or before this top-level step, or rests because it waits for jobs.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Interrupted extends UnitFact {
   readonly _tag: 'Interrupted'
@@ -234,7 +214,6 @@ export interface Interrupted extends UnitFact {
  * the jobs that they wait for. So are the records of what they are part of. Raises the generation.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Rewound extends Fact {
   readonly _tag: 'Rewound'
@@ -246,7 +225,6 @@ export interface Rewound extends Fact {
  * The user declares a unit done that has no record. `subStep`: what is known of the call, if it is a sub-step.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
@@ -260,7 +238,6 @@ export interface Assumed extends UnitFact {
  * `evidence` then replaces the recorded list.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'
@@ -271,7 +248,6 @@ export interface Confirmed extends UnitFact {
  * A fact about a run.
  *
  * @category model
- * @since 0.1.0
  */
 export type Change =
   | Started

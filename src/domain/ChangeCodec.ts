@@ -1,8 +1,4 @@
-/**
- * Changes as they are stored. A change is plain JSON already, so encoding is the identity; decoding checks.
- *
- * @since 0.1.0
- */
+/** Changes as they are stored. A change is plain JSON already, so encoding is the identity; decoding checks. */
 import * as t from 'io-ts'
 import type { Either } from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
@@ -43,12 +39,7 @@ const member = <T extends Change.Change['_tag']>(
   spec: Spec<Omit<Extract<Change.Change, { readonly _tag: T }>, '_tag'>>
 ): t.Type<Change.Change> => fields(tag, { _tag: t.literal(tag), ...spec } as unknown as Spec<Change.Change>)
 
-/**
- * The codec of a stored change.
- *
- * @category codecs
- * @since 0.1.0
- */
+/** The codec of a stored change. */
 export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '_tag', {
   Started: member('Started', {
     at: time,
@@ -103,10 +94,5 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   Confirmed: member('Confirmed', { ...place, evidence: optional(list(evidence)) })
 })
 
-/**
- * Decodes a stored change, or says where the first fault is.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Decodes a stored change, or says where the first fault is. */
 export const decode: (stored: unknown) => Either<Malformed, Change.Change> = decodeWith(change)

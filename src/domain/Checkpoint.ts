@@ -2,7 +2,6 @@
  * The whole state of a run at one revision. What changes it is in Transition.
  *
  * @module
- * @since 0.1.0
  */
 import type { Started } from './Change.js'
 import type { CheckpointState } from './CheckpointState.js'
@@ -20,15 +19,12 @@ import { none } from './Pending.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 import type { Workspace } from './Workspace.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * The format that this version writes, and the newest that it reads.
  *
  * @category model
- * @since 0.1.0
  */
 export const FORMAT = 1
 
@@ -36,7 +32,6 @@ export const FORMAT = 1
  * Variables by name: the fields of the run's input, and what completed steps captured.
  *
  * @category model
- * @since 0.1.0
  */
 export type Variables = ReadonlyMap<string, Json>
 
@@ -52,7 +47,6 @@ export type Variables = ReadonlyMap<string, Json>
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Fields {
   readonly format: typeof FORMAT
@@ -77,7 +71,6 @@ export interface Fields {
  * The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Checkpoint extends Fields {
   readonly variables: Variables
@@ -87,19 +80,15 @@ export interface Checkpoint extends Fields {
  * What a run is doing, told from its checkpoint and from whether its owner lives. It is never stored.
  *
  * @category model
- * @since 0.1.0
  */
 export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * A checkpoint of these fields.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const make = (fields: Fields): Checkpoint => {
   const plain: Fields = {
@@ -155,7 +144,6 @@ const VARIABLES = {
  * assert.equal(checkpoint.variables.get('channel'), 'beta')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const start = (started: Started): Checkpoint =>
   make({
@@ -177,16 +165,13 @@ export const start = (started: Started): Checkpoint =>
     updatedAt: started.at
   })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * The variables of a run: the fields of its input if that is an object, and then what completed steps captured. Those of an item of a
  * map stay in the item.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>, items: Items): Variables => {
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(input) : [])
@@ -210,7 +195,6 @@ export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>
  * assert.equal(Checkpoint.status(queued, false), 'queued')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
   const { state } = self
@@ -237,7 +221,6 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
  * Whether a run with this status is over: completed or cancelled.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const isFinal = (status: Status): boolean => status === 'completed' || status === 'cancelled'
 
@@ -245,7 +228,6 @@ export const isFinal = (status: Status): boolean => status === 'completed' || st
  * How many steps of a run are done, and how many there are.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const progress = (self: Checkpoint): { readonly completed: number; readonly total: number } => ({
   completed: self.completedSteps.steps,

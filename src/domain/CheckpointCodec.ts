@@ -3,7 +3,6 @@
  * an older version wrote is migrated here, in memory, and written in the present format by the next save.
  *
  * @module
- * @since 0.1.0
  */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
@@ -25,15 +24,12 @@ import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
 import type { Unit } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * The content was written by a newer version.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NewerFormat {
   readonly _tag: 'NewerFormat'
@@ -45,7 +41,6 @@ export interface NewerFormat {
  * Why stored content gives no checkpoint.
  *
  * @category errors
- * @since 0.1.0
  */
 export type CodecError = Malformed | NewerFormat | TransitionError
 
@@ -99,9 +94,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   updatedAt: time
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// encoding
-// ---------------------------------------------------------------------------------------------------------------------
+// --- encoding
 
 /**
  * A checkpoint as plain JSON, in time linear in its records.
@@ -124,7 +117,6 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
  * assert.deepEqual(CheckpointCodec.encode(back.right), CheckpointCodec.encode(checkpoint))
  *
  * @category encoding
- * @since 0.1.0
  */
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
@@ -149,9 +141,7 @@ export const encode = (checkpoint: Checkpoint): Json => {
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
 const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// decoding
-// ---------------------------------------------------------------------------------------------------------------------
+// --- decoding
 
 const decodeStored = decodeWith(stored)
 
@@ -159,7 +149,6 @@ const decodeStored = decodeWith(stored)
  * Decodes a stored checkpoint of any format up to the present one, or says what is wrong with it.
  *
  * @category decoding
- * @since 0.1.0
  */
 export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   const format = formatOf(content)
@@ -217,7 +206,6 @@ const formatOf = (content: unknown): number | undefined => {
  * Decodes what a store keeps: a checkpoint and the changes after it, oldest first.
  *
  * @category decoding
- * @since 0.1.0
  */
 export const restore = (content: {
   readonly checkpoint: unknown
@@ -238,7 +226,6 @@ export const restore = (content: {
  * What is wrong, as a sentence.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describe = (error: CodecError): string => {
   switch (error._tag) {

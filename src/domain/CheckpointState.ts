@@ -2,21 +2,17 @@
  * Where a run stands: before a step, after it, failed in it, or stopped in it.
  *
  * @module
- * @since 0.1.0
  */
 import type { StepError } from './StepError.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * Whether a failed attempt can have had an effect. `notApplied`: the step knows that nothing happened outside.
  *
  * @category model
- * @since 0.1.0
  */
 export type Outcome = 'notApplied' | 'unknown'
 
@@ -25,7 +21,6 @@ export type Outcome = 'notApplied' | 'unknown'
  * because all that it still had to do was to wait.
  *
  * @category model
- * @since 0.1.0
  */
 export interface InFlight {
   readonly unit: Unit
@@ -37,7 +32,6 @@ export interface InFlight {
  * One attempt that failed. Times are UTC, ISO 8601. `delayBeforeNextMillis` is there if another attempt was to follow.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FailedAttempt {
   readonly attempt: number
@@ -54,7 +48,6 @@ export interface FailedAttempt {
  * throws the error again; the next attempt runs it again.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Failure {
   readonly unit: Unit
@@ -68,7 +61,6 @@ export interface Failure {
  * How many failed attempts of one task a checkpoint keeps.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_ATTEMPTS_KEPT = 100
 
@@ -77,7 +69,6 @@ export const MAX_ATTEMPTS_KEPT = 100
  * outside work, or a request to cancel.
  *
  * @category model
- * @since 0.1.0
  */
 export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending' | 'cancelled'
 
@@ -86,7 +77,6 @@ export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending' | 'can
  * `failures` holds the attempts that went before.
  *
  * @category model
- * @since 0.1.0
  */
 export interface BeforeStep {
   readonly _tag: 'BeforeStep'
@@ -100,7 +90,6 @@ export interface BeforeStep {
  * The step ended well. Its output is in its record.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Completed {
   readonly _tag: 'Completed'
@@ -113,7 +102,6 @@ export interface Completed {
  * transient; a resume executes the step either way.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Failed {
   readonly _tag: 'Failed'
@@ -128,7 +116,6 @@ export interface Failed {
  * The run was stopped from outside, `inProgress` if the step had started.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Interrupted {
   readonly _tag: 'Interrupted'
@@ -144,13 +131,10 @@ export interface Interrupted {
  * Where a run stands. `stepIndex` counts from 0.
  *
  * @category model
- * @since 0.1.0
  */
 export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * Before a step, with nothing in flight unless given.
@@ -162,7 +146,6 @@ export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
  * assert.deepEqual(CheckpointState.beforeStep(0, 'build').inFlight, [])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const beforeStep = (
   stepIndex: number,
@@ -175,7 +158,6 @@ export const beforeStep = (
  * After a step.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const completed = (stepIndex: number, step: string): Completed => ({ _tag: 'Completed', stepIndex, step })
 
@@ -183,7 +165,6 @@ export const completed = (stepIndex: number, step: string): Completed => ({ _tag
  * Failed in a step.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const failed = (
   stepIndex: number,
@@ -197,7 +178,6 @@ export const failed = (
  * Stopped in or before a step.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const interrupted = (
   stepIndex: number,
@@ -218,37 +198,21 @@ export const interrupted = (
   reason
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
-/**
- * @category refinements
- * @since 0.1.0
- */
+/** @category refinements */
 export const isBeforeStep = (state: CheckpointState): state is BeforeStep => state._tag === 'BeforeStep'
 
-/**
- * @category refinements
- * @since 0.1.0
- */
+/** @category refinements */
 export const isCompleted = (state: CheckpointState): state is Completed => state._tag === 'Completed'
 
-/**
- * @category refinements
- * @since 0.1.0
- */
+/** @category refinements */
 export const isFailed = (state: CheckpointState): state is Failed => state._tag === 'Failed'
 
-/**
- * @category refinements
- * @since 0.1.0
- */
+/** @category refinements */
 export const isInterrupted = (state: CheckpointState): state is Interrupted => state._tag === 'Interrupted'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// pattern matching
-// ---------------------------------------------------------------------------------------------------------------------
+// --- pattern matching
 
 /**
  * Folds the union: one function for each member.
@@ -266,7 +230,6 @@ export const isInterrupted = (state: CheckpointState): state is Interrupted => s
  * assert.equal(describe(CheckpointState.completed(2, 'pack')), 'after pack')
  *
  * @category pattern matching
- * @since 0.1.0
  */
 export const match =
   <R>(handlers: {
@@ -288,15 +251,12 @@ export const match =
     }
   }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * The attempts that were started and not ended.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const inFlight = (state: CheckpointState): ReadonlyArray<InFlight> =>
   state._tag === 'Completed' ? [] : state.inFlight
@@ -305,7 +265,6 @@ export const inFlight = (state: CheckpointState): ReadonlyArray<InFlight> =>
  * What went wrong in the step so far.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
   state._tag === 'Completed' ? [] : state.failures
@@ -315,7 +274,6 @@ export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
  * What waits for its job is none of that.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   const running = inFlight(state)

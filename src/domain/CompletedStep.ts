@@ -2,7 +2,6 @@
  * The record of a unit that ended well: what it is worth to a resume.
  *
  * @module
- * @since 0.1.0
  */
 import type { Json } from './Json.js'
 import type { Sequence } from './Sequence.js'
@@ -11,16 +10,13 @@ import * as Seq from './Sequence.js'
 import type { Unit } from './Unit.js'
 import { isTop } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * Something that must still exist for a completed step to count: a file or folder with this content, a commit, a file, an
  * artifact of the run with this content.
  *
  * @category model
- * @since 0.1.0
  */
 export type Evidence =
   | { readonly _tag: 'Artifact'; readonly path: string; readonly size: number; readonly sha256: string }
@@ -33,7 +29,6 @@ export type Evidence =
  * commit, a file that has to be there.
  *
  * @category model
- * @since 0.1.0
  */
 export type ExpectedEvidence =
   | { readonly _tag: 'Artifact'; readonly path: string }
@@ -52,7 +47,6 @@ export type ExpectedEvidence =
  * - `inDoubt`: of a task, the sub-steps that failed, are not idempotent, and may have acted.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CompletedStep {
   readonly unit: Unit
@@ -74,7 +68,6 @@ export interface CompletedStep {
  * The records of a run, in the order in which they were made, and by unit. `steps`: how many of them are of top-level steps.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CompletedSteps extends Iterable<CompletedStep> {
   readonly size: number
@@ -101,9 +94,7 @@ interface Places {
   readonly of: Map<Unit, number>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 function iterate(this: CompletedSteps): Iterator<CompletedStep> {
   return this.records[Symbol.iterator]()
@@ -136,7 +127,6 @@ const make = (
  * The records of any iterable, in order. Of two records of the same unit the first is found.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
   const all = Seq.from(records)
@@ -156,19 +146,15 @@ export const from = (records: Iterable<CompletedStep>): CompletedSteps => {
  * No records.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const none: CompletedSteps = from([])
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
+// --- combinators
 
 /**
  * The records with one more at the end; the argument stays as it is. O(log n) for the newest version, O(n) for an older one.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const append = (self: CompletedSteps, record: CompletedStep): CompletedSteps => {
   const { records, size, steps, places, twice } = self
@@ -181,7 +167,6 @@ export const append = (self: CompletedSteps, record: CompletedStep): CompletedSt
  * The records with the evidence of a unit replaced, or undefined if the unit has no record. O(log n).
  *
  * @category combinators
- * @since 0.1.0
  */
 export const withEvidence = (
   self: CompletedSteps,
@@ -198,20 +183,16 @@ export const withEvidence = (
  * The records that are wanted, in O(n).
  *
  * @category combinators
- * @since 0.1.0
  */
 export const filter = (self: CompletedSteps, isWanted: (record: CompletedStep) => boolean): CompletedSteps =>
   from([...self].filter(isWanted))
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * The place of a unit's record among the records, from 0.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const placeOf = ({ places, size }: CompletedSteps, unit: Unit): number | undefined => {
   const place = places.of.get(unit)
@@ -222,7 +203,6 @@ export const placeOf = ({ places, size }: CompletedSteps, unit: Unit): number | 
  * The record of a unit, if it has one. O(log n). `expected`: its usual place; only elsewhere is it looked up.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const get = (self: CompletedSteps, unit: Unit, expected = -1): CompletedStep | undefined => {
   const there = Seq.at(self.records, expected)
@@ -235,6 +215,5 @@ export const get = (self: CompletedSteps, unit: Unit, expected = -1): CompletedS
  * Whether a unit has a record. O(1).
  *
  * @category destructors
- * @since 0.1.0
  */
 export const has = (self: CompletedSteps, unit: Unit): boolean => placeOf(self, unit) !== undefined

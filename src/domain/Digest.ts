@@ -2,7 +2,6 @@
  * Hashes. The only file of the domain that touches `node:crypto`: a hash is a pure function.
  *
  * @module
- * @since 0.1.0
  */
 import { hash } from 'node:crypto'
 import type { Json } from './Json.js'
@@ -12,7 +11,6 @@ import { canonical } from './Json.js'
  * SHA-256 of bytes, or of a text's UTF-8 bytes, 64 lower-case hex digits.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
@@ -28,6 +26,5 @@ export const sha256 = (content: string | Uint8Array): string => hash('sha256', c
  * assert.match(Digest.fingerprint({ shell: 'npm test' }), /^v1:[0-9a-f]{64}$/)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fingerprint = (definition: Json): string => `v1:${sha256(canonical(definition))}`

@@ -2,7 +2,6 @@
  * Plans and what stands against them, in words for people.
  *
  * @module
- * @since 0.1.0
  */
 import type { PollReason } from './Plan.js'
 import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
@@ -36,7 +35,6 @@ import { describeProblem as describeWorkflowProblem } from './Workflow.js'
  * assert.equal(explain(plan.right), '0/1 steps are done, 1 to run\n  1/1  run      build  not started')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const explain = (plan: ResumePlan): string => {
   const steps = treeOf(plan)
@@ -165,7 +163,6 @@ const describeGivenUp = (reason: PollReason): string => {
  * The reason of a decision, in words.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeReason = ({ _tag, reason }: Decision): string => {
   switch (reason._tag) {
@@ -215,7 +212,6 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
  * What should be there, in words.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
   switch (evidence._tag) {
@@ -233,7 +229,6 @@ export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string 
  * Describes changed evidence as text.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
   changed
@@ -246,7 +241,6 @@ export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
  * Describes the evidence that is kept instead, as text.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeKept = (changed: ReadonlyArray<Changed>): string =>
   changed
@@ -262,7 +256,6 @@ const alsoMissing = (reason: Decision['reason']): string =>
  * What the submission of a job gave, on one line.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))
 
@@ -277,7 +270,6 @@ const firstLine = (message: string): string => {
  * What has to be asked about a unit, as a question.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeQuestion = (question: Confirm): string => {
   const { reason } = question
@@ -295,7 +287,6 @@ export const describeQuestion = (question: Confirm): string => {
  * may be one of 10,000 items.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeProblems = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
   if (problems.length <= LONG) return problems.map(describeProblem)
@@ -326,7 +317,6 @@ const unknownStep = (step: string, available: ReadonlyArray<string>): string => 
  * What stands against a plan, as a sentence that says what to do about it.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeProblem = (problem: PlanProblem): string => {
   switch (problem._tag) {

@@ -2,7 +2,6 @@
  * The keys under which units call services, so that a service can recognize a repeated call.
  *
  * @module
- * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'
 import type { Unit } from './Unit.js'
@@ -13,7 +12,6 @@ import { parent } from './Unit.js'
  * ended badly, and when an edit of the workflow dropped its record.
  *
  * @category model
- * @since 0.1.0
  */
 export type Renewals = ReadonlyMap<Unit, number>
 
@@ -21,7 +19,6 @@ export type Renewals = ReadonlyMap<Unit, number>
  * What a key is made of, beside its unit. A checkpoint is one.
  *
  * @category model
- * @since 0.1.0
  */
 export interface KeyedRun {
   readonly runId: string
@@ -33,7 +30,6 @@ export interface KeyedRun {
  * No unit has another key yet.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const none: Renewals = new Map()
 
@@ -41,7 +37,6 @@ export const none: Renewals = new Map()
  * Each of these units, and its parts, gets another key.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
   const renewals = new Map(self)
@@ -63,7 +58,6 @@ export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
  * assert.notEqual(IdempotencyKey.of(later, 'deploy/eu'), IdempotencyKey.of(run, 'deploy/eu'))
  *
  * @category destructors
- * @since 0.1.0
  */
 export const of = ({ runId, createdAt, renewals }: KeyedRun, unit: Unit): string => {
   let times = 0

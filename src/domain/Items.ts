@@ -2,7 +2,6 @@
  * The items of maps, by the paths of the maps: recorded when first computed.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { indexed } from './indexed.js'
@@ -11,15 +10,12 @@ import type { Unit } from './Unit.js'
 import { nameOf, parent } from './Unit.js'
 import { NAME } from './Workflow.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * An item of a map. `key`, a name that no other item of the map has, is that of its unit.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Item {
   readonly key: string
@@ -30,7 +26,6 @@ export interface Item {
  * The items of each map whose items are known, in their order, by the path of the map; outer maps before inner ones.
  *
  * @category model
- * @since 0.1.0
  */
 export type Items = ReadonlyMap<Unit, ReadonlyArray<Item>>
 
@@ -38,7 +33,6 @@ export type Items = ReadonlyMap<Unit, ReadonlyArray<Item>>
  * How many items a map may have.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_ITEMS = 100_000
 
@@ -46,49 +40,39 @@ export const MAX_ITEMS = 100_000
  * Why a map can't have these items: a key that can't be a name, a key that two of them have, or too many of them.
  *
  * @category model
- * @since 0.1.0
  */
 export type ItemProblem =
   | { readonly _tag: 'InvalidKey'; readonly key: string; readonly index: number }
   | { readonly _tag: 'DuplicateKey'; readonly key: string; readonly index: number }
   | { readonly _tag: 'TooManyItems'; readonly items: number }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * No items of any map.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const none: Items = new Map()
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
+// --- combinators
 
 /**
  * The items of those maps that are wanted; the same value if all are.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const filter = (self: Items, isWanted: (map: Unit) => boolean): Items => {
   const left = [...self].filter(([map]) => isWanted(map))
   return left.length === self.size ? self : new Map(left)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * The item of a map with a key.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const get = (self: Items, map: Unit, key: string): Item | undefined => {
   const items = self.get(map)
@@ -99,7 +83,6 @@ export const get = (self: Items, map: Unit, key: string): Item | undefined => {
  * The item that a unit belongs to, of the innermost map around it; none outside of maps.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const around = (self: Items, unit: Unit): { readonly map: Unit; readonly item: Item } | undefined => {
   if (self.size === 0) return undefined
@@ -110,15 +93,12 @@ export const around = (self: Items, unit: Unit): { readonly map: Unit; readonly 
   return undefined
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// validation
-// ---------------------------------------------------------------------------------------------------------------------
+// --- validation
 
 /**
  * Whether these can be the items of a map: on the left the first thing that is wrong with them.
  *
  * @category validation
- * @since 0.1.0
  */
 export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> => {
   if (items.length > MAX_ITEMS) return E.left({ _tag: 'TooManyItems', items: items.length })
@@ -135,7 +115,6 @@ export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> =
  * What is wrong with the items of a map, as a sentence for people. Items are counted from 1.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeProblem = (problem: ItemProblem): string => {
   switch (problem._tag) {

@@ -5,19 +5,15 @@
  * what it would have got in an undisturbed run.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * A value that survives `JSON.parse(JSON.stringify(value))` unchanged.
  *
  * @category model
- * @since 0.1.0
  */
 export type Json = null | boolean | number | string | JsonArray | JsonObject
 
@@ -25,7 +21,6 @@ export type Json = null | boolean | number | string | JsonArray | JsonObject
  * A list of JSON values.
  *
  * @category model
- * @since 0.1.0
  */
 export type JsonArray = ReadonlyArray<Json>
 
@@ -33,7 +28,6 @@ export type JsonArray = ReadonlyArray<Json>
  * JSON values by key.
  *
  * @category model
- * @since 0.1.0
  */
 export interface JsonObject {
   readonly [key: string]: Json
@@ -43,7 +37,6 @@ export interface JsonObject {
  * A value that JSON cannot hold: `path` says where (`$.items[3].when`), `found` what stands there (`a Date`).
  *
  * @category model
- * @since 0.1.0
  */
 export interface NotJson {
   readonly _tag: 'NotJson'
@@ -55,13 +48,10 @@ export interface NotJson {
  * How deep a value may nest. Engines' own JSON routines recurse; past some thousand levels they overflow.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_DEPTH = 500
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * Copies a value into plain JSON, or says what in it is not JSON and where.
@@ -83,7 +73,6 @@ export const MAX_DEPTH = 500
  * )
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fromUnknown = (value: unknown): E.Either<NotJson, Json> => copy(value, { key: '', parent: undefined }, 0)
 
@@ -197,9 +186,7 @@ const put = (target: Record<string, Json>, key: string, value: Json): void => {
   else target[key] = value
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * The one text for a JSON value: keys sorted by UTF-16 code unit, no blanks (after RFC 8785). Equal values have equal
@@ -212,7 +199,6 @@ const put = (target: Record<string, Json>, key: string, value: Json): void => {
  * assert.equal(Json.canonical({ b: [1, 'x'], a: null }), '{"a":null,"b":[1,"x"]}')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const canonical = (value: Json): string => {
   if (isArray(value)) return `[${value.map(canonical).join(',')}]`
@@ -233,7 +219,6 @@ export const canonical = (value: Json): string => {
  * assert.equal(Json.equals({ a: 1, b: 2 }, { b: 2, a: 1 }), true)
  *
  * @category instances
- * @since 0.1.0
  */
 export const equals = (a: Json, b: Json): boolean => same(a, b, 0)
 
@@ -253,9 +238,7 @@ const same = (a: Json, b: Json, depth: number): boolean => {
   )
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
 /** `Array.isArray` does not narrow readonly arrays. */
 const isArray = (value: Json): value is JsonArray => Array.isArray(value)
@@ -264,7 +247,6 @@ const isArray = (value: Json): value is JsonArray => Array.isArray(value)
  * Whether a JSON value is an object: neither null nor a list.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isObject = (value: Json): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

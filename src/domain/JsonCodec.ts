@@ -4,8 +4,6 @@
  * io-ts checks a value twice over: `is` is quick and says yes or no, `validate` keeps a trail for its errors and is an
  * order of magnitude slower. {@link checked} asks `is` first and walks the slow way only to explain a no. Nothing that
  * goes through it is copied.
- *
- * @since 0.1.0
  */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
@@ -15,7 +13,6 @@ import type { Json, JsonObject } from './Json.js'
  * Why a value was refused: `path` (`$.state.stepIndex`) and what was expected there.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface Malformed {
   readonly _tag: 'Malformed'
@@ -23,12 +20,7 @@ export interface Malformed {
   readonly expected: string
 }
 
-/**
- * A codec that answers quickly when the value is right.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A codec that answers quickly when the value is right. */
 export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
   new t.Type<A>(
     codec.name,
@@ -37,12 +29,7 @@ export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
     t.identity
   )
 
-/**
- * Decodes, or says where the first fault is.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Decodes, or says where the first fault is. */
 export const decodeWith =
   <A>(codec: t.Type<A>) =>
   (value: unknown): E.Either<Malformed, A> => {
@@ -62,40 +49,20 @@ const malformed = (errors: t.Errors): Malformed => {
   return { _tag: 'Malformed', path: ['$', ...path].join('.'), expected: expected.slice(0, 200) }
 }
 
-/**
- * A field that may be absent. Absent is not `undefined`.
- *
- * @category model
- * @since 0.1.0
- */
+/** A field that may be absent. Absent is not `undefined`. */
 export interface Optional<A> {
   readonly optional: t.Type<A>
 }
 
-/**
- * A codec for each field of an interface; a field may be optional exactly if the interface says so.
- *
- * @category model
- * @since 0.1.0
- */
+/** A codec for each field of an interface; a field may be optional exactly if the interface says so. */
 export type Spec<A> = {
   readonly [K in keyof A]-?: object extends Pick<A, K> ? Optional<Exclude<A[K], undefined>> : t.Type<A[K]>
 }
 
-/**
- * Marks a field as optional.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Marks a field as optional. */
 export const optional = <A>(codec: t.Type<A>): Optional<A> => ({ optional: codec })
 
-/**
- * An object with these fields. Others are let through: the format number guards against newer writers.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** An object with these fields. Others are let through: the format number guards against newer writers. */
 export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
   const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, codec]) =>
     'optional' in codec ? { key, codec: codec.optional, must: false } : { key, codec, must: true }
@@ -139,89 +106,44 @@ const refined = <A>(name: string, is: (value: unknown) => boolean): t.Type<A> =>
   )
 }
 
-/**
- * A whole number from 0 up to `Number.MAX_SAFE_INTEGER`.
- *
- * @category codecs
- * @since 0.1.0
- */
+/** A whole number from 0 up to `Number.MAX_SAFE_INTEGER`. */
 export const natural: t.Type<number> = refined(
   'a whole number ≥ 0',
   (value) => Number.isSafeInteger(value) && (value as number) >= 0
 )
 
-/**
- * A finite number of milliseconds, 0 or more.
- *
- * @category codecs
- * @since 0.1.0
- */
+/** A finite number of milliseconds, 0 or more. */
 export const millis: t.Type<number> = refined(
   'milliseconds ≥ 0',
   (value) => Number.isFinite(value) && (value as number) >= 0
 )
 
-/**
- * A text that a test says yes to.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A text that a test says yes to. */
 export const matching = (name: string, is: (text: string) => boolean): t.Type<string> =>
   refined(name, (value) => typeof value === 'string' && is(value))
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/**
- * A time, UTC, ISO 8601 with milliseconds: `2026-01-02T03:04:05.678Z`.
- *
- * @category codecs
- * @since 0.1.0
- */
+/** A time, UTC, ISO 8601 with milliseconds: `2026-01-02T03:04:05.678Z`. */
 export const time: t.Type<string> = refined(
   'a UTC time like 2026-01-02T03:04:05.678Z',
   (value) => typeof value === 'string' && TIME.test(value)
 )
 
-/**
- * Any JSON value. What comes here was parsed from JSON text, so it is one unless the field is missing.
- *
- * @category codecs
- * @since 0.1.0
- */
+/** Any JSON value. What comes here was parsed from JSON text, so it is one unless the field is missing. */
 export const json: t.Type<Json> = refined('a JSON value', (value) => value !== undefined)
 
-/**
- * A JSON object.
- *
- * @category codecs
- * @since 0.1.0
- */
+/** A JSON object. */
 export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 
-/**
- * A list.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A list. */
 export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> => checked(t.readonlyArray(item))
 
-/**
- * One of some texts.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** One of some texts. */
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
   refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))
 
-/**
- * A union of objects told apart by one field, with the fault looked for in the member that the field names.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A union of objects told apart by one field, with the fault looked for in the member that the field names. */
 export const tagged = <A>(
   name: string,
   field: string,

@@ -1,8 +1,6 @@
 /**
  * What a plan decides against the record, as facts. They are saved before the first effect, so that a crash in the
  * middle of an override, followed by a plain resume, keeps to it.
- *
- * @since 0.1.0
  */
 import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
@@ -23,9 +21,6 @@ import type { WorkflowIdentity } from './WorkflowIdentity.js'
  * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
  * assumed records, update accepted evidence and replace the input. Returns none for a plan without overrides. `at`: UTC, ISO
  * 8601.
- *
- * @category planning
- * @since 0.1.0
  */
 export const overrides = (
   checkpoint: Checkpoint,

@@ -2,7 +2,6 @@
  * The pointer to where a paused run resumes.
  *
  * @module
- * @since 0.1.0
  */
 import type { Checkpoint } from './Checkpoint.js'
 import type { CompletedStep } from './CompletedStep.js'
@@ -10,9 +9,7 @@ import { unrecorded } from './transitionParts.js'
 import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * Where a paused run goes on. A pointer for people, and for a resume that names no run: what counts is in the checkpoint.
@@ -23,7 +20,6 @@ import type { Unit } from './Unit.js'
  * - `pausedAt`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ContinueHere {
   readonly runId: string
@@ -35,9 +31,7 @@ export interface ContinueHere {
   readonly pausedAt: string
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * The pointer to where a run goes on that is interrupted at a step. In the order of the workflow: which groups of a wave may start
@@ -54,7 +48,6 @@ export interface ContinueHere {
  * assert.equal(Pause.describePosition(pointer), 'step 1: build')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const continueHere = (checkpoint: Checkpoint, committed?: string): ContinueHere => {
   const { runId, workflow, state, completedSteps, updatedAt } = checkpoint
@@ -82,15 +75,12 @@ const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
   return [...hashes]
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * Where a pointer leads, for people: `step 2: checks/lint`.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describePosition = ({ stepIndex, unit }: Pick<ContinueHere, 'stepIndex' | 'unit'>): string =>
   `step ${stepIndex + 1}: ${unit}`

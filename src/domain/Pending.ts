@@ -2,22 +2,18 @@
  * What the units of a run wait for: jobs, timers and answers.
  *
  * @module
- * @since 0.1.0
  */
 import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from './Json.js'
 import type { Unit } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * Outside work that a unit waits for. `key`: the unit submitted it under this key; `job`: what the submission returned, absent if it
  * returned nothing; `attempt`: the attempt that submitted it, absent if it was the first; `submittedAt`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PendingJob {
   readonly _tag: 'Job'
@@ -33,7 +29,6 @@ export interface PendingJob {
  * `WAIT_TIMEOUT`. Times are UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export type Wait =
   | { readonly _tag: 'Timer'; readonly wakeAt: string }
@@ -43,7 +38,6 @@ export type Wait =
  * A wait of a unit. `startedAt`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: string }
 
@@ -51,7 +45,6 @@ export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: stri
  * A unit that waits, and what for.
  *
  * @category model
- * @since 0.1.0
  */
 export type Pending = PendingJob | PendingWait
 
@@ -59,7 +52,6 @@ export type Pending = PendingJob | PendingWait
  * An answer that no wait has taken yet. `by`: who gave it; `at`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface GivenAnswer {
   readonly unit: Unit
@@ -73,22 +65,18 @@ export interface GivenAnswer {
  * of that: a submission that may have happened is repeated under it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Submission {
   readonly unit: Unit
   readonly key: string
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * None.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const none: ReadonlyArray<never> = []
 
@@ -98,22 +86,18 @@ export const none: ReadonlyArray<never> = []
  * ever.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const keyFor = (
   run: IdempotencyKey.KeyedRun & { readonly submissions: ReadonlyArray<Submission> },
   unit: Unit
 ): string => find(run.submissions, unit)?.key ?? IdempotencyKey.of(run, unit)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * When a unit began to wait.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const since = (pending: Pending): string => (pending._tag === 'Job' ? pending.submittedAt : pending.startedAt)
 
@@ -121,7 +105,6 @@ export const since = (pending: Pending): string => (pending._tag === 'Job' ? pen
  * The number of the attempt that waits.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
 
@@ -129,7 +112,6 @@ export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ?
  * The next time (UTC, ISO 8601) at which a wait ends by itself, if there is one.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const wakeAt = (all: ReadonlyArray<Pending>): string | undefined => {
   let first: string | undefined
@@ -144,7 +126,6 @@ export const wakeAt = (all: ReadonlyArray<Pending>): string | undefined => {
  * When a wait ends by itself (UTC, ISO 8601): a timer at its time, a wait for an answer when it times out.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const endOf = (pending: Pending): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined
@@ -153,7 +134,6 @@ export const endOf = (pending: Pending): string | undefined =>
  * The one of a unit, if there is one.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const find = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): A | undefined =>
   all.length === 0 ? undefined : all.find((one) => one.unit === unit)
@@ -162,7 +142,6 @@ export const find = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, u
  * All but that of a unit. The same list if it has none.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const without = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
   find(all, unit) === undefined ? all : all.filter((one) => one.unit !== unit)

@@ -2,7 +2,6 @@
  * What a resume will do and why, as a value that can be read, shown, tested and pinned before anything runs.
  *
  * @module
- * @since 0.1.0
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Variables } from './Checkpoint.js'
@@ -15,16 +14,11 @@ import type { Unit } from './Unit.js'
 import { ancestors, isWithin, parent } from './Unit.js'
 import type { WorkflowProblem } from './Workflow.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer
  * contains, `is` is the current HEAD, and absent if there is none.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Changed {
   readonly was: Evidence
@@ -38,7 +32,6 @@ export interface Changed {
  * the same error.
  *
  * @category model
- * @since 0.1.0
  */
 export type SkipReason =
   | { readonly _tag: 'Completed' }
@@ -56,7 +49,6 @@ export type SkipReason =
  * an earlier step runs again or was taken as done; the user asked for it.
  *
  * @category model
- * @since 0.1.0
  */
 export type RunReason =
   | { readonly _tag: 'NotStarted' }
@@ -74,7 +66,6 @@ export type RunReason =
  * stopped.
  *
  * @category model
- * @since 0.1.0
  */
 export type RetryReason =
   | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
@@ -93,7 +84,6 @@ interface About {
  * It is done: nothing runs.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Skip extends About {
   readonly _tag: 'Skip'
@@ -104,7 +94,6 @@ export interface Skip extends About {
  * It runs. `givesUp`: the job that it waits for until then, if there is one; nobody asks for that any more.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Run extends About {
   readonly _tag: 'Run'
@@ -117,7 +106,6 @@ export interface Run extends About {
  * repeated, a spent budget begins anew.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Retry extends About {
   readonly _tag: 'Retry'
@@ -130,7 +118,6 @@ export interface Retry extends About {
  * job is pending, and would be submitted once more.
  *
  * @category model
- * @since 0.1.0
  */
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
@@ -139,7 +126,6 @@ export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _t
  * running it would overwrite the change.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Confirm extends About {
   readonly _tag: 'Confirm'
@@ -151,7 +137,6 @@ export interface Confirm extends About {
  * waits if none of its groups runs, and at least one waits; a task, if all that its code still had to do was to wait.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Poll extends About {
   readonly _tag: 'Poll'
@@ -163,7 +148,6 @@ export interface Poll extends About {
  * limited (UTC, ISO 8601). `answered`: the answer is recorded, and the unit takes it when the run resumes.
  *
  * @category model
- * @since 0.1.0
  */
 export type PollReason =
   | { readonly _tag: 'JobPending'; readonly submittedAt: string; readonly job?: Json }
@@ -179,7 +163,6 @@ export type PollReason =
  * What happens with one unit, and why.
  *
  * @category model
- * @since 0.1.0
  */
 export type Decision = Skip | Run | Retry | Confirm | Poll
 
@@ -194,7 +177,6 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
  * - `input`: the input that replaces the recorded one, if any.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ResumePlan {
   readonly decisions: ReadonlyArray<Decision>
@@ -210,7 +192,6 @@ export interface ResumePlan {
  * current state without running anything.
  *
  * @category model
- * @since 0.1.0
  */
 export type Answer =
   { readonly _tag: 'Again' } | { readonly _tag: 'Keep' } | { readonly _tag: 'Done'; readonly output?: Json }
@@ -220,7 +201,6 @@ export type Answer =
  * removed or renamed. `ignore`: whatever changed, what completed counts.
  *
  * @category model
- * @since 0.1.0
  */
 export type Changes = 'strict' | 'completed' | 'ignore'
 
@@ -228,7 +208,6 @@ export type Changes = 'strict' | 'completed' | 'ignore'
  * Evidence of a completed unit that is missing.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MissingEvidence {
   readonly unit: Unit
@@ -239,7 +218,6 @@ export interface MissingEvidence {
  * Evidence of a completed unit that exists but differs from the record.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ChangedEvidence {
   readonly unit: Unit
@@ -250,7 +228,6 @@ export interface ChangedEvidence {
  * Evidence of a completed unit that is missing or changed.
  *
  * @category model
- * @since 0.1.0
  */
 export type FoundEvidence = MissingEvidence | ChangedEvidence
 
@@ -275,7 +252,6 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   about.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PlanOptions {
   readonly fromStep?: string
@@ -293,7 +269,6 @@ export interface PlanOptions {
  * How a workflow was edited. `added` is refused by the `strict` policy alone.
  *
  * @category errors
- * @since 0.1.0
  */
 export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'added'
 
@@ -320,7 +295,6 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `AssumedOutputMissing`: a step taken as done has no output, or (`evidence`) its evidence is missing.
  *
  * @category errors
- * @since 0.1.0
  */
 export type PlanProblem =
   | { readonly _tag: 'WrongWorkflow'; readonly expected: string; readonly found: string }
@@ -365,16 +339,11 @@ export type PlanProblem =
  * Everything that stands against a plan, not just the first thing.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface PlanError {
   readonly _tag: 'PlanError'
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * All units of a plan that need an answer. A wave counts only if none of its groups does; the question is then about evidence
@@ -393,7 +362,6 @@ export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
  * each unit that may have taken effect. Answers about changed evidence decide what else needs an answer.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   const all = confirms(plan)
@@ -405,7 +373,6 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
  * A decision with those about the parts of its unit.
  *
  * @category model
- * @since 0.1.0
  */
 export interface DecisionTree {
   readonly decision: Decision
@@ -416,7 +383,6 @@ export interface DecisionTree {
  * The decisions of a plan as a tree: those about top-level steps, with those about their parts.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const treeOf = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
   const top: Array<DecisionTree> = []
@@ -449,7 +415,6 @@ const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
  * computed again.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const runsAgain = (
   plan: ResumePlan,
@@ -472,7 +437,6 @@ export const runsAgain = (
  * the replacing input differs. 16 hex digits.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const hashPlan = (plan: ResumePlan): string => {
   const input = plan.input === undefined ? {} : { input: plan.input }

@@ -1,8 +1,4 @@
-/**
- * What stands against a plan: a checkpoint that contradicts itself, and edits that a policy refuses.
- *
- * @since 0.1.0
- */
+/** What stands against a plan: a checkpoint that contradicts itself, and edits that a policy refuses. */
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
@@ -23,17 +19,7 @@ import { tasks } from './Workflow.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 import { printOf } from './WorkflowIdentity.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the checkpoint against itself
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside
- * may.
- *
- * @category validation
- * @since 0.1.0
- */
+/** Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
   const { state, workflow, items, completedSteps } = checkpoint
   const steps = workflow.steps.length
@@ -112,27 +98,13 @@ const wrongState = (state: State.CheckpointState, done: boolean): string | undef
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the workflow against the one that ran
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Whether the checkpoint is of another workflow.
- *
- * @category validation
- * @since 0.1.0
- */
+/** Whether the checkpoint is of another workflow. */
 export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow): ReadonlyArray<PlanProblem> => {
   const { name: expected } = checkpoint.workflow
   return expected === found ? [] : [{ _tag: 'WrongWorkflow', expected, found }]
 }
 
-/**
- * The edits that a policy refuses. Returns none for workflows with different names. Units that run again may be edited.
- *
- * @category validation
- * @since 0.1.0
- */
+/** The edits that a policy refuses. Returns none for workflows with different names. Units that run again may be edited. */
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []

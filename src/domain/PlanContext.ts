@@ -1,8 +1,4 @@
-/**
- * What the decisions of a plan are made from.
- *
- * @since 0.1.0
- */
+/** What the decisions of a plan are made from. */
 import type { Checkpoint } from './Checkpoint.js'
 import type { Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
@@ -32,9 +28,6 @@ import type { Step, Workflow } from './Workflow.js'
  * - `demands`: what is to run again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
  * - `subSteps`: those of each task that has some; `from`: the sub-step to run from.
- *
- * @category model
- * @since 0.1.0
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
@@ -54,12 +47,7 @@ export interface PlanContext {
   readonly from: Unit | undefined
 }
 
-/**
- * The context of a plan.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The context of a plan. */
 export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
   const { state, items } = checkpoint
   const subSteps = subStepsOf(checkpoint)
@@ -128,34 +116,17 @@ const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
   return begun
 }
 
-/**
- * The record of a unit, if it has one. `expected`: its usual place among the records.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The record of a unit, if it has one. `expected`: its usual place among the records. */
 export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
   Steps.get(checkpoint.completedSteps, unit, expected)
 
-/**
- * Whether a unit, or a part of it, has a record.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Whether a unit, or a part of it, has a record. */
 export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): boolean =>
   begun.has(unit) || Steps.has(checkpoint.completedSteps, unit)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// names
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The names in a plan's options that the workflow does not have. `answerable`: the units that can be answered; `changed`: units that
  * may be answered in any case.
- *
- * @category validation
- * @since 0.1.0
  */
 export const unknownNames = (
   workflow: Workflow,
@@ -197,12 +168,7 @@ const besides = (
   return workflow.steps.map(({ name }) => name)
 }
 
-/**
- * The units that work is recorded for, as far as a definition tells: tasks, and maps of unknown items.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The units that work is recorded for, as far as a definition tells: tasks, and maps of unknown items. */
 export const leavesOf = (workflow: Workflow, items: Items): ReadonlySet<Unit> => {
   const leaves = new Set<Unit>()
   const visit = (step: Step, unit: Unit): void => {

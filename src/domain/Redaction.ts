@@ -5,7 +5,6 @@
  * (base64, a hash, its first half) is not known to be one.
  *
  * @module
- * @since 0.1.0
  */
 import type { Change } from './Change.js'
 import type { Evidence } from './CompletedStep.js'
@@ -14,15 +13,12 @@ import * as Search from './Search.js'
 import type { Wait } from './Pending.js'
 import type { StepError } from './StepError.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * What is to be hidden: `texts` to look for, and the same as UTF-8, with a character for each byte.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Redaction {
   readonly texts: ReadonlyArray<string>
@@ -33,7 +29,6 @@ export interface Redaction {
  * What stands in place of a value.
  *
  * @category model
- * @since 0.1.0
  */
 export const MARK = '***'
 
@@ -42,19 +37,15 @@ export const MARK = '***'
  * and what is hidden there would tell it.
  *
  * @category model
- * @since 0.1.0
  */
 export const MIN_CHARACTERS = 4
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * Hides nothing.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const none: Redaction = { texts: [], bytes: [] }
 
@@ -70,7 +61,6 @@ export const none: Redaction = { texts: [], bytes: [] }
  * assert.deepEqual(Redaction.json(redaction, { token: 's3cr3t-token', left: 3 }), { token: '***', left: 3 })
  *
  * @category constructors
- * @since 0.1.0
  */
 export const make = (values: Iterable<string>): Redaction => {
   const texts = [...new Set([...values].flatMap(formsOf))]
@@ -93,15 +83,12 @@ const asEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16)
 /** A character for each byte: so bytes are searched as quickly as texts. */
 const asCharacters = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
 /**
  * Whether nothing is hidden.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isNone = ({ texts }: Redaction): boolean => texts.length === 0
 
@@ -109,7 +96,6 @@ export const isNone = ({ texts }: Redaction): boolean => texts.length === 0
  * Whether there is anything to hide in a text or in bytes.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isIn = (self: Redaction, content: string | Uint8Array): boolean => {
   if (isNone(self)) return false
@@ -127,15 +113,12 @@ const searchFor = (texts: ReadonlyArray<string>): Search.Search => {
 
 const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what is recorded and told
-// ---------------------------------------------------------------------------------------------------------------------
+// --- what is recorded and told
 
 /**
  * A text without the values. Doing it twice is doing it once, also for values that look like what stands in their place.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const text = ({ texts }: Redaction, value: string): string => {
   if (texts.length === 0) return value
@@ -161,7 +144,6 @@ const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
  * a text. Fields that are one by that are numbered. The same value if there is nothing to hide.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const json = (self: Redaction, value: Json): Json => {
   switch (typeof value) {
@@ -216,7 +198,6 @@ const uncut = (self: Redaction, value: string): string => {
  * An error without the values.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const error = (self: Redaction, { name, message, code, stack, data }: StepError): StepError => ({
   name: uncut(self, name),
@@ -231,7 +212,6 @@ export const error = (self: Redaction, { name, message, code, stack, data }: Ste
  * summaries, its path) is no place for a secret and stays as it is.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const change = (self: Redaction, one: Change): Change => {
   switch (one._tag) {
@@ -279,7 +259,6 @@ const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: 
  * Evidence without the values: in paths, and in the ids of artifacts.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const evidence = (self: Redaction, one: Evidence): Evidence => {
   switch (one._tag) {
@@ -293,9 +272,7 @@ export const evidence = (self: Redaction, one: Evidence): Evidence => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// streams
-// ---------------------------------------------------------------------------------------------------------------------
+// --- streams
 
 /**
  * The held-back end of a stream, which may be the start of a value; it is shorter than the longest value. The first `covered`
@@ -303,7 +280,6 @@ export const evidence = (self: Redaction, one: Evidence): Evidence => {
  * search.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Held {
   readonly bytes: Uint8Array
@@ -316,7 +292,6 @@ export interface Held {
  * Before the first piece of a stream nothing is held back.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
 
@@ -335,7 +310,6 @@ export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [
  * assert.equal(Buffer.from(second.told).toString(), '***, really')
  *
  * @category combinators
- * @since 0.1.0
  */
 export const next = (
   self: Redaction,
@@ -353,7 +327,6 @@ export const next = (
  * What was held back, once the stream has ended.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const rest = (_: Redaction, held: Held): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
 

@@ -2,21 +2,17 @@
  * Requests that any process leaves for a run: to pause it, to cancel it, or with an answer that it waits for.
  *
  * @module
- * @since 0.1.0
  */
 import type { Json } from './Json.js'
 import { equals } from './Json.js'
 import type { Unit } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * The owner that a pause request is for: its host, its process id, and when it claimed the run (UTC, ISO 8601).
  *
  * @category model
- * @since 0.1.0
  */
 export interface Addressee {
   readonly host: string
@@ -29,7 +25,6 @@ export interface Addressee {
  * worktree. `requestedAt`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PauseRequest {
   readonly _tag: 'Pause'
@@ -44,7 +39,6 @@ export interface PauseRequest {
  * ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CancelRequest {
   readonly _tag: 'Cancel'
@@ -57,7 +51,6 @@ export interface CancelRequest {
  * the person or program that answered. `requestedAt`: UTC, ISO 8601.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AnswerRequest {
   readonly _tag: 'Answer'
@@ -72,19 +65,15 @@ export interface AnswerRequest {
  * A request in the inbox of a run.
  *
  * @category model
- * @since 0.1.0
  */
 export type Request = PauseRequest | CancelRequest | AnswerRequest
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
 /**
  * Whether a request is for the execution of this owner. Only a pause request can be for another one.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isFor = (request: Request, { host, pid, since }: Addressee): boolean => {
   if (request._tag !== 'Pause') return true
@@ -92,26 +81,20 @@ export const isFor = (request: Request, { host, pid, since }: Addressee): boolea
   return addressee.host === host && addressee.pid === pid && addressee.since === since
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// sorting
-// ---------------------------------------------------------------------------------------------------------------------
+// --- sorting
 
 /**
  * Compares two requests by their time, for sorting the oldest first.
  *
  * @category sorting
- * @since 0.1.0
  */
 export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request): number => (a < b ? -1 : a > b ? 1 : 0)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// instances
-// ---------------------------------------------------------------------------------------------------------------------
+// --- instances
 
 /**
  * Whether two requests are the same one.
  *
  * @category instances
- * @since 0.1.0
  */
 export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

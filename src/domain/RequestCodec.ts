@@ -2,7 +2,6 @@
  * Requests, and the pointer that a pause leaves, as JSON.
  *
  * @module
- * @since 0.1.0
  */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
@@ -14,15 +13,12 @@ import type { ContinueHere } from './Pause.js'
 import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
 import * as RunId from './RunId.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * The format that is written. A higher one is refused.
  *
  * @category model
- * @since 0.1.0
  */
 export const FORMAT = 1
 
@@ -30,14 +26,11 @@ export const FORMAT = 1
  * What can be wrong with a request or a pointer.
  *
  * @category errors
- * @since 0.1.0
  */
 export type RequestCodecError =
   Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// codecs
-// ---------------------------------------------------------------------------------------------------------------------
+// --- codecs
 
 const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
 
@@ -88,21 +81,16 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
   pausedAt: time
 } satisfies Spec<ContinueHere>)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// encoding
-// ---------------------------------------------------------------------------------------------------------------------
+// --- encoding
 
 /**
  * A request, or a pointer, as plain JSON.
  *
  * @category encoding
- * @since 0.1.0
  */
 export const encode = (value: Request | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
 
-// ---------------------------------------------------------------------------------------------------------------------
-// decoding
-// ---------------------------------------------------------------------------------------------------------------------
+// --- decoding
 
 const NO_OBJECT: RequestCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
 
@@ -125,7 +113,6 @@ const decodeAny = supported(request)
  * Decodes a request.
  *
  * @category decoding
- * @since 0.1.0
  */
 export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Request> => {
   const read = decodeAny(content)
@@ -140,19 +127,15 @@ export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Req
  * Decodes the pointer to a paused run.
  *
  * @category decoding
- * @since 0.1.0
  */
 export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = supported(pointer)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * What is wrong, as a sentence.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describe = (error: RequestCodecError): string =>
   error._tag === 'Malformed'

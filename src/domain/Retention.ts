@@ -2,20 +2,14 @@
  * What becomes of runs that are over: which of them may go.
  *
  * @module
- * @since 0.1.0
  */
 import type { Status } from './Checkpoint.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What becomes of a run that has completed: its state is kept; its last checkpoint goes to the archive, and its state away; or
  * its state goes away.
  *
  * @category model
- * @since 0.1.0
  */
 export type OnSuccess = 'keep' | 'archive' | 'delete'
 
@@ -23,7 +17,6 @@ export type OnSuccess = 'keep' | 'archive' | 'delete'
  * What a run may be for its state to go away: not in the hands of a process.
  *
  * @category model
- * @since 0.1.0
  */
 export type PrunableStatus = Exclude<Status, 'running'>
 
@@ -36,7 +29,6 @@ export type PrunableStatus = Exclude<Status, 'running'>
  * With both, a run goes only if neither lets it stay; with none nothing goes.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RetentionPolicy {
   readonly keep?: number
@@ -49,7 +41,6 @@ export interface RetentionPolicy {
  * `endedAtMillis`: when it ended, or last changed, since 1970-01-01 UTC.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RetainedRun {
   readonly runId: string
@@ -64,13 +55,8 @@ export interface RetainedRun {
  * The statuses of runs that are over: what a policy applies to by default.
  *
  * @category model
- * @since 0.1.0
  */
 export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The runs that go, oldest first; of those that ended in the same millisecond, in the order of their ids. Never one that a live process has, nor a damaged one, which is evidence, nor one whose
@@ -89,7 +75,6 @@ export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
  * assert.deepEqual(gone.map(({ runId }) => runId), ['monday'])
  *
  * @category destructors
- * @since 0.1.0
  */
 export const expired = <Run extends RetainedRun>(
   runs: ReadonlyArray<Run>,

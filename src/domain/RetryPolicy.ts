@@ -2,14 +2,11 @@
  * When a failed attempt is followed by another: a pure decision, obeyed by the executor (after retry-ts).
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * How long to wait between attempts. The first delay is `delayMillis`; `Linear` adds it again each time,
@@ -18,7 +15,6 @@ import * as O from 'fp-ts/lib/Option.js'
  * the first attempt's start to the next one's.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RetryPolicy {
   readonly _tag: 'Constant' | 'Linear' | 'Exponential'
@@ -33,7 +29,6 @@ export interface RetryPolicy {
  * How many tries a policy may have.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_ATTEMPTS = 1000
 
@@ -41,7 +36,6 @@ export const MAX_ATTEMPTS = 1000
  * Why a policy is none: the field and what it must be.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface InvalidRetryPolicy {
   readonly _tag: 'InvalidRetryPolicy'
@@ -49,15 +43,12 @@ export interface InvalidRetryPolicy {
   readonly expected: string
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * Six tries, 5, 10, 20, 40 and 80 seconds apart, each delay spread by a quarter, none longer than 2 minutes.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const standard: RetryPolicy = {
   _tag: 'Exponential',
@@ -71,7 +62,6 @@ export const standard: RetryPolicy = {
  * One try.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 }
 
@@ -89,7 +79,6 @@ const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant'
  * assert.ok(E.isLeft(RetryPolicy.make({ attempts: 0 })))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, RetryPolicy> => {
   const policy: RetryPolicy = { ...standard, ...given }
@@ -101,7 +90,6 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
  * What is wrong with a policy that did not come from {@link make}.
  *
  * @category validation
- * @since 0.1.0
  */
 export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined => {
   const wrong = (field: string, expected: string): InvalidRetryPolicy => ({
@@ -122,9 +110,7 @@ export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined =
     : wrong('withinMillis', 'a finite number ≥ 0')
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// deciding
-// ---------------------------------------------------------------------------------------------------------------------
+// --- deciding
 
 /**
  * The delay before the attempt after this one, in milliseconds, or none if the budget is spent. `attempt` is the
@@ -141,7 +127,6 @@ export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined =
  * assert.deepEqual(delays, [O.some(5_000), O.some(10_000), O.some(80_000), O.none])
  *
  * @category deciding
- * @since 0.1.0
  */
 export const delay = (
   policy: RetryPolicy,

@@ -2,7 +2,6 @@
  * Run ids: the name of a run, and of its folder. The strict grammar keeps them safe as file names everywhere.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from './Digest.js'
@@ -11,7 +10,6 @@ import { sha256 } from './Digest.js'
  * Why a text is no run id.
  *
  * @category model
- * @since 0.1.0
  */
 export interface InvalidRunId {
   readonly _tag: 'InvalidRunId'
@@ -35,7 +33,6 @@ const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
  * assert.ok(E.isLeft(RunId.parse('../release')))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const parse = (runId: string): E.Either<InvalidRunId, string> => {
   const why = problem(runId)
@@ -64,7 +61,6 @@ const problem = (runId: string): string | undefined => {
  * assert.equal(RunId.fromHostId('Job:7'), 'h-_004aob_003a7')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fromHostId = (hostId: string): string => {
   const escaped = `h-${hostId.replace(/[^a-z0-9-]/g, (unit) => escapeUnit(unit))}`

@@ -4,7 +4,6 @@
  * (P. Bagwell, "Ideal Hash Trees"; R. Hickey).
  *
  * @module
- * @since 0.1.0
  */
 
 const BITS = 5
@@ -17,7 +16,6 @@ type Node<A> = ReadonlyArray<A> | ReadonlyArray<Node<A>>
  * An immutable list with quick {@link append} and {@link at}. Iterate it, or spread it into an array.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Sequence<A> extends Iterable<A> {
   readonly length: number
@@ -28,10 +26,6 @@ export interface Sequence<A> extends Iterable<A> {
   /** @internal */
   readonly tail: ReadonlyArray<A>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 function* walk<A>(this: Sequence<A>): Iterator<A> {
   for (let start = 0; start < this.length; start += WIDTH) yield* leafFor(this, start)
@@ -49,7 +43,6 @@ const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArr
  * The list without elements.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const empty: Sequence<never> = make<never>(0, BITS, [], [])
 
@@ -64,7 +57,6 @@ export const empty: Sequence<never> = make<never>(0, BITS, [], [])
  * assert.deepEqual([...letters], ['a', 'b', 'c'])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const from = <A>(items: Iterable<A>): Sequence<A> => {
   let trie: Sequence<A> = empty
@@ -79,15 +71,10 @@ export const from = <A>(items: Iterable<A>): Sequence<A> => {
   return make(trie.length + tail.length, trie.shift, trie.root, tail)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The list with one more element at its end. The argument stays as it is. O(log32 n).
  *
  * @category combinators
- * @since 0.1.0
  */
 export const append = <A>(self: Sequence<A>, item: A): Sequence<A> => {
   if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
@@ -119,7 +106,6 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
  * Returns the list with the element at a 0-based index replaced; the same list if the index is out of range. O(log32 n).
  *
  * @category combinators
- * @since 0.1.0
  */
 export const set = <A>(self: Sequence<A>, index: number, item: A): Sequence<A> => {
   const { length, shift, root, tail } = self
@@ -140,7 +126,6 @@ const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> =
  * The element at an index counted from 0, or `undefined` outside of the list. O(log32 n).
  *
  * @category combinators
- * @since 0.1.0
  */
 export const at = <A>(self: Sequence<A>, index: number): A | undefined =>
   index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
@@ -149,7 +134,6 @@ export const at = <A>(self: Sequence<A>, index: number): A | undefined =>
  * The last element, or `undefined` for the empty list.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const last = <A>(self: Sequence<A>): A | undefined => self.tail[self.tail.length - 1]
 

@@ -1,8 +1,4 @@
-/**
- * Codecs of a checkpoint's parts.
- *
- * @since 0.1.0
- */
+/** Codecs of a checkpoint's parts. */
 import * as t from 'io-ts'
 import type {
   BeforeStep,
@@ -32,10 +28,6 @@ import type {
 } from './WorkflowIdentity.js'
 import type { InPlace, OwnFolder, Worktree, Workspace } from './Workspace.js'
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const stepError: t.Type<StepError> = fields<StepError>('an error', {
   name: t.string,
   message: t.string,
@@ -44,16 +36,8 @@ export const stepError: t.Type<StepError> = fields<StepError>('an error', {
   data: optional(json)
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const outcome: t.Type<Outcome> = oneOf<Outcome>('notApplied', 'unknown')
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const inFlight: t.Type<InFlight> = fields<InFlight>('an attempt in flight', {
   unit: t.string,
   attempt: natural,
@@ -69,10 +53,6 @@ const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed att
   delayBeforeNextMillis: optional(millis)
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const subStep: t.Type<SubStep> = fields<SubStep>('a sub-step', {
   input: optional(t.string),
   version: optional(t.string),
@@ -88,10 +68,6 @@ const failure: t.Type<Failure> = fields<Failure>('a failure', {
   subStep: optional(subStep)
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>(
   'signal',
   'aborted',
@@ -133,10 +109,6 @@ const interrupted: t.Type<Interrupted> = fields<Interrupted>('Interrupted', {
   reason: interruptReason
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const checkpointState: t.Type<CheckpointState> = tagged<CheckpointState>('a checkpoint state', '_tag', {
   BeforeStep: beforeStep as t.Type<CheckpointState>,
   Completed: completed as t.Type<CheckpointState>,
@@ -144,10 +116,6 @@ export const checkpointState: t.Type<CheckpointState> = tagged<CheckpointState>(
   Interrupted: interrupted as t.Type<CheckpointState>
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const evidence: t.Type<Evidence> = tagged<Evidence>('evidence', '_tag', {
   Artifact: fields<Evidence & { _tag: 'Artifact' }>('Artifact', {
     _tag: t.literal('Artifact'),
@@ -168,10 +136,6 @@ export const evidence: t.Type<Evidence> = tagged<Evidence>('evidence', '_tag', {
   }) as t.Type<Evidence>
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const completedStep: t.Type<CompletedStep> = fields<CompletedStep>('a completed step', {
   unit: t.string,
   stepIndex: natural,
@@ -192,19 +156,11 @@ const timer = { _tag: t.literal('Timer'), wakeAt: time }
 
 const answer = { _tag: t.literal('Answer'), question: optional(t.string), until: optional(time) }
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const wait: t.Type<Wait> = tagged<Wait>('a wait', '_tag', {
   Timer: fields<Wait & { _tag: 'Timer' }>('Timer', timer) as t.Type<Wait>,
   Answer: fields<Wait & { _tag: 'Answer' }>('Answer', answer) as t.Type<Wait>
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const pending: t.Type<Pending> = tagged<Pending>('a pending unit', '_tag', {
   Job: fields<PendingJob>('Job', {
     _tag: t.literal('Job'),
@@ -226,16 +182,8 @@ export const pending: t.Type<Pending> = tagged<Pending>('a pending unit', '_tag'
   }) as t.Type<Pending>
 })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const submission: t.Type<Submission> = fields<Submission>('a submission', { unit: t.string, key: t.string })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const workspace: t.Type<Workspace> = tagged<Workspace>('a workspace', 'kind', {
   none: fields<InPlace>('a folder', { kind: t.literal('none'), path: t.string }) as t.Type<Workspace>,
   directory: fields<OwnFolder>('a folder', { kind: t.literal('directory'), path: t.string }) as t.Type<Workspace>,
@@ -285,16 +233,8 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
   })
 )
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const item: t.Type<Item> = fields<Item>('an item', { key: t.string, value: json })
 
-/**
- * @category codecs
- * @since 0.1.0
- */
 export const workflowIdentity: t.Type<WorkflowIdentity> = checked(
   fields<WorkflowIdentity>('a workflow', {
     name: t.string,

@@ -2,22 +2,16 @@
  * What a run keeps of an error: plain data, bounded, whatever was thrown.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * A stored error: at most {@link MAX_BYTES} of JSON in all. `code` is the machine-readable kind (`ECONNRESET`,
  * `503`), `data` whatever else the error carried as JSON.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StepError {
   readonly name: string
@@ -31,7 +25,6 @@ export interface StepError {
  * The bound on a stored error, in UTF-8 bytes of its JSON: 64 KiB.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_BYTES = 65_536
 
@@ -41,10 +34,6 @@ const MAX_STACK = 20_000
 const MAX_DATA = 20_000
 const MAX_NOTE = 40
 const WIDEST = 6
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Makes a stored error, cutting what is too long.
@@ -60,7 +49,6 @@ const WIDEST = 6
  * })
  *
  * @category constructors
- * @since 0.1.0
  */
 export const make = (
   name: string,
@@ -89,7 +77,6 @@ export const make = (
  * assert.equal(StepError.fromUnknown('no').message, 'no')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fromUnknown = (thrown: unknown): StepError => {
   if (typeof thrown === 'string') return make('Error', thrown)
@@ -142,7 +129,6 @@ const chain = (thrown: unknown): ReadonlyArray<object> => {
  * By what an error may be told: its HTTP `status`, its `code`, and the `names` of its kind.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Signs {
   readonly status: string | undefined
@@ -164,7 +150,6 @@ export interface Signs {
  * ])
  *
  * @category destructors
- * @since 0.1.0
  */
 export const signs = (thrown: unknown): ReadonlyArray<Signs> =>
   chain(thrown).map((error) => ({
@@ -221,7 +206,6 @@ const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc
  * The error without its stack and data, for the list of attempts: the newest attempt's error is kept whole beside it.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const brief = (self: StepError): StepError =>
   make(self.name, self.message.slice(0, 1024), self.code === undefined ? {} : { code: self.code })

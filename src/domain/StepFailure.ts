@@ -2,22 +2,18 @@
  * How a step fails: whether trying again may help, and whether something may have happened outside.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Outcome } from './CheckpointState.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
 import * as StepError from './StepError.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * The same attempt may succeed later: overload, a timeout, a lost connection.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Transient {
   readonly _tag: 'Transient'
@@ -29,7 +25,6 @@ export interface Transient {
  * Trying again as it is makes no sense: bad input, missing rights, a bug.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Permanent {
   readonly _tag: 'Permanent'
@@ -41,19 +36,15 @@ export interface Permanent {
  * How a step fails.
  *
  * @category model
- * @since 0.1.0
  */
 export type StepFailure = Transient | Permanent
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * A failure that may pass. `outcome` is `unknown` unless the step knows that nothing happened outside.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const transient = (error: StepError.StepError, outcome: Outcome = 'unknown'): Transient => ({
   _tag: 'Transient',
@@ -65,7 +56,6 @@ export const transient = (error: StepError.StepError, outcome: Outcome = 'unknow
  * A failure that stays.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknown'): Permanent => ({
   _tag: 'Permanent',
@@ -93,7 +83,6 @@ export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknow
  * assert.equal(StepFailure.fromUnknown(new Error('HTTP 500 in the text'))._tag, 'Permanent')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fromUnknown = (thrown: unknown): StepFailure => {
   if (isStepFailure(thrown)) return bounded(thrown)
@@ -157,15 +146,12 @@ const TRANSIENT: ReadonlySet<string> = new Set([
 /** As a status every 5xx is transient; as a mere code not 53x and 55x: so FTP says that a password or a path is wrong. */
 const SERVER_ERROR = /^5([0-2]|9)\d$/
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
 /**
  * Whether a value is a failure that a step returned on purpose. Nothing is, that throws when it is looked at.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isStepFailure = (value: unknown): value is StepFailure => {
   try {

@@ -1,8 +1,4 @@
-/**
- * The recorded call of a sub-step, which later calls under the same path are compared with.
- *
- * @since 0.1.0
- */
+/** The recorded call of a sub-step, which later calls under the same path are compared with. */
 
 /**
  * The recorded call of a sub-step. A field is absent if the call did not have that option.
@@ -13,7 +9,6 @@
  * - `transient: true`: it failed, and its error looked transient.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SubStep {
   readonly input?: string

@@ -2,7 +2,6 @@
  * The one function that changes a checkpoint, {@link apply}, and what each fact does to it.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
@@ -46,10 +45,6 @@ import type { StepIdentity } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// transitions
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What a change makes of a checkpoint: the next revision, or why this change can't follow it.
  *
@@ -70,7 +65,6 @@ export type { TransitionError } from './transitionParts.js'
  * assert.equal(running.right.revision, 1)
  *
  * @category transitions
- * @since 0.1.0
  */
 export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
   const next = changed(self, change)
@@ -81,7 +75,6 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  * Folds {@link apply} over changes, oldest first. Stops at the first that can't follow.
  *
  * @category transitions
- * @since 0.1.0
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
   let fields: Fields = base

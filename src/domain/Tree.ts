@@ -1,21 +1,11 @@
-/**
- * Units and their parts, in definitions and in what a checkpoint remembers of them.
- *
- * @since 0.1.0
- */
+/** Units and their parts, in definitions and in what a checkpoint remembers of them. */
 import { indexed, indexOfStep } from './indexed.js'
 import type { Items } from './Items.js'
 import { get } from './Items.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join, nameOf, names, top } from './Unit.js'
 
-/**
- * A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has
- * none.
- *
- * @category model
- * @since 0.1.0
- */
+/** A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has none. */
 export interface Node {
   readonly name: string
   readonly steps?: ReadonlyArray<Node>
@@ -23,12 +13,7 @@ export interface Node {
   readonly each?: Node
 }
 
-/**
- * A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of.
- *
- * @category model
- * @since 0.1.0
- */
+/** A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of. */
 export interface Found<N> {
   readonly definition: N
   readonly step: N
@@ -54,12 +39,7 @@ export const partNamed = <N extends Node>(node: N, unit: Unit, name: string, ite
 
 const nameOfNode = ({ name }: Node): string => name
 
-/**
- * A unit of a tree, if there is one at that path. `expected`: the usual index of its top-level step.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A unit of a tree, if there is one at that path. `expected`: the usual index of its top-level step. */
 export const find = <N extends Node>(
   { steps }: { readonly steps: ReadonlyArray<N> },
   items: Items,
@@ -86,12 +66,7 @@ export const find = <N extends Node>(
   return { definition, step, stepIndex }
 }
 
-/**
- * The task that a unit is a sub-step of, and its path, if there is such a task. `expected` as of {@link find}.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The task that a unit is a sub-step of, and its path, if there is such a task. `expected` as of {@link find}. */
 export const taskAround = <N extends Node>(
   tree: { readonly steps: ReadonlyArray<N> },
   items: Items,
@@ -108,12 +83,7 @@ export const taskAround = <N extends Node>(
 /** Detects a sequence, wave or map. */
 export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
 
-/**
- * The definition of a unit, whatever the items of maps are: each key is one of an item.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The definition of a unit, whatever the items of maps are: each key is one of an item. */
 export const definitionAt = <N extends Node>(
   { steps }: { readonly steps: ReadonlyArray<N> },
   unit: Unit

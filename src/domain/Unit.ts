@@ -2,7 +2,6 @@
  * The path of a unit from the root of its workflow: `build`, `checks/unit`.
  *
  * @module
- * @since 0.1.0
  */
 
 /**
@@ -10,13 +9,8 @@
  * two units have the same path. The second sub-step of a name ends with `#2`, and so on.
  *
  * @category model
- * @since 0.1.0
  */
 export type Unit = string
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The path of the unit with a name below a parent, or of a top-level step.
@@ -29,7 +23,6 @@ export type Unit = string
  * assert.equal(Unit.join('pages', 'a/b'), 'pages/a%2Fb')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const join = (parent: Unit | undefined, name: string): Unit =>
   parent === undefined ? segment(name) : `${parent}/${segment(name)}`
@@ -57,13 +50,8 @@ const escaped = (unit: string): string => {
  * assert.equal(Unit.nth(turn, 3), 'agent/turn#3')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : `${unit}#${number}`)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The names in a path, from the top: the inverse of {@link join}.
@@ -75,7 +63,6 @@ export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : 
  * assert.deepEqual(Unit.names('pages/a%2Fb'), ['pages', 'a/b'])
  *
  * @category destructors
- * @since 0.1.0
  */
 export const names = (unit: Unit): ReadonlyArray<string> => unit.split('/').map(unescaped)
 
@@ -90,7 +77,6 @@ const original = (code: string): string => String.fromCharCode(parseInt(code.rep
  * The name of a unit among its siblings.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const nameOf = (unit: Unit): string => unescaped(unit.slice(unit.lastIndexOf('/') + 1))
 
@@ -98,7 +84,6 @@ export const nameOf = (unit: Unit): string => unescaped(unit.slice(unit.lastInde
  * The path of the unit that a unit is part of, or `undefined` for a top-level step.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const parent = (unit: Unit): Unit | undefined => {
   const end = unit.lastIndexOf('/')
@@ -109,7 +94,6 @@ export const parent = (unit: Unit): Unit | undefined => {
  * The units that a unit is part of, from its parent to the top-level step.
  *
  * @category destructors
- * @since 0.1.0
  */
 export function* ancestors(unit: Unit): Iterable<Unit> {
   for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
@@ -119,7 +103,6 @@ export function* ancestors(unit: Unit): Iterable<Unit> {
  * The top-level step that a unit is, or is part of.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const top = (unit: Unit): Unit => {
   const end = unit.indexOf('/')
@@ -130,7 +113,6 @@ export const top = (unit: Unit): Unit => {
  * Whether a unit is a top-level step.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const isTop = (unit: Unit): boolean => !unit.includes('/')
 
@@ -145,7 +127,6 @@ export const isTop = (unit: Unit): boolean => !unit.includes('/')
  * assert.equal(Unit.isWithin('checks-2', 'checks'), false)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const isWithin = (unit: Unit, ancestor: Unit): boolean =>
   unit.startsWith(ancestor) && (unit.length === ancestor.length || unit[ancestor.length] === '/')

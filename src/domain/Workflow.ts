@@ -3,7 +3,6 @@
  * Workflow too.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from './Digest.js'
@@ -13,15 +12,12 @@ import { inCycle } from './needs.js'
 import type { Wait } from './Pending.js'
 import { join } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there.
  *
  * @category model
- * @since 0.1.0
  */
 export interface OutputMismatch {
   readonly path: string
@@ -41,7 +37,6 @@ export interface OutputMismatch {
  *   these paths are attributed to it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Task {
   readonly _tag: 'Task'
@@ -62,7 +57,6 @@ export interface Task {
  * The values known before a task runs: the run's variables, and the item of a map's group.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Known {
   readonly variables: ReadonlyMap<string, Json>
@@ -73,7 +67,6 @@ export interface Known {
  * Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Sequence {
   readonly _tag: 'Sequence'
@@ -88,7 +81,6 @@ export interface Sequence {
  * A step of a wave. It starts when the groups it needs have completed.
  *
  * @category model
- * @since 0.1.0
  */
 export type Group = Step & Needing
 
@@ -96,7 +88,6 @@ export type Group = Step & Needing
  * The names of the groups of the same wave that a group needs.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Needing {
   readonly needs: ReadonlyArray<string>
@@ -106,7 +97,6 @@ export interface Needing {
  * A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Wave {
   readonly _tag: 'Wave'
@@ -122,7 +112,6 @@ export interface Wave {
  * fingerprint covers `each`; `own` covers what it is beside that.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MapStep {
   readonly _tag: 'Map'
@@ -137,7 +126,6 @@ export interface MapStep {
  * A task, or a composite of steps.
  *
  * @category model
- * @since 0.1.0
  */
 export type Step = Task | Sequence | Wave | MapStep
 
@@ -146,7 +134,6 @@ export type Step = Task | Sequence | Wave | MapStep
  * never what they stand for.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Workflow {
   readonly name: string
@@ -158,7 +145,6 @@ export interface Workflow {
  * What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters.
  *
  * @category model
- * @since 0.1.0
  */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
@@ -166,7 +152,6 @@ export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
  * What is wrong with a definition. `unit` is a path, `place` one or the workflow itself; `*` stands for the key of an item.
  *
  * @category model
- * @since 0.1.0
  */
 export type WorkflowProblem =
   | { readonly _tag: 'InvalidName'; readonly name: string }
@@ -179,16 +164,13 @@ export type WorkflowProblem =
   | { readonly _tag: 'InvalidSetting'; readonly place: string; readonly field: string; readonly expected: string }
   | { readonly _tag: 'NeedCycle'; readonly unit: string; readonly groups: ReadonlyArray<string> }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared
  * options.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TaskOptions {
   readonly summary?: string
@@ -223,7 +205,6 @@ const leavesNothing = (): ReadonlyArray<string> => NOTHING
  * assert.notEqual(build.fingerprint, Workflow.task('build', { definition: { shell: 'make' } }).fingerprint)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const task = (name: string, options: TaskOptions = {}): Task => {
   const idempotent = options.idempotent ?? true
@@ -254,7 +235,6 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
  * assert.deepEqual(deploy.steps.map((step) => step.name), ['push', 'smoke'])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const sequence = (
   name: string,
@@ -284,7 +264,6 @@ const printsOf = (
  * Declares a group of a wave: a step, and the names of the groups it needs.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const group = <S extends Step>(of: S, needs: ReadonlyArray<string> = []): S & Needing => ({ ...of, needs })
 
@@ -299,7 +278,6 @@ export const group = <S extends Step>(of: S, needs: ReadonlyArray<string> = []):
  * assert.deepEqual(checks.groups.map((group) => group.name), ['unit', 'lint'])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string = name, definition?: Json): Wave => ({
   _tag: 'Wave',
@@ -320,7 +298,6 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
  * assert.deepEqual(Workflow.problems({ name: 'pictures', steps: [convert] }), [])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const mapOf = (name: string, each: Step, summary: string = name, definition?: Json): MapStep => ({
   _tag: 'Map',
@@ -345,7 +322,6 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
  * )
  *
  * @category constructors
- * @since 0.1.0
  */
 export const define = (
   name: string,
@@ -356,16 +332,13 @@ export const define = (
   return found.length === 0 ? E.right(workflow) : E.left(found)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * A task that a workflow has. `place`: its path, where `*` stands for the key of an item; of what a map does for each item, that of the
  * map.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PlacedTask {
   readonly task: Task
@@ -376,7 +349,6 @@ export interface PlacedTask {
  * All tasks of steps, those of the bodies of maps included, in the order of the workflow.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
   const found: Array<PlacedTask> = []
@@ -393,7 +365,6 @@ export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => 
  * The parts that a sequence or a wave lists.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
   step._tag === 'Sequence' ? step.steps : step.groups
@@ -402,7 +373,6 @@ export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
  * Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const isIdempotent = (step: Step): boolean =>
   step._tag === 'Task'
@@ -411,15 +381,12 @@ export const isIdempotent = (step: Step): boolean =>
       ? isIdempotent(step.each)
       : partsOf(step).every(isIdempotent)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// validation
-// ---------------------------------------------------------------------------------------------------------------------
+// --- validation
 
 /**
  * How many levels of steps a workflow may have.
  *
  * @category model
- * @since 0.1.0
  */
 export const MAX_DEPTH = 16
 
@@ -427,7 +394,6 @@ export const MAX_DEPTH = 16
  * Everything that is wrong with a definition; empty if it can be run. Linear time.
  *
  * @category validation
- * @since 0.1.0
  */
 export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const found: Array<WorkflowProblem> = [...nameProblems([workflow.name])]
@@ -532,7 +498,6 @@ const SECRET_NAMES = 'a list of names: 1 to 128 characters each, without blanks 
  * A problem as a sentence for people.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeProblem = (problem: WorkflowProblem): string => {
   switch (problem._tag) {

@@ -2,21 +2,17 @@
  * What a checkpoint remembers of the workflow that ran: enough to tell, on resume, what was edited.
  *
  * @module
- * @since 0.1.0
  */
 import { fingerprint } from './Digest.js'
 import type { Wait } from './Pending.js'
 import type { Step, Workflow } from './Workflow.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * A task as it was defined. `wait`: what it waits for, if waiting is all that it does.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TaskIdentity {
   readonly name: string
@@ -30,7 +26,6 @@ export interface TaskIdentity {
  * A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SequenceIdentity {
   readonly name: string
@@ -44,7 +39,6 @@ export interface SequenceIdentity {
  * A wave as it was defined.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WaveIdentity {
   readonly name: string
@@ -58,7 +52,6 @@ export interface WaveIdentity {
  * A map as it was defined, with what it does for each item.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MapIdentity {
   readonly name: string
@@ -72,7 +65,6 @@ export interface MapIdentity {
  * A step as it was defined.
  *
  * @category model
- * @since 0.1.0
  */
 export type StepIdentity = TaskIdentity | SequenceIdentity | WaveIdentity | MapIdentity
 
@@ -81,7 +73,6 @@ export type StepIdentity = TaskIdentity | SequenceIdentity | WaveIdentity | MapI
  * has any.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WorkflowIdentity {
   readonly name: string
@@ -91,9 +82,7 @@ export interface WorkflowIdentity {
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /**
  * The identity of a workflow.
@@ -106,7 +95,6 @@ export interface WorkflowIdentity {
  * assert.deepEqual(WorkflowIdentity.of(workflow).steps.map((step) => step.name), ['build'])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
   name: workflow.name,
@@ -123,7 +111,6 @@ const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArr
  * The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
@@ -144,9 +131,7 @@ const ofStep = (step: Step): StepIdentity => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
 export const printOf = (step: Step | StepIdentity): string => ('own' in step ? step.own : step.fingerprint)
@@ -155,7 +140,6 @@ export const printOf = (step: Step | StepIdentity): string => ('own' in step ? s
  * Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const isIdempotent = (step: StepIdentity): boolean => {
   switch (step.kind) {

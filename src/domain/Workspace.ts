@@ -2,18 +2,14 @@
  * Where a run works.
  *
  * @module
- * @since 0.1.0
  */
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * The run has no workspace of its own: it works in a folder that was there, which is never made and never deleted.
  *
  * @category model
- * @since 0.1.0
  */
 export interface InPlace {
   readonly kind: 'none'
@@ -24,7 +20,6 @@ export interface InPlace {
  * A folder of the run's own, empty at first.
  *
  * @category model
- * @since 0.1.0
  */
 export interface OwnFolder {
   readonly kind: 'directory'
@@ -37,7 +32,6 @@ export interface OwnFolder {
  * `into`: the branch that was checked out in `repository`, which its work is for; absent if HEAD was detached.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Worktree {
   readonly kind: 'worktree'
@@ -53,7 +47,6 @@ export interface Worktree {
  * Where a run works: `path` is absolute, and a resume works in the same.
  *
  * @category model
- * @since 0.1.0
  */
 export type Workspace = InPlace | OwnFolder | Worktree
 
@@ -61,7 +54,6 @@ export type Workspace = InPlace | OwnFolder | Worktree
  * A workspace that belongs to its run.
  *
  * @category model
- * @since 0.1.0
  */
 export type OwnWorkspace = OwnFolder | Worktree
 
@@ -69,32 +61,25 @@ export type OwnWorkspace = OwnFolder | Worktree
  * What a new run asks for: a workspace of its own, of one of these kinds, or a folder that is there.
  *
  * @category model
- * @since 0.1.0
  */
 export type WantedWorkspace = OwnWorkspace['kind'] | InPlace
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
 /**
  * Whether a workspace belongs to its run.
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isOwn = (workspace: Workspace | undefined): workspace is OwnWorkspace =>
   workspace !== undefined && workspace.kind !== 'none'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * The folder that a workspace is, whole.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const rootOf = (workspace: Workspace): string =>
   workspace.kind === 'worktree' ? workspace.root : workspace.path

@@ -1,8 +1,4 @@
-/**
- * What a plan needs of the workspace of its run.
- *
- * @since 0.1.0
- */
+/** What a plan needs of the workspace of its run. */
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
@@ -12,18 +8,10 @@ import type { MissingEvidence, ResumePlan } from './Plan.js'
  * What has to be done about a workspace before a plan is executed. `Make`: it is made, unless it is there; nothing was
  * attempted in it, or all of that is to be done again. `Find`: it has to be there, since it has work in it that nothing
  * can make again. `Nothing`: the plan runs nothing, or the run has none.
- *
- * @category model
- * @since 0.1.0
  */
 export type WorkspaceNeed = 'Make' | 'Find' | 'Nothing'
 
-/**
- * Whether anything of a run was attempted, or is taken as done, since it began or was last started over.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether anything of a run was attempted, or is taken as done, since it began or was last started over. */
 export const wasAttempted = ({ state, completedSteps, pending, submissions }: Checkpoint): boolean =>
   completedSteps.size > 0 ||
   pending.length > 0 ||
@@ -35,9 +23,6 @@ export const wasAttempted = ({ state, completedSteps, pending, submissions }: Ch
 /**
  * What a plan needs of the workspace. A missing one is made again only where all work of the run is to be done again by
  * somebody's word: a step that is recorded as completed would else miss what it has left.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const needOf = (checkpoint: Checkpoint, plan: ResumePlan): WorkspaceNeed => {
   const { workspace } = checkpoint
@@ -54,12 +39,7 @@ const startsOver = ({ decisions: [first, ...others] }: ResumePlan): boolean =>
     (one) => one._tag === 'Run' && (one.reason._tag === 'Forced' || one.reason._tag === 'EarlierStepRunsAgain')
   )
 
-/**
- * What completed steps have left in the workspace, and is gone if that is: files and artifacts.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What completed steps have left in the workspace, and is gone if that is: files and artifacts. */
 export const leftIn = ({ completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   Array.from(completedSteps).flatMap(({ unit, evidence }: CompletedStep) => {
     const [first, ...more] = evidence.filter(isFile)

@@ -1,8 +1,4 @@
-/**
- * What an edited workflow makes of a checkpoint.
- *
- * @since 0.1.0
- */
+/** What an edited workflow makes of a checkpoint. */
 import type { Fields } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
@@ -18,10 +14,7 @@ import type { Unit } from './Unit.js'
 import { top } from './Unit.js'
 import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 
-/**
- * Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints,
- * maps their items.
- */
+/** Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints, maps their items. */
 export const adopted = (
   self: Fields,
   workflow: WorkflowIdentity

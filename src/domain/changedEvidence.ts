@@ -10,20 +10,13 @@ import type { Unit } from './Unit.js'
 import { isWithin } from './Unit.js'
 import type { Step, Workflow } from './Workflow.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Why a unit runs again: its evidence is missing. */
 export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 
 /** Why a unit runs again or needs an answer: its evidence changed. */
 export type Edited = RunReason & { readonly _tag: 'EvidenceChanged' }
 
-/**
- * The accepted changes of a unit. `evidence`: its new record. `own`: the answer names this unit, so it is skipped even if an
- * earlier one runs.
- */
+/** The accepted changes of a unit. `evidence`: its new record. `own`: the answer names this unit, so it is skipped even if an earlier one runs. */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
   readonly evidence: ReadonlyArray<Evidence>
@@ -86,10 +79,6 @@ const NOTHING: EvidencePlan = {
   covered: new Set(),
   changed: new Map()
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// planning
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Decides about the evidence found. `demands`: what the plan was asked for. */
 export const planEvidence = (

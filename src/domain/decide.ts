@@ -1,8 +1,4 @@
-/**
- * What happens with the units of a workflow, and why: a fold over its tree.
- *
- * @since 0.1.0
- */
+/** What happens with the units of a workflow, and why: a fold over its tree. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
 import { placeOf } from './CompletedStep.js'
@@ -31,16 +27,7 @@ import {
 } from './decideTask.js'
 import { decideWithSubSteps } from './decideSubSteps.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the tree
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Decides about all units of a workflow.
- *
- * @category deciding
- * @since 0.1.0
- */
+/** Decides about all units of a workflow. */
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
   for (const [stepIndex, step] of workflow.steps.entries()) {
@@ -76,12 +63,7 @@ const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Dec
   return { decision, isDone }
 }
 
-/**
- * What happens with the parts of a map of which only now is known what they are: what was decided about all of it.
- *
- * @category deciding
- * @since 0.1.0
- */
+/** What happens with the parts of a map of which only now is known what they are: what was decided about all of it. */
 export const decideItems = (
   { stepIndex, unit, ...decision }: Decision,
   { each }: MapStep,
@@ -116,10 +98,6 @@ const ofItem = <S extends Step>(each: S, key: string): S => {
     leaves
   } as Step as S
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// maps
-// ---------------------------------------------------------------------------------------------------------------------
 
 const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
   const items = itemsDue(context, at)
@@ -185,10 +163,6 @@ const editedIn = ({ evidence: { edited } }: PlanContext, map: Unit): Edited | un
 /** Outputs are what its parts give. */
 const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// composites
-// ---------------------------------------------------------------------------------------------------------------------
 
 const decideComposite = (context: PlanContext, step: Sequence | Wave, at: At, out: Planned): Decided => {
   const parts = partsOf(step)

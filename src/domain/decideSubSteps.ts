@@ -1,8 +1,4 @@
-/**
- * What happens with a task that has recorded sub-steps, and with these.
- *
- * @since 0.1.0
- */
+/** What happens with a task that has recorded sub-steps, and with these. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'

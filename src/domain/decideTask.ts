@@ -1,8 +1,4 @@
-/**
- * What happens with a task, and why: from its record, its state, its evidence and what the options ask for.
- *
- * @since 0.1.0
- */
+/** What happens with a task, and why: from its record, its state, its evidence and what the options ask for. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
@@ -22,16 +18,9 @@ import { isTop, top } from './Unit.js'
 import type { Task } from './Workflow.js'
 import { isIdempotent as wasIdempotent } from './WorkflowIdentity.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The decisions so far, in document order, and what stands against them. Units add theirs: 100,000 short lists would cost more than
  * the decisions.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Planned {
   readonly decisions: Array<Decision>
@@ -55,10 +44,6 @@ export interface At {
   readonly expected: number | undefined
   readonly keptAbove: Kept | undefined
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// tasks
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * A unit with its definition and its record, if it has one. `own`: of a composite, the fingerprint that its record keeps. Of a map of unknown items, `hasBegun`: whether anything of it was begun;

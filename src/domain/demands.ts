@@ -3,8 +3,6 @@
  * before the step to run from counts as done, and what follows a step that runs again does too; in a wave this holds for the groups
  * that it needs, and for those that need it. A wave to restart that is before the step to run from is not taken as done: the plan
  * starts with it.
- *
- * @since 0.1.0
  */
 import { indexOfStep } from './indexed.js'
 import type { Items } from './Items.js'
@@ -16,12 +14,7 @@ import type { Unit } from './Unit.js'
 import { ancestors, isWithin, join, nameOf, top } from './Unit.js'
 import type { Wave, Workflow } from './Workflow.js'
 
-/**
- * What is demanded of a unit and of all that is part of it: that it counts as done, that it runs again, or neither.
- *
- * @category model
- * @since 0.1.0
- */
+/** What is demanded of a unit and of all that is part of it: that it counts as done, that it runs again, or neither. */
 export type Demand = 'none' | 'assumed' | RunReason
 
 /** Whether all of a unit is done anew, whatever evidence it has. */
@@ -34,9 +27,6 @@ export const isAnew = (demand: Demand): demand is RunReason =>
  * - `from`: the unit from which all runs; `restart`: the wave or map that runs anew.
  * - `due`: composites whose own evidence makes all their parts run again.
  * - `again`: units of which recorded work runs again, because of its evidence.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Asked {
   readonly from: Unit | undefined
@@ -48,12 +38,7 @@ export interface Asked {
 /** What is demanded of a part of a composite, by its index and name. */
 type OfPart = (index: number, name: string) => Demand
 
-/**
- * The demands of a plan.
- *
- * @category model
- * @since 0.1.0
- */
+/** The demands of a plan. */
 export interface Demands {
   /** What is demanded of the parts of a composite, of which as a whole this is demanded; of top-level steps without one. */
   readonly ofParts: (parent: Unit | undefined, composite: Node, demand: Demand) => OfPart
@@ -61,12 +46,7 @@ export interface Demands {
   readonly of: (unit: Unit) => Demand
 }
 
-/**
- * The demands of a plan on the units of a workflow.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The demands of a plan on the units of a workflow. */
 export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Demands => {
   const touched = new Set<Unit>()
   for (const unit of asked.again) {

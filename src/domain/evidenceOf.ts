@@ -11,9 +11,6 @@ import type { Step, Workflow } from './Workflow.js'
 /**
  * The completed units at whose evidence a plan has to look. None, if those before the step that everything is to run from left
  * none: what runs in any case leaves its own anew. Else all, for a later one may have replaced what an earlier one left.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const unitsInNeed = (
   checkpoint: Checkpoint,

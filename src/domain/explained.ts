@@ -10,10 +10,7 @@ import { find } from './Tree.js'
 import { top } from './Unit.js'
 import type { Known, Step, Task, Workflow } from './Workflow.js'
 
-/**
- * Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting
- * for its job.
- */
+/** Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting for its job. */
 export const unexplained = (
   checkpoint: Checkpoint,
   workflow: Workflow,

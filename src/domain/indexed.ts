@@ -1,15 +1,6 @@
-/**
- * Lists by key.
- *
- * @since 0.1.0
- */
+/** Lists by key. */
 
-/**
- * A list by its keys. It is indexed when it is first asked for: a list does not change after that, and has one kind of key.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A list by its keys. It is indexed when it is first asked for: a list does not change after that, and has one kind of key. */
 export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyMap<string, A> => {
   const known = INDEX.get(all) as ReadonlyMap<string, A> | undefined
   if (known !== undefined) return known
@@ -21,12 +12,7 @@ export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): Re
 
 const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
 
-/**
- * The index of the step with a name. `expected`: where it usually is; only elsewhere is it looked up.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The index of the step with a name. `expected`: where it usually is; only elsewhere is it looked up. */
 export const indexOfStep = (
   steps: ReadonlyArray<{ readonly name: string }>,
   name: string,

@@ -1,8 +1,4 @@
-/**
- * What the facts about jobs do to a checkpoint.
- *
- * @since 0.1.0
- */
+/** What the facts about jobs do to a checkpoint. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from './Checkpoint.js'
@@ -26,16 +22,7 @@ import {
 import type { Unit } from './Unit.js'
 import { parent, top } from './Unit.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// submitting
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Attempts start that submit under these keys. A unit that has a key already, because it may have submitted, has no other.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** Attempts start that submit under these keys. A unit that has a key already, because it may have submitted, has no other. */
 export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
@@ -53,12 +40,7 @@ export const withKeys = (
   return E.right({ state, submissions: added.length === 0 ? self.submissions : [...self.submissions, ...added] })
 }
 
-/**
- * The attempt is over, and its job is pending under the key that it was submitted under.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** The attempt is over, and its job is pending under the key that it was submitted under. */
 export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result => {
   const { unit, attempt, job, at } = change
   const found = unitAt(self, unit)
@@ -82,16 +64,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// ending
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Whether a completion is that of a pending job, and not of an attempt.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Whether a completion is that of a pending job, and not of an attempt. */
 export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
   const job = Job.find(pending, unit)
   return job !== undefined && Job.attemptOf(job) === attempts
@@ -100,9 +73,6 @@ export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.Unit
 /**
  * Where the run stands after a job was collected: as it stood, unless its step is completed with it, or rested for this job
  * alone. What is collected out of turn does not move the run.
- *
- * @category transitions
- * @since 0.1.0
  */
 export const stateAfterJob = (
   { state, completedSteps, pending }: Fields,
@@ -119,12 +89,7 @@ export const stateAfterJob = (
     : state
 }
 
-/**
- * A job ended badly: its step has failed, unless other groups of it are in flight. Later submissions have other keys.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** A job ended badly: its step has failed, unless other groups of it are in flight. Later submissions have other keys. */
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
@@ -145,12 +110,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   })
 }
 
-/**
- * Whether the run stands at the step of a unit, or can without forgetting what it left open at another.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Whether the run stands at the step of a unit, or can without forgetting what it left open at another. */
 export const mayStandAt = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
   state.step === top(unit) ||
   Steps.has(completedSteps, state.step) ||

@@ -1,8 +1,4 @@
-/**
- * What the groups of a wave need of one another, as a graph.
- *
- * @since 0.1.0
- */
+/** What the groups of a wave need of one another, as a graph. */
 import { indexed } from './indexed.js'
 
 /** A group, and the names of those that it needs. */
@@ -14,9 +10,6 @@ interface Needing {
 /**
  * The groups that need one another in a circle: what is left when those that can start are taken away, and then those that nobody
  * waits for. Needs that name no group count for nothing. Linear time.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const inCycle = (groups: ReadonlyArray<Needing>): ReadonlyArray<string> => {
   const known = new Set(groups.map(({ name }) => name))
@@ -48,24 +41,14 @@ const reversed = (graph: Graph): Graph => {
   return back
 }
 
-/**
- * The groups that one of those named needs, directly or through others.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The groups that one of those named needs, directly or through others. */
 export const neededBy = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const byName = indexed(groups, ({ name }) => name)
   return closure(names, (one) => byName.get(one)?.needs ?? [])
 }
 
-/**
- * The groups that need one of those named, directly or through others.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The groups that need one of those named, directly or through others. */
 export const needing = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const above = new Map<string, Array<string>>()

@@ -1,8 +1,4 @@
-/**
- * The planner: from what is recorded and what is wanted to what happens next.
- *
- * @since 0.1.0
- */
+/** The planner: from what is recorded and what is wanted to what happens next. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint, Variables } from './Checkpoint.js'
@@ -46,7 +42,6 @@ import { problems as problemsOf } from './Workflow.js'
  * assert.deepEqual(plan.right.decisions.map((decision) => decision._tag), ['Run', 'Run'])
  *
  * @category planning
- * @since 0.1.0
  */
 export const planResume = (
   checkpoint: Checkpoint,
@@ -112,10 +107,6 @@ const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanErro
   E.left({ _tag: 'PlanError', problems })
 
 const isNonEmpty = (all: ReadonlyArray<PlanProblem>): all is ReadonlyNonEmptyArray<PlanProblem> => all.length > 0
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what is read off the decisions
-// ---------------------------------------------------------------------------------------------------------------------
 
 const read = (
   checkpoint: Checkpoint,

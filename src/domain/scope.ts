@@ -1,8 +1,6 @@
 /**
  * Which units a unit sees: its earlier siblings and those of the units that it is part of; in a wave the groups that it needs, directly
  * or through others. What else happens to be done depends on timing, and would be different after a resume.
- *
- * @since 0.1.0
  */
 import { indexOfStep } from './indexed.js'
 import type { Items } from './Items.js'
@@ -23,12 +21,7 @@ export interface Level {
   readonly seen: () => ReadonlyArray<string>
 }
 
-/**
- * The levels around a unit, from the root.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The levels around a unit, from the root. */
 export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<Level> => {
   const levels: Array<Level> = []
   let composite: Workflow | Step = workflow
@@ -62,12 +55,7 @@ const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: s
   }
 }
 
-/**
- * Tells of other units whether a unit sees them, as a whole or as a part of what it sees.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Tells of other units whether a unit sees them, as a whole or as a part of what it sees. */
 export const sightOf = (workflow: Workflow, items: Items, unit: Unit): ((other: Unit) => boolean) => {
   const levels = levelsOf(workflow, items, unit)
   return (other) => {

@@ -1,8 +1,4 @@
-/**
- * Applies facts about sub-steps to a checkpoint. Their task must be in flight.
- *
- * @since 0.1.0
- */
+/** Applies facts about sub-steps to a checkpoint. Their task must be in flight. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from './Checkpoint.js'
@@ -42,9 +38,7 @@ export const wrongStart = (
 const runs = ({ state }: Fields, unit: Unit): boolean =>
   State.inFlight(state).some((one) => one.unit === unit && isRunning(one))
 
-/**
- * Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors.
- */
+/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */
 export const withoutEarlier = (
   failures: ReadonlyArray<Failure>,
   inFlight: ReadonlyArray<InFlight>,
@@ -70,12 +64,7 @@ export const withoutEarlierWaits = (
   return pending.some(isStale) ? pending.filter((one) => !isStale(one)) : pending
 }
 
-/**
- * Records a sub-step that completed.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** Records a sub-step that completed. */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { unit } = change
   const ready = ended(self, change)
@@ -93,12 +82,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
   })
 }
 
-/**
- * Records a sub-step that failed. The task may still complete.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** Records a sub-step that failed. The task may still complete. */
 export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, subStep = {} } = change
   if (last === undefined) return notInFlight(self, change, unit)

@@ -1,8 +1,4 @@
-/**
- * The recorded sub-steps of each task, and from which of them a plan runs a task again.
- *
- * @since 0.1.0
- */
+/** The recorded sub-steps of each task, and from which of them a plan runs a task again. */
 import type { Checkpoint } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
@@ -21,12 +17,7 @@ export interface KnownSubStep {
 /** By task: the recorded sub-steps in order, then those that failed, then those in flight, then those that wait. */
 export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
-/**
- * The recorded, failed and in-flight sub-steps of a checkpoint.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The recorded, failed and in-flight sub-steps of a checkpoint. */
 export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubSteps => {
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
@@ -84,9 +75,7 @@ export const restartOf = (
   return undefined
 }
 
-/**
- * The sub-steps that run again because of a restart: that one, those recorded after it, and their nested sub-steps.
- */
+/** The sub-steps that run again because of a restart: that one, those recorded after it, and their nested sub-steps. */
 export const restartedBy = (
   all: ReadonlyArray<KnownSubStep>,
   { unit: from, index, reason }: Restart

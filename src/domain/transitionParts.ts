@@ -1,8 +1,4 @@
-/**
- * What the transitions are made of.
- *
- * @since 0.1.0
- */
+/** What the transitions are made of. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from './Checkpoint.js'
@@ -19,10 +15,6 @@ import { ancestors, isWithin, join, top } from './Unit.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 import { printOf } from './WorkflowIdentity.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Why a change cannot follow a checkpoint. `why`: the workflow has no such unit; the unit is already
  * recorded, or is not; the attempt is not in flight; groups of the wave are missing; the run has already started. Maps: the
@@ -31,7 +23,6 @@ import { printOf } from './WorkflowIdentity.js'
  * the old input.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TransitionError {
   readonly _tag: 'TransitionError'
@@ -77,10 +68,6 @@ export type Replaced = Partial<
 
 /** What a change replaces, or why it can't follow. */
 export type Result = E.Either<TransitionError, Replaced>
-
-// ---------------------------------------------------------------------------------------------------------------------
-// parts
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A change that can't follow. */
 export const refuse = (

@@ -1,8 +1,4 @@
-/**
- * Applies the facts about waits to a checkpoint.
- *
- * @since 0.1.0
- */
+/** Applies the facts about waits to a checkpoint. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from './Checkpoint.js'
@@ -13,12 +9,7 @@ import type { Result } from './transitionParts.js'
 import { here, isDone, isRunning, notInFlight, refuse, taskAt, unitAt, without } from './transitionParts.js'
 import type { Unit } from './Unit.js'
 
-/**
- * Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
   const { unit, wait, at: startedAt } = change
   const whole = unitAt(self, unit)
@@ -49,13 +40,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/**
- * Keeps an answer until the unit takes it. Any sub-step of a task that has not completed may be answered: only its code knows which
- * will wait.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** Keeps an answer until the unit takes it. Any sub-step of a task that has not completed may be answered: only its code knows which will wait. */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)
@@ -71,12 +56,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   return E.right({ answers: [...self.answers, { unit, value, by, at }] })
 }
 
-/**
- * Marks the attempt of a task as suspended. One of its waits must be open, or nothing would wake it.
- *
- * @category transitions
- * @since 0.1.0
- */
+/** Marks the attempt of a task as suspended. One of its waits must be open, or nothing would wake it. */
 export const suspended = (self: Fields, change: Change.Suspended): Result => {
   const { unit, waits, dropped = [] } = change
   const { state } = self

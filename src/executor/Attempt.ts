@@ -1,8 +1,4 @@
-/**
- * One attempt of a unit: its signal, its time, and what it put. It knows nothing of checkpoints.
- *
- * @since 0.1.0
- */
+/** One attempt of a unit: its signal, its time, and what it put. It knows nothing of checkpoints. */
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Clock } from '../ports/Clock.js'
 import { onAbort } from './onAbort.js'

@@ -1,8 +1,4 @@
-/**
- * How an attempt ended, with secrets redacted.
- *
- * @since 0.1.0
- */
+/** How an attempt ended, with secrets redacted. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../domain/Change.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -14,15 +10,8 @@ import * as Failure from '../domain/StepFailure.js'
 import type { ProgramTask } from './Program.js'
 import type { Secured } from './secrets.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How one attempt ended. A stopped attempt has a failure if its code failed; a suspended one only waits. `again`: a user asked for another attempt.
- *
- * @category model
- * @since 0.1.0
  */
 export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
@@ -30,16 +19,9 @@ export type AttemptResult =
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// secrets
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Redacts the result of an attempt before it is recorded, reported, and read by later steps, in the first run as after a resume. The
  * attempt fails if the redacted output is not valid.
- *
- * @category combinators
- * @since 0.1.0
  */
 export const redacted = (
   { vault: { redaction } }: Secured,

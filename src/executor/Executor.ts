@@ -1,8 +1,4 @@
-/**
- * What the functions of the executor are.
- *
- * @since 0.1.0
- */
+/** What the functions of the executor are. */
 import type { ReaderTaskEither } from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Environment } from '../ports/Environment.js'
 import type { RunError } from './RunError.js'
@@ -11,6 +7,5 @@ import type { RunError } from './RunError.js'
  * A program of the executor: needs an {@link Environment}, may end with a {@link RunError}.
  *
  * @category model
- * @since 0.1.0
  */
 export type Executor<A> = ReaderTaskEither<Environment, RunError, A>

@@ -1,24 +1,15 @@
-/**
- * What is looked at around a unit: before it runs, and before it is recorded as completed.
- *
- * @since 0.1.0
- */
+/** What is looked at around a unit: before it runs, and before it is recorded as completed. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import type { CheckAnswer } from '../ports/Checks.js'
 import { settling } from './settle.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What must hold of the files and commits when a unit has run: these files are there, so many commits were made meanwhile
  * (`true`: at least one), and nothing differs from HEAD. The commits of a wave are those that its groups have recorded.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Expectation {
   readonly files?: ReadonlyArray<string>
@@ -32,7 +23,6 @@ export interface Expectation {
  * `ask`, the default, calls `Environment.onCheckFailed`; without that hook the unit fails.
  *
  * @category model
- * @since 0.1.0
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
@@ -41,7 +31,6 @@ export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'
  * leave behind for its record to count.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Guard<Context, Output> {
   /** Must not fail before it starts. */
@@ -64,7 +53,6 @@ export interface Guard<Context, Output> {
  *   again.
  *
  * @category model
- * @since 0.1.0
  */
 export interface GuardSpec<Context> {
   /** Must not fail before it starts. */
@@ -75,16 +63,7 @@ export interface GuardSpec<Context> {
   readonly onCheckFailure?: OnCheckFailure
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The guard that is defined; none if nothing is to be looked at.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The guard that is defined; none if nothing is to be looked at. */
 export const fromSpec = <Context, Output>(
   { before, expect, after, onCheckFailure, retry = THRICE }: GuardSpec<Context> & { readonly retry?: RetryPolicy },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']

@@ -1,21 +1,12 @@
-/**
- * The types of outputs: what a step returns, and what later steps read.
- *
- * @since 0.1.0
- */
+/** The types of outputs: what a step returns, and what later steps read. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../domain/Json.js'
 import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// schemas
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON.
  *
  * @category model
- * @since 0.1.0
  */
 // The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
 export interface IoTsCodec {
@@ -35,7 +26,6 @@ export interface IoTsCodec {
  * What `output`, `input` and `item` take: an io-ts codec, or a Standard Schema (zod, valibot, arktype).
  *
  * @category model
- * @since 0.1.0
  */
 export type Schema = StandardSchema | IoTsCodec
 
@@ -43,7 +33,6 @@ export type Schema = StandardSchema | IoTsCodec
  * The type that a schema takes: a codec's own type, or the input of a Standard Schema.
  *
  * @category model
- * @since 0.1.0
  */
 export type Taken<S extends Schema> = S extends StandardSchema ? SchemaInput<S> : S extends IoTsCodec ? S['_A'] : never
 
@@ -51,7 +40,6 @@ export type Taken<S extends Schema> = S extends StandardSchema ? SchemaInput<S> 
  * The type of the input that starts a run: what the schema takes, or plain JSON without one.
  *
  * @category model
- * @since 0.1.0
  */
 export type StartOf<C> = C extends Schema ? Taken<C> : Json
 
@@ -59,22 +47,16 @@ export type StartOf<C> = C extends Schema ? Taken<C> : Json
  * The type of the input that steps see: what the schema returns, or plain JSON without one.
  *
  * @category model
- * @since 0.1.0
  */
 export type SeenInput<C> = C extends Schema ? Read<C> : Json
 
 /** The type that readers of a schema see. */
 type Read<S extends Schema> = S extends StandardSchema ? SchemaOutput<S> : S extends IoTsCodec ? S['_A'] : never
 
-// ---------------------------------------------------------------------------------------------------------------------
-// outputs
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What an author's function may return: a `TaskEither`, a promise or a value.
  *
  * @category model
- * @since 0.1.0
  */
 export type Returned<A> = TaskEither<unknown, A> | PromiseLike<A> | A
 
@@ -82,7 +64,6 @@ export type Returned<A> = TaskEither<unknown, A> | PromiseLike<A> | A
  * The value that a {@link Returned} settles with.
  *
  * @category model
- * @since 0.1.0
  */
 // No branch is `R` itself: TypeScript would infer `R` from it.
 export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
@@ -99,7 +80,6 @@ export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
  * The type that `run` returns. `C`: the schema of the output, or without one the type itself, if JSON can keep what it settles with.
  *
  * @category model
- * @since 0.1.0
  */
 export type ReturnOf<C> = C extends Schema ? Returned<Taken<C>> : CanStore<C> extends true ? C : Stored<C>
 
@@ -110,7 +90,6 @@ type CanStore<R> = [R] extends [Stored<R>] ? true : false
  * The type that readers see. `C`: the schema, or without one what `run` returns; its value then is as JSON returns it.
  *
  * @category model
- * @since 0.1.0
  */
 export type OutputOf<C> = IsAny<C> extends true ? Json : C extends Schema ? Read<C> : AsJson<Settled<C>>
 
@@ -118,7 +97,6 @@ export type OutputOf<C> = IsAny<C> extends true ? Json : C extends Schema ? Read
  * Tells `any` from other types.
  *
  * @category model
- * @since 0.1.0
  */
 export type IsAny<A> = 0 extends 1 & A ? true : false
 
@@ -126,7 +104,6 @@ export type IsAny<A> = 0 extends 1 & A ? true : false
  * A value that JSON cannot keep. `Why` says what it is, and what to do.
  *
  * @category model
- * @since 0.1.0
  */
 export interface NotStorable<Why extends string> {
   readonly 'not storable': Why
@@ -153,7 +130,6 @@ type Outside<A> = A extends
  * A type with each part that JSON cannot keep replaced by {@link NotStorable}.
  *
  * @category model
- * @since 0.1.0
  */
 export type Storable<A> = unknown extends A
   ? A

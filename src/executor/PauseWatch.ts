@@ -1,17 +1,10 @@
-/**
- * What an execution knows of requests to pause or cancel it.
- *
- * @since 0.1.0
- */
+/** What an execution knows of requests to pause or cancel it. */
 import type { CancelRequest } from '../domain/Request.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 
 /**
  * What was asked for: to `cancel`, or else to pause, and whether to `commit`. `unreadable`: why the requests or their addressee
  * cannot be read; then the execution pauses and commits nothing.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Asked {
   readonly commit: boolean
@@ -22,9 +15,6 @@ export interface Asked {
 /**
  * Looks for requests while a run is executed. `look` returns a promise only if there may be one; a request that was seen once
  * counts until the execution ends.
- *
- * @category model
- * @since 0.1.0
  */
 export interface PauseWatch {
   /** Whether this execution is to stop. */

@@ -2,7 +2,6 @@
  * A workflow together with what it runs. The same value goes to the planner and to the executor.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../domain/Json.js'
@@ -36,15 +35,10 @@ export * from './ProgramStep.js'
 export type * from './StandardSchema.js'
 export type * from './StepSpec.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A program of these steps. `path` is the file that it came from; `options` are those of {@link start}.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fromSteps = (
   name: string,
@@ -108,7 +102,6 @@ const build = <Outputs, Input, Given, Seen>(
  * assert.deepEqual(release.steps.map((step) => step.name), ['version', 'pack'])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const start = <C extends Schema | undefined = undefined>(
   name: string,
@@ -129,15 +122,10 @@ export const start = <C extends Schema | undefined = undefined>(
 /** What a codec makes nothing of could not be told from no input on a resume. */
 const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encoded as JSON' }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Adds a step. Its name must be new; later steps see its output under it.
  *
  * @category combinators
- * @since 0.1.0
  */
 export const step =
   <N extends string, Outputs, Seen, C, Given = unknown, Input = Seen>(
@@ -175,7 +163,6 @@ export const step =
  * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
  *
  * @category combinators
- * @since 0.1.0
  */
 export const sleep =
   <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
@@ -210,7 +197,6 @@ export const sleep =
  * assert.equal(ended.right.outputs.publish, 'published')
  *
  * @category combinators
- * @since 0.1.0
  */
 export const waitFor =
   <N extends string, Outputs, C = unknown>(
@@ -254,7 +240,6 @@ export const waitFor =
  * assert.deepEqual(release.steps.map(({ _tag }) => _tag), ['Task', 'Sequence', 'Task'])
  *
  * @category combinators
- * @since 0.1.0
  */
 export const sequence =
   <N extends string, Outputs, Seen, Inner, Given = unknown, Input = Seen>(
@@ -299,7 +284,6 @@ export const sequence =
  * assert.deepEqual(wave.groups.map(({ _tag }) => _tag), ['Task', 'Sequence'])
  *
  * @category combinators
- * @since 0.1.0
  */
 export const wave =
   <N extends string, Outputs, Seen, Cs extends Readonly<Record<string, unknown>>, Given = unknown, Input = Seen>(
@@ -359,7 +343,6 @@ export const wave =
  * assert.equal(outcome.right.outputs.total, 26)
  *
  * @category combinators
- * @since 0.1.0
  */
 export const map =
   <N extends string, Outputs, Seen, I = unknown, C = unknown, Given = unknown, Input = Seen>(

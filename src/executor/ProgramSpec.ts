@@ -1,8 +1,4 @@
-/**
- * The type of a program, and of what its steps are declared with.
- *
- * @since 0.1.0
- */
+/** The type of a program, and of what its steps are declared with. */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
@@ -19,7 +15,6 @@ import type { JobSpec, Needs, Run, SequenceOptions, SleepSpec, StepContext, Task
  * another one than `Input` if the schema of the input transforms it. `onSuccess`: what becomes of a run that has completed, default `keep`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<Input>> extends Workflow {
   readonly steps: ReadonlyArray<ProgramStep>
@@ -41,7 +36,6 @@ export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<I
  * The type of the input that steps see, if no schema transforms it.
  *
  * @category model
- * @since 0.1.0
  */
 // Every program is a `Program<unknown, never>`, whatever its steps see.
 export type SeenOf<Input> = [Input] extends [never] ? unknown : Input
@@ -51,7 +45,6 @@ export type SeenOf<Input> = [Input] extends [never] ? unknown : Input
  * The output is an object of their outputs by name. The checks are those of a sequence.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StepsSpec<
   Outputs,
@@ -75,7 +68,6 @@ export interface StepsSpec<
  * the groups that take a context.
  *
  * @category model
- * @since 0.1.0
  */
 export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs, Input, Given, Input>> = {
   readonly [G in keyof Cs]:
@@ -94,7 +86,6 @@ export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs,
  * What a map does for each item: a task or steps in order. A task captures nothing: each item would set the same variable.
  *
  * @category model
- * @since 0.1.0
  */
 export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, Given, Input>> =
   | Run<StepContext<Outputs, Input> & Given, C>
@@ -108,7 +99,6 @@ export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, G
  * The outputs that the steps of a sequence add to the outputs that they see.
  *
  * @category model
- * @since 0.1.0
  */
 export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
 
@@ -117,7 +107,6 @@ export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof 
  * {@link StepsSpec}.
  *
  * @category model
- * @since 0.1.0
  */
 export type PartOf<C, Outputs> =
   IsAny<C> extends true
@@ -130,7 +119,6 @@ export type PartOf<C, Outputs> =
  * What a program is declared with beside its steps: see `start`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ProgramOptions {
   readonly secrets?: ReadonlyArray<string>
@@ -141,7 +129,6 @@ export interface ProgramOptions {
  * A name that no step has yet. One that may be this or that is refused: its type would promise the outputs of both.
  *
  * @category model
- * @since 0.1.0
  */
 export type NewName<N extends string, Outputs, All = N> = N extends unknown
   ? [All] extends [N]

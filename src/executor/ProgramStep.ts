@@ -1,8 +1,4 @@
-/**
- * The steps of a program: tasks, sequences, waves and maps that can run.
- *
- * @since 0.1.0
- */
+/** The steps of a program: tasks, sequences, waves and maps that can run. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
@@ -35,15 +31,10 @@ import type {
   WaveOptions
 } from './StepSpec.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How a task asks for the job that it has submitted, and collects what that gave.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RunnableJob {
   /** Asks what became of the job. */
@@ -58,7 +49,6 @@ export interface RunnableJob {
  * What a task adds to its definition in order to run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Runnable extends Conversions {
   /** What it does; of a job, its submission. */
@@ -78,7 +68,6 @@ export interface Runnable extends Conversions {
  * What is looked at around a task or a wave.
  *
  * @category model
- * @since 0.1.0
  */
 export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 
@@ -86,7 +75,6 @@ export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
  * A task that can run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ProgramTask extends Task, Runnable {}
 
@@ -94,7 +82,6 @@ export interface ProgramTask extends Task, Runnable {}
  * A sequence that can run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ProgramSequence extends Sequence {
   readonly steps: ReadonlyArray<ProgramStep>
@@ -105,7 +92,6 @@ export interface ProgramSequence extends Sequence {
  * A group that can run.
  *
  * @category model
- * @since 0.1.0
  */
 export type ProgramGroup = ProgramStep & Needing
 
@@ -113,7 +99,6 @@ export type ProgramGroup = ProgramStep & Needing
  * A wave that can run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ProgramWave extends Wave {
   readonly groups: ReadonlyArray<ProgramGroup>
@@ -126,7 +111,6 @@ export interface ProgramWave extends Wave {
  * Where a map has its items from. On the left: why it has none.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Items {
   /** The items. */
@@ -139,7 +123,6 @@ export interface Items {
  * A map that can run. `items`: how its items are stored, and what its groups see of them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramStep
@@ -150,19 +133,13 @@ export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | '
  * A step that can run.
  *
  * @category model
- * @since 0.1.0
  */
 export type ProgramStep = ProgramTask | ProgramSequence | ProgramWave | ProgramMap
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * A task that can run, for programs that are put together from data; {@link step} is the typed way.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const task = <C>(
   name: string,
@@ -305,7 +282,6 @@ const runnableJob = <C>({ poll, collect }: Job<never, C>, guard: UnitGuard | und
  * assert.deepEqual([...outcome.right.checkpoint.completedSteps].map(({ output }) => output), ['reuse:crawl-7/corpus', true])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifacts'>, Promise<string>> => {
   const source = `reuse:${from.fromRun}/${from.artifact}`
@@ -324,7 +300,6 @@ export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifac
  * A sequence that can run, for programs that are put together from data.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const sequenceOf = (
   name: string,
@@ -341,7 +316,6 @@ export const sequenceOf = (
  * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const waveOf = (
   name: string,
@@ -360,7 +334,6 @@ export const waveOf = (
  * A map that can run, for programs that are put together from data; {@link map} is the typed way.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const mapOf = (
   name: string,

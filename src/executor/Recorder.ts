@@ -1,8 +1,6 @@
 /**
  * The only writer of a run: applies changes to its checkpoint and saves them, in order, one save at a time. Changes that are
  * staged during a save share the next one.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -16,12 +14,7 @@ import type { TransitionError } from '../domain/Transition.js'
 import { apply } from '../domain/Transition.js'
 import type { CheckpointStorage, Claim, Revision, StorageError } from '../ports/CheckpointStorage.js'
 
-/**
- * Writes one run.
- *
- * @category model
- * @since 0.1.0
- */
+/** Writes one run. */
 export interface Recorder {
   /** The checkpoint with everything staged so far, durable or not. */
   readonly checkpoint: () => Checkpoint
@@ -31,12 +24,7 @@ export interface Recorder {
   readonly commit: TaskEither<RecordError, Checkpoint>
 }
 
-/**
- * Why a change could not be recorded.
- *
- * @category model
- * @since 0.1.0
- */
+/** Why a change could not be recorded. */
 export type RecordError = StorageError | TransitionError
 
 type Saved = E.Either<RecordError, Checkpoint>
@@ -44,9 +32,6 @@ type Saved = E.Either<RecordError, Checkpoint>
 /**
  * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save;
  * `redaction`: what no change that is recorded may have in it.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const make = (
   storage: CheckpointStorage,
@@ -121,12 +106,7 @@ const fencedOff = ({ runId, epoch }: Claim): E.Left<StorageError> => ({
 
 const isNonEmpty = <A>(all: ReadonlyArray<A>): all is ReadonlyNonEmptyArray<A> => all.length > 0
 
-/**
- * A revision of a checkpoint, for a store.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A revision of a checkpoint, for a store. */
 export const revisionOf = (checkpoint: Checkpoint, change: Change): Revision => ({
   revision: checkpoint.revision,
   change,

@@ -2,7 +2,6 @@
  * Why a run could not be decided: what stood against it before or beside its steps.
  *
  * @module
- * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
@@ -19,15 +18,10 @@ import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * There is no such run.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NoSuchRun {
   readonly _tag: 'NoSuchRun'
@@ -38,7 +32,6 @@ export interface NoSuchRun {
  * A run of this id exists already. An id is not silently used again.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface RunExists {
   readonly _tag: 'RunExists'
@@ -49,7 +42,6 @@ export interface RunExists {
  * A run with this id exists with another input, and `fromStep` is missing.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface InputChanged {
   readonly _tag: 'InputChanged'
@@ -61,7 +53,6 @@ export interface InputChanged {
  * type there.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface InputMissing {
   readonly _tag: 'InputMissing'
@@ -74,7 +65,6 @@ export interface InputMissing {
  * The input does not fit the program: `path` into it, and what was expected there.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface InvalidInput {
   readonly _tag: 'InvalidInput'
@@ -86,7 +76,6 @@ export interface InvalidInput {
  * The plan that was reviewed is not the one that would be executed.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface PlanChanged {
   readonly _tag: 'PlanChanged'
@@ -98,7 +87,6 @@ export interface PlanChanged {
  * The plan has questions that somebody must answer.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface Unconfirmed {
   readonly _tag: 'Unconfirmed'
@@ -110,7 +98,6 @@ export interface Unconfirmed {
  * asking threw, if it did.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface RecoveryRefused {
   readonly _tag: 'RecoveryRefused'
@@ -125,7 +112,6 @@ export interface RecoveryRefused {
  * too short to be hidden (`tooShort`); `why` says so in words.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface SecretProblem {
   readonly name: string
@@ -138,7 +124,6 @@ export interface SecretProblem {
  * nothing written.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface SecretsMissing {
   readonly _tag: 'SecretsMissing'
@@ -150,7 +135,6 @@ export interface SecretsMissing {
  * The program wants its completed runs archived, and the environment has no `archive`. Nothing was started.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NoArchive {
   readonly _tag: 'NoArchive'
@@ -161,7 +145,6 @@ export interface NoArchive {
  * The folder that a run works in is gone, and what completed steps left in it (`gone`). Nothing was executed.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface WorkspaceGone {
   readonly _tag: 'WorkspaceGone'
@@ -175,7 +158,6 @@ export interface WorkspaceGone {
  * A run is to work in a workspace of its own, and its environment has no `workspaces`.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NoWorkspaces {
   readonly _tag: 'NoWorkspaces'
@@ -186,7 +168,6 @@ export interface NoWorkspaces {
  * A request is to be left for a run, and the environment has no `requests`.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NoRequests {
   readonly _tag: 'NoRequests'
@@ -197,7 +178,6 @@ export interface NoRequests {
  * The run was cancelled, and `reopen` is not set.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface RunCancelled {
   readonly _tag: 'RunCancelled'
@@ -209,7 +189,6 @@ export interface RunCancelled {
  * answer is not plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
@@ -224,7 +203,6 @@ export interface AnswerRefused {
  * Why a run could not be decided. `_tag` is the stable code.
  *
  * @category errors
- * @since 0.1.0
  */
 export type RunError =
   | StorageError
@@ -250,10 +228,6 @@ export type RunError =
   | InvalidPointer
   | AnswerRefused
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
  * job instead of failing it.
@@ -267,7 +241,6 @@ export type RunError =
  * assert.equal(RunError.retryLater({ _tag: 'NoSuchRun', runId: 'order-42' }), false)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
 
@@ -281,7 +254,6 @@ export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
  * assert.match(RunError.describe({ _tag: 'NoSuchRun', runId: 'nightly' }), /^No checkpoint found for run nightly/)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describe = (error: RunError): string => printableLines(linesOf(error))
 
@@ -431,7 +403,6 @@ const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
  * What is wrong with a workspace, as text for people.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeWorkspace = (error: WorkspaceError): string => {
   switch (error._tag) {
@@ -483,7 +454,6 @@ export const headOf = (questions: ReadonlyArray<Confirm>): string =>
  * A storage error as text for people.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeStorage = (error: StorageError): string => {
   switch (error._tag) {
@@ -547,7 +517,6 @@ const withHint = (code: string, text: string): string => {
  * Why a request could not be read, as text for people.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeRequest = (error: StorageError): string => {
   switch (error._tag) {
@@ -564,7 +533,6 @@ export const describeRequest = (error: StorageError): string => {
  * An artifact error as text for people.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeArtifact = (error: ArtifactError): string => {
   switch (error._tag) {

@@ -2,7 +2,6 @@
  * How a run ended, as data.
  *
  * @module
- * @since 0.1.0
  */
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Failure, InterruptReason } from '../domain/CheckpointState.js'
@@ -14,7 +13,6 @@ import type { LostFiles } from '../ports/CheckpointStorage.js'
  * item order. Decoded when `outputs` is first read.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Completed<Outputs = unknown> {
   readonly _tag: 'Completed'
@@ -27,7 +25,6 @@ export interface Completed<Outputs = unknown> {
  * A step failed. The run can be resumed, at this step; `retryable`: the error looked as if it may pass.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Failed {
   readonly _tag: 'Failed'
@@ -43,7 +40,6 @@ export interface Failed {
  * The run was stopped from outside. It can be resumed; if it was cancelled (`reason`), only with `reopen`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Interrupted {
   readonly _tag: 'Interrupted'
@@ -60,7 +56,6 @@ export interface Interrupted {
  * timer or time limit ends; after an `answer`; or after a `poll` of the jobs. A resume before that changes nothing, and is `Pending` again.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Pending {
   readonly _tag: 'Pending'
@@ -77,7 +72,6 @@ export interface Pending {
  * Nothing was written since.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Fenced {
   readonly _tag: 'Fenced'
@@ -89,7 +83,6 @@ export interface Fenced {
  * How a run ended.
  *
  * @category model
- * @since 0.1.0
  */
 export type RunOutcome<Outputs = unknown> = Completed<Outputs> | Failed | Interrupted | Pending | Fenced
 
@@ -97,7 +90,6 @@ export type RunOutcome<Outputs = unknown> = Completed<Outputs> | Failed | Interr
  * Folds the union: one function for each member.
  *
  * @category pattern matching
- * @since 0.1.0
  */
 export const match =
   <R, Outputs = unknown>(handlers: {

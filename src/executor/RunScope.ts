@@ -1,8 +1,4 @@
-/**
- * One execution of a run: what its parts share while it lasts.
- *
- * @since 0.1.0
- */
+/** One execution of a run: what its parts share while it lasts. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../domain/Change.js'
 import type { Variables } from '../domain/Checkpoint.js'
@@ -31,20 +27,10 @@ import type { Secured } from './secrets.js'
 import type { Place, Values } from './Values.js'
 import { outputsFor, variablesFor } from './Values.js'
 
-/**
- * Why work stops before its time: somebody asked for it, or the claim is lost.
- *
- * @category model
- * @since 0.1.0
- */
+/** Why work stops before its time: somebody asked for it, or the claim is lost. */
 export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
 
-/**
- * What an attempt that ended tells.
- *
- * @category model
- * @since 0.1.0
- */
+/** What an attempt that ended tells. */
 export interface Ended {
   readonly attempt: number
   readonly startedAt: number
@@ -54,9 +40,6 @@ export interface Ended {
 /**
  * How a task ended: with an output and the evidence of it, with a failure after its last attempt, or not at all because work
  * was to stop (`Suspended`: because its code only waits). Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
- *
- * @category model
- * @since 0.1.0
  */
 export type TaskResult =
   | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> })
@@ -74,12 +57,7 @@ export type StepEnd =
   | { readonly _tag: 'Failed'; readonly retryable: boolean }
   | { readonly _tag: 'Back'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
 
-/**
- * A step that is due: what was decided about it and its parts, and the signal on which it stops.
- *
- * @category model
- * @since 0.1.0
- */
+/** A step that is due: what was decided about it and its parts, and the signal on which it stops. */
 export interface DueStep<S extends ProgramStep = ProgramStep> {
   readonly place: Place
   readonly step: S
@@ -95,9 +73,6 @@ export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<Record
  * units of which an attempt was in flight when the execution began, until they start again; `awake`: the waits that were over when the
  * plan was made, and the units around them; `stopping`
  * fires when all work is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
- *
- * @category model
- * @since 0.1.0
  */
 export interface RunScope {
   readonly environment: Secured
@@ -112,13 +87,7 @@ export interface RunScope {
   readonly pauses: PauseWatch
 }
 
-/**
- * Fires when the host asks for a stop or the claim is lost, with the reason that was given there. `dispose` takes the
- * listeners away again.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Fires when the host asks for a stop or the claim is lost, with the reason that was given there. `dispose` takes the listeners away again. */
 export const stopOn = (
   { interrupt }: Environment,
   { lost }: Claim
@@ -163,12 +132,7 @@ const reasonOf = (interrupt: Interrupt): InterruptReason => {
   }
 }
 
-/**
- * The time now, UTC, ISO 8601 with milliseconds.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The time now, UTC, ISO 8601 with milliseconds. */
 export const timestamp = (millis: number): string => {
   if (millis !== latest.millis) latest = { millis, text: new Date(millis).toISOString() }
   return latest.text
@@ -177,12 +141,7 @@ export const timestamp = (millis: number): string => {
 /** Several things happen in the same millisecond, and spelling it costs more than many of them. */
 let latest = { millis: 0, text: new Date(0).toISOString() }
 
-/**
- * Tells the observer. What it throws is its own affair.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Tells the observer. What it throws is its own affair. */
 export const report = ({ events }: Environment, event: Event): void => {
   try {
     const told: unknown = events.report(event)
@@ -192,16 +151,9 @@ export const report = ({ events }: Environment, event: Event): void => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what a step sees
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What one attempt of a task gets; `own`: the folder of its own, if it has one; `calls`: what runs its sub-steps and waits, if it may have some. Everything is made when it is first looked at, as fresh copies of what is stored:
  * nothing that a step does to it reaches another step, so a resumed run sees what an undisturbed one sees.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const contextFor = (
   scope: RunScope,

@@ -1,15 +1,10 @@
-/**
- * The interface that zod, valibot, arktype and others share: https://standardschema.dev. Declared here, so that no package is needed.
- *
- * @since 0.1.0
- */
+/** The interface that zod, valibot, arktype and others share: https://standardschema.dev. Declared here, so that no package is needed. */
 
 /**
  * A schema of any library that follows Standard Schema, version 1. A schema that returns a promise from `validate` is refused when it is
  * used, because a plan reads recorded values without waiting.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -26,7 +21,6 @@ export interface StandardSchema<Input = unknown, Output = Input> {
  * A validated value, or the reasons why there is none.
  *
  * @category model
- * @since 0.1.0
  */
 export type StandardResult<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: ReadonlyArray<StandardIssue> }
@@ -35,7 +29,6 @@ export type StandardResult<Output> =
  * One reason why a value is invalid. `path` leads to it by keys, or by objects that hold one.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StandardIssue {
   readonly message: string
@@ -46,7 +39,6 @@ export interface StandardIssue {
  * The type that a schema takes; `unknown` if it declares no `types`.
  *
  * @category model
- * @since 0.1.0
  */
 // The version keeps TypeScript from refusing a schema that has no `types` as unrelated; so below.
 export type SchemaInput<S extends StandardSchema> = S extends {
@@ -61,7 +53,6 @@ export type SchemaInput<S extends StandardSchema> = S extends {
  * The type that a schema returns; that of `validate` if it declares no `types`.
  *
  * @category model
- * @since 0.1.0
  */
 export type SchemaOutput<S extends StandardSchema> = S extends {
   readonly '~standard': { readonly version: 1; readonly types?: infer Types }

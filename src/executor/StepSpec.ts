@@ -1,8 +1,4 @@
-/**
- * What steps are declared with, and what they get when they run.
- *
- * @since 0.1.0
- */
+/** What steps are declared with, and what they get when they run. */
 import type { Variables } from '../domain/Checkpoint.js'
 import type { ExpectedEvidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
@@ -12,10 +8,6 @@ import type { Workspace } from '../domain/Workspace.js'
 import type { ArtifactInfo } from '../ports/ArtifactStore.js'
 import type { GuardSpec } from './Guard.js'
 import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Output.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what a step gets
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What a task gets when it runs.
@@ -34,7 +26,6 @@ import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Ou
  *   code.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StepContext<Outputs, Input = Json> {
   readonly runId: string
@@ -58,7 +49,6 @@ export interface StepContext<Outputs, Input = Json> {
  * An artifact of another run, to be used instead of making it again.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Reuse {
   readonly fromRun: string
@@ -71,7 +61,6 @@ export interface Reuse {
  * `NoArtifactStore` if the run has no store, or `Fenced` once another process superseded this one. Ids that begin with `_` are reserved.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StepArtifacts {
   /** Keeps bytes, or a string as UTF-8, in place of what had the id before; durable when it resolves. */
@@ -83,10 +72,6 @@ export interface StepArtifacts {
   /** Puts a copy of an artifact of another run, under the same id. Rejects with the code `ArtifactMissing` if there is none. */
   readonly reuse: (from: Reuse) => Promise<ArtifactInfo>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// sub-steps
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Runs work inside a task and records it: `step(name, run)` or `step(name, options, run)`. If it is recorded already, nothing runs and the
@@ -111,7 +96,6 @@ export interface StepArtifacts {
  * assert.deepEqual(outputs.pages, ['text of start', 'text of about'])
  *
  * @category model
- * @since 0.1.0
  */
 export interface RunSubStep {
   <C = unknown>(name: string, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
@@ -141,7 +125,6 @@ export interface RunSubStep {
  * assert.equal((await resume(trial, options)).remind, 'sent')
  *
  * @category model
- * @since 0.1.0
  */
 export type SleepUntil = (name: string, sleep: Sleep) => Promise<void>
 
@@ -149,7 +132,6 @@ export type SleepUntil = (name: string, sleep: Sleep) => Promise<void>
  * The options of a wait for an answer in the code of a task: see {@link WaitForSpec}.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WaitForOptions<C> extends WaitFor {
   readonly output?: C extends Schema ? C : undefined
@@ -159,7 +141,6 @@ export interface WaitForOptions<C> extends WaitFor {
  * Waits for an answer in the code of a task, and resolves with it. It suspends as {@link SleepUntil} does. Without an answer in time it rejects with the code `WAIT_TIMEOUT`.
  *
  * @category model
- * @since 0.1.0
  */
 export type WaitForAnswer = <C = unknown>(name: string, options?: WaitForOptions<C>) => Promise<OutputOf<C>>
 
@@ -172,7 +153,6 @@ export type WaitForAnswer = <C = unknown>(name: string, options?: WaitForOptions
  * - `output`, `retry`, `timeoutMillis`: as those of a task.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SubStepOptions<C> {
   readonly input?: unknown
@@ -187,7 +167,6 @@ export interface SubStepOptions<C> {
  * What a sub-step gets when it runs: the fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SubStepContext extends Pick<
   StepContext<unknown, unknown>,
@@ -201,7 +180,6 @@ export interface SubStepContext extends Pick<
  * nothing). `idempotencyKey` is the one under which the job was submitted.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ForJob {
   readonly job: Json
@@ -211,16 +189,11 @@ export interface ForJob {
  * What a step gets beside its context when it runs for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ForItem<I> {
   readonly item: I
   readonly itemKey: string
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// tasks
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What a step does. It returns a `TaskEither`, a promise or a value. A `StepFailure` on the left, rejected or thrown is taken as it is;
@@ -229,7 +202,6 @@ export interface ForItem<I> {
  * `C` is the schema of the output, or without one the type that the function returns.
  *
  * @category model
- * @since 0.1.0
  */
 export type Run<Context, C> = (context: Context) => ReturnOf<C>
 
@@ -248,7 +220,6 @@ export type Run<Context, C> = (context: Context) => ReturnOf<C>
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TaskOptions<Context, C> extends GuardSpec<Context> {
   readonly output?: C
@@ -269,7 +240,6 @@ export interface TaskOptions<Context, C> extends GuardSpec<Context> {
  * A task: what it does, with its options.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TaskSpec<Context, C> extends TaskOptions<Context, C> {
   /** What it does. */
@@ -281,7 +251,6 @@ export interface TaskSpec<Context, C> extends TaskOptions<Context, C> {
  * each call.
  *
  * @category model
- * @since 0.1.0
  */
 export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
   readonly job: Job<Context, C>
@@ -292,7 +261,6 @@ export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
  * it starts, and holds over crashes and edits.
  *
  * @category model
- * @since 0.1.0
  */
 export type Sleep = { readonly millis: number } | { readonly until: Date | string }
 
@@ -300,7 +268,6 @@ export type Sleep = { readonly millis: number } | { readonly until: Date | strin
  * A step that sleeps.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SleepSpec {
   readonly sleep: Sleep
@@ -312,7 +279,6 @@ export interface SleepSpec {
  * time; default: it waits without a limit.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WaitFor {
   readonly question?: string
@@ -324,7 +290,6 @@ export interface WaitFor {
  * reported, and the step waits again. `capture`: the variable that it becomes.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WaitForSpec<C> {
   readonly waitFor: WaitFor
@@ -338,7 +303,6 @@ export interface WaitForSpec<C> {
  * {@link WaitForSpec}.
  *
  * @category model
- * @since 0.1.0
  */
 export type StepSpec<Context, C> =
   Run<Context, C> | TaskSpec<Context, C> | JobSpec<Context, C> | SleepSpec | WaitForSpec<C>
@@ -347,7 +311,6 @@ export type StepSpec<Context, C> =
  * The status of a job: unfinished (`done` of `total`, if known), finished, failed, or missing.
  *
  * @category model
- * @since 0.1.0
  */
 export type JobStatus =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
@@ -367,7 +330,6 @@ export type JobStatus =
  * be counted: a job with `expect.commits` is refused.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Job<Context, C> {
   /** Starts the job, and returns what is needed to find it again. */
@@ -378,15 +340,10 @@ export interface Job<Context, C> {
   readonly collect: (context: Context & ForJob) => ReturnOf<C>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// composites
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The groups of the same wave that a group needs, by name. It starts when those have completed.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Needs<Groups extends string = string> {
   readonly needs?: ReadonlyArray<Groups>
@@ -396,7 +353,6 @@ export interface Needs<Groups extends string = string> {
  * How a sequence runs: its checks, and what it leaves behind.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SequenceOptions<Context> extends GuardSpec<Context> {
   readonly summary?: string
@@ -411,7 +367,6 @@ export interface SequenceOptions<Context> extends GuardSpec<Context> {
  * groups need one another, else `finish`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WaveOptions<Context> extends SequenceOptions<Context> {
   readonly concurrency?: number
@@ -422,7 +377,6 @@ export interface WaveOptions<Context> extends SequenceOptions<Context> {
  * What a wave does when one of its groups failed.
  *
  * @category model
- * @since 0.1.0
  */
 export type OnFailure = 'finish' | 'continue' | 'halt'
 
@@ -431,7 +385,6 @@ export type OnFailure = 'finish' | 'continue' | 'halt'
  * the `item` of that as well.
  *
  * @category model
- * @since 0.1.0
  */
 export type MapSource<Outputs, Input = Json> = Pick<
   StepContext<Outputs, Input>,
@@ -448,7 +401,6 @@ export type MapSource<Outputs, Input = Json> = Pick<
  * - the rest is that of a wave.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOptions<
   StepContext<Outputs, Input> & Given
@@ -464,7 +416,6 @@ export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOpti
  * The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can keep it.
  *
  * @category model
- * @since 0.1.0
  */
 export type ItemOf<I> = I extends Schema ? Taken<I> : CanKeep<I> extends true ? I : Kept<I>
 

@@ -1,8 +1,4 @@
-/**
- * What the units of a run left behind: outputs and variables, and who may see them.
- *
- * @since 0.1.0
- */
+/** What the units of a run left behind: outputs and variables, and who may see them. */
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { Items } from '../domain/Items.js'
 import type { Json } from '../domain/Json.js'
@@ -14,16 +10,7 @@ import type { Unit } from '../domain/Unit.js'
 import { join } from '../domain/Unit.js'
 import type { Program, ProgramStep } from './Program.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A unit, and the index of its top-level step.
- *
- * @category model
- * @since 0.1.0
- */
+/** A unit, and the index of its top-level step. */
 export interface Place {
   readonly unit: Unit
   readonly stepIndex: number
@@ -38,9 +25,6 @@ interface Captured extends Place {
 /**
  * Outputs by unit (`undefined`: the unit gave nothing), and captured variables by the item of a map that their unit belongs to (`''`: none),
  * for only units of that see them; in the order of the steps, within a step of their names. It grows as units complete. `evident`: whether any of them left evidence.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Values {
   readonly outputs: Map<Unit, Json | undefined>
@@ -49,16 +33,7 @@ export interface Values {
   evident: boolean
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What the completed units of a checkpoint left.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What the completed units of a checkpoint left. */
 export const make = (checkpoint: Checkpoint): Values => {
   const values: Values = { outputs: new Map(), captured: new Map(), names: new Set(), evident: false }
   for (const record of checkpoint.completedSteps) {
@@ -80,12 +55,7 @@ export const reset = (values: Values, checkpoint: Checkpoint): void => {
   values.evident = evident
 }
 
-/**
- * Adds what a unit left.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Adds what a unit left. */
 export const add = (
   values: Values,
   items: Items,
@@ -116,16 +86,9 @@ const capture = ({ captured, names }: Values, item: Unit, one: Captured): void =
 const isBefore = (a: Captured, b: Captured): boolean =>
   a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what a unit sees
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The variables that a unit sees, as copies: the fields of the input, and over them what was captured, in the order of
  * the steps and of the names within a step, however the groups of a wave came in.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const variablesFor = (
   program: Program<unknown, never>,
@@ -147,9 +110,6 @@ const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClo
 /**
  * The outputs that a unit sees, by name; an inner name shadows an outer one. Each is
  * decoded when it is first read: a step of a long run pays for what it looks at.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const outputsFor = (
   program: Program<unknown, never>,
@@ -206,10 +166,6 @@ export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown =
   })
   return step._tag === 'Map' ? outputs.map(([, output]) => output) : Object.fromEntries(outputs)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// parts
-// ---------------------------------------------------------------------------------------------------------------------
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom')
 

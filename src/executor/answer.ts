@@ -1,8 +1,4 @@
-/**
- * Answering a unit that waits.
- *
- * @since 0.1.0
- */
+/** Answering a unit that waits. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Answered } from '../domain/Change.js'
@@ -28,7 +24,6 @@ import { answering, holding, restoreStored } from './stored.js'
  * How to answer. `by`: who answers, for the history; default: this process.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AnswerOptions {
   readonly by?: string
@@ -39,7 +34,6 @@ export interface AnswerOptions {
  * its next unit; if the owner dies before that, the next one does.
  *
  * @category model
- * @since 0.1.0
  */
 export type AnswerGiven =
   | { readonly _tag: 'Recorded'; readonly runId: string; readonly unit: Unit }
@@ -69,7 +63,6 @@ export type AnswerGiven =
  * assert.equal((await resume(release, { id: 'release-1', storage })).publish, 'approved: yes')
  *
  * @category running
- * @since 0.1.0
  */
 export const answer =
   (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerGiven> =>
@@ -153,16 +146,9 @@ const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered
   by
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// taking in
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Records the answers in the inbox of a run that this process owns, and withdraws them. One that its unit cannot take is reported as
  * `AnswerRejected`.
- *
- * @category effects
- * @since 0.1.0
  */
 export const takeAnswersIn = async (
   environment: Environment,
@@ -217,10 +203,6 @@ const rejected = (
   const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// refusing
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Why a run cannot take an answer. */
 const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused | AlreadyAnswered | undefined => {

@@ -1,8 +1,4 @@
-/**
- * The artifacts of a run, as its steps see them: bound to the run, and noted for the record.
- *
- * @since 0.1.0
- */
+/** The artifacts of a run, as its steps see them: bound to the run, and noted for the record. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -20,10 +16,6 @@ import type { Secured } from './secrets.js'
 import type { Reuse, StepArtifacts } from './StepSpec.js'
 import type { Place } from './Values.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** The attempt of a unit that reads and puts artifacts. */
 export interface Holder {
   readonly scope: {
@@ -36,16 +28,7 @@ export interface Holder {
   readonly attempt: Attempt
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// artifacts
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The artifacts of the run, for one attempt of a unit.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The artifacts of the run, for one attempt of a unit. */
 export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
@@ -91,9 +74,6 @@ const errorOf = (failure: StepFailure): Error => {
 /**
  * What one attempt was given, without what writes: asking changes nothing, and an answer that is kept is an old one. Such a
  * context is changed in place.
- *
- * @category combinators
- * @since 0.1.0
  */
 export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
@@ -102,10 +82,6 @@ export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(con
     artifacts: { value: { ...artifacts, put: refuse, reuse: refuse }, enumerable: true }
   })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the store
-// ---------------------------------------------------------------------------------------------------------------------
 
 const readable = ({ scope }: Holder): E.Either<StepFailure, ArtifactStore> =>
   scope.environment.artifacts === undefined ? E.left(NO_STORE) : E.right(scope.environment.artifacts)
@@ -125,10 +101,6 @@ const using = async <A>(
 
 const answer = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
   E.mapLeft(failed)(await task())
-
-// ---------------------------------------------------------------------------------------------------------------------
-// failures
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Whether it may pass is told by the system's code, as for every error. */
 const failed = (error: ArtifactError): StepFailure => {

@@ -1,8 +1,4 @@
-/**
- * Leaving a request for the owner of a run, as `pause` and `cancel` do.
- *
- * @since 0.1.0
- */
+/** Leaving a request for the owner of a run, as `pause` and `cancel` do. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'

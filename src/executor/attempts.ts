@@ -1,8 +1,4 @@
-/**
- * One task, from its first attempt to its last: timeouts, retries, stops.
- *
- * @since 0.1.0
- */
+/** One task, from its first attempt to its last: timeouts, retries, stops. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
@@ -31,16 +27,7 @@ import { notAwaited } from './subStepFailures.js'
 import { hasDoubt, leftInFlight, subStepsOfAttempt } from './subSteps.js'
 import { ownPlace, seenFrom } from './workspace.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// attempts
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Runs a task whose attempt `first` is durably started. Further attempts are made durable here, each before it starts.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Runs a task whose attempt `first` is durably started. Further attempts are made durable here, each before it starts. */
 export const runAttempts = async (
   scope: RunScope,
   place: Place,
@@ -112,16 +99,9 @@ const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined =
 const mayRetry = (task: ProgramTask, failure: StepFailure, settled: boolean): boolean =>
   settled && failure._tag === 'Transient' && (task.idempotent || failure.outcome === 'notApplied')
 
-// ---------------------------------------------------------------------------------------------------------------------
-// one attempt
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Calls a task's own code once: until it ends, or for the grace after it was told to, because its time is over or all work is
  * to stop. Whatever comes of it, thrown or returned, is taken.
- *
- * @category effects
- * @since 0.1.0
  */
 export const runAttempt = async (
   scope: RunScope,

@@ -1,8 +1,4 @@
-/**
- * What a step waits for, from how it is declared.
- *
- * @since 0.1.0
- */
+/** What a step waits for, from how it is declared. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../domain/Pending.js'
 import type { WorkflowProblem } from '../domain/Workflow.js'

@@ -1,8 +1,4 @@
-/**
- * Cancelling a run: asking its owner, or recording it where nobody owns the run.
- *
- * @since 0.1.0
- */
+/** Cancelling a run: asking its owner, or recording it where nobody owns the run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../domain/Change.js'
@@ -21,26 +17,17 @@ import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
 import { answering, holding, restoreStored } from './stored.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What came of cancelling a run. `Requested`: its owner (`holder`) cancels it once what it runs now has ended; if the owner dies
  * before, the next process that claims the run cancels it. `Cancelled`: it is on record. `AtRest`: the run was over already, and
  * nothing was written.
  *
  * @category model
- * @since 0.1.0
  */
 export type CancelAnswer =
   | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
   | { readonly _tag: 'Cancelled'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// cancelling
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Cancels a run, from any process. Its owner lets what it runs end, starts nothing more, and records that; where nobody owns the
@@ -64,7 +51,6 @@ export type CancelAnswer =
  * await assert.rejects(resume(failing, options), /was cancelled/)
  *
  * @category running
- * @since 0.1.0
  */
 export const cancel =
   (runId: string): Executor<CancelAnswer> =>
@@ -141,10 +127,6 @@ const record = async (
   return saved
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// taking in
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** The cancel request of a run, if one can be read. */
 const cancelIn = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
   const { requests } = environment
@@ -156,20 +138,12 @@ const cancelIn = async (environment: Environment, runId: string): Promise<Cancel
 /**
  * Withdraws a cancel request that is recorded, or comes too late. What fails here is harmless: whoever finds the request sees that the
  * run is over.
- *
- * @category effects
- * @since 0.1.0
  */
 export const withdrawCancel = async ({ requests }: Environment, request: CancelRequest): Promise<void> => {
   if (requests !== undefined) await answering('request', () => requests.withdraw(request))
 }
 
-/**
- * Records a cancel request that was left for an earlier owner, after the changes `before`. None: there is none, or the run is over.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Records a cancel request that was left for an earlier owner, after the changes `before`. None: there is none, or the run is over. */
 export const takeCancelIn = async (
   environment: Environment,
   claim: Claim,
@@ -189,12 +163,7 @@ export const takeCancelIn = async (
   return E.right(O.some({ _tag, runId, checkpoint: recorded.right, stepIndex, step, inProgress, reason }))
 }
 
-/**
- * Claims a run, uses the claim, and releases it. A request that came too late for that is taken in then: its caller has seen an owner.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Claims a run, uses the claim, and releases it. A request that came too late for that is taken in then: its caller has seen an owner. */
 export const owning = async <A>(
   environment: Environment,
   runId: string,

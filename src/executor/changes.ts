@@ -1,8 +1,4 @@
-/**
- * The changes that the executor records, and the events that tell of them once they are durable.
- *
- * @since 0.1.0
- */
+/** The changes that the executor records, and the events that tell of them once they are durable. */
 import type { Change, Suspended, UnitFailed } from '../domain/Change.js'
 import type { InFlight } from '../domain/CheckpointState.js'
 import { inFlight } from '../domain/CheckpointState.js'
@@ -25,16 +21,7 @@ import { leftInFlight } from './subSteps.js'
 import type { Place } from './Values.js'
 import { add } from './Values.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// changes
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Attempts are about to start. `submitting`: those of them that hand their work over.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Attempts are about to start. `submitting`: those of them that hand their work over. */
 export const attemptsStart = (
   scope: RunScope,
   attempts: ReadonlyArray<InFlight>,
@@ -50,12 +37,7 @@ const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArr
   return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
 }
 
-/**
- * It is known of which items a map is.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** It is known of which items a map is. */
 export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<Item>): Change => ({
   _tag: 'Expanded',
   at: timestamp(scope.environment.clock.now()),
@@ -63,12 +45,7 @@ export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<
   items
 })
 
-/**
- * An attempt has handed its work over.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** An attempt has handed its work over. */
 export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
   _tag: 'JobSubmitted',
   at: timestamp(result.endedAt),
@@ -77,12 +54,7 @@ export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag:
   ...(result.output === undefined ? {} : { job: result.output })
 })
 
-/**
- * An attempt failed and another will follow.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** An attempt failed and another will follow. */
 export const attemptFailed = (
   place: Place,
   failure: StepFailure,
@@ -102,9 +74,6 @@ export const attemptFailed = (
 /**
  * What is to be recorded of a stopped attempt: that it did nothing, if it says so and doing it twice may do harm, so that
  * nobody is asked. Of everything else nothing: it stays in flight, and is repeated under its own number.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const attemptStopped = (
   place: Place,
@@ -116,9 +85,6 @@ export const attemptStopped = (
 /**
  * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another
  * group failed, it has failed as well.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const taskStopped = (
   scope: RunScope,
@@ -154,12 +120,7 @@ export const attemptOf = ({ recorder }: RunScope, { _tag, unit, ...decision }: D
   return inFlight(recorder.checkpoint().state).find((one) => one.unit === unit)?.attempt ?? 1
 }
 
-/**
- * A task ended well. Its value is there for the steps to come.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A task ended well. Its value is there for the steps to come. */
 export const taskCompleted = (
   scope: RunScope,
   place: Place,
@@ -184,12 +145,7 @@ export const taskCompleted = (
   }
 }
 
-/**
- * All parts of a composite ended well.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** All parts of a composite ended well. */
 export const compositeCompleted = (
   scope: RunScope,
   place: Place,
@@ -211,25 +167,14 @@ export const compositeCompleted = (
   }
 }
 
-/**
- * A unit ended badly.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A unit ended badly. */
 export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepFailure }): UnitFailed => {
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
 }
 
-/**
- * The attempts of a unit and its parts that nobody will hear the end of: what they did is not known. Whoever waits for the next attempt
- * has none.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The attempts of a unit and its parts that nobody will hear the end of: what they did is not known. Whoever waits for the next attempt has none. */
 export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<Change> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
@@ -248,16 +193,7 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
     .reverse()
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// events
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What observers are told when a change is durable.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What observers are told when a change is durable. */
 export const eventsOf = (
   program: Program<unknown, never>,
   items: Items,

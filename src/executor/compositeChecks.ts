@@ -1,8 +1,4 @@
-/**
- * The checks around a composite as a whole.
- *
- * @since 0.1.0
- */
+/** The checks around a composite as a whole. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Evidence } from '../domain/CompletedStep.js'
@@ -197,12 +193,7 @@ const commitsOf = ({ recorder }: RunScope, { unit }: Place): ReadonlyArray<strin
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
 
-/**
- * A composite fails as a whole, while none of its parts runs. Where all work was to stop meanwhile, it has only been stopped.
- *
- * @category effects
- * @since 0.1.0
- */
+/** A composite fails as a whole, while none of its parts runs. Where all work was to stop meanwhile, it has only been stopped. */
 export const refuse = async (
   scope: RunScope,
   place: Place,

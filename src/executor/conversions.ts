@@ -1,8 +1,4 @@
-/**
- * From a step's values to what is stored, and back.
- *
- * @since 0.1.0
- */
+/** From a step's values to what is stored, and back. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import type { Json } from '../domain/Json.js'
@@ -11,12 +7,7 @@ import { fromUnknown as fromThrown } from '../domain/StepError.js'
 import type { OutputMismatch, Task } from '../domain/Workflow.js'
 import type { StandardIssue, StandardSchema } from './StandardSchema.js'
 
-/**
- * How a task's outputs are stored.
- *
- * @category model
- * @since 0.1.0
- */
+/** How a task's outputs are stored. */
 export interface Conversions {
   /** An output as JSON; `undefined` if there is none. */
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
@@ -34,12 +25,7 @@ const mismatchOf = (errors: t.Errors): OutputMismatch => {
   return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
 }
 
-/**
- * A value as plain JSON; nothing is `undefined`.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A value as plain JSON; nothing is `undefined`. */
 export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefined> => {
   if (value === undefined) return E.right(undefined)
   const json = fromUnknown(value)
@@ -49,9 +35,6 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
 /**
  * Encoding and decoding with a codec or a schema, or as plain JSON without either. Decoded values are fresh copies. Whatever else an
  * untyped caller passes is refused.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
   if (schema === undefined) {

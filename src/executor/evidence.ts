@@ -1,8 +1,4 @@
-/**
- * Evidence: taken when a unit has ended well, and looked for before a run goes on.
- *
- * @since 0.1.0
- */
+/** Evidence: taken when a unit has ended well, and looked for before a run goes on. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
@@ -17,16 +13,11 @@ import type { Executor } from './Executor.js'
 import { describeArtifact } from './RunError.js'
 import { treeOf } from './workspace.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// looking
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the
  * environment.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CompletedUnits {
   readonly runId: string
@@ -65,7 +56,6 @@ export interface CompletedUnits {
  * assert.deepEqual(found.right.map((one) => [one.unit, 'missing' in one]), [['pack', true]])
  *
  * @category looking
- * @since 0.1.0
  */
 export const collectEvidence =
   (
@@ -100,12 +90,7 @@ const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Other)
   ]
 }
 
-/**
- * Asks a tree. One that throws where it should answer can't be looked at.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks a tree. One that throws where it should answer can't be looked at. */
 export const looking = async <A>(
   ask: () => Promise<E.Either<TreeUnreadable, A>>
 ): Promise<E.Either<TreeUnreadable, A>> => {
@@ -222,16 +207,7 @@ const lookInStore = async (
   return LOOKED
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// taking
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What was found of the evidence that a unit is to leave.
- *
- * @category model
- * @since 0.1.0
- */
+/** What was found of the evidence that a unit is to leave. */
 export interface Taken {
   readonly evidence: ReadonlyArray<Evidence>
   readonly missing: ReadonlyArray<ExpectedEvidence>
@@ -239,12 +215,7 @@ export interface Taken {
 
 const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
 
-/**
- * Takes the evidence that a unit is to have left.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Takes the evidence that a unit is to have left. */
 export const take = async (
   tree: WorkingTree,
   expected: ReadonlyArray<ExpectedEvidence>,

@@ -1,8 +1,4 @@
-/**
- * Obeys a plan: runs what it schedules, in order, and records what comes of it.
- *
- * @since 0.1.0
- */
+/** Obeys a plan: runs what it schedules, in order, and records what comes of it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/CheckpointState.js'
 import type { ResumePlan } from '../domain/Plan.js'
@@ -29,13 +25,7 @@ type Back = StepEnd & { readonly _tag: 'Back' }
 /** All that is left waits, but a wait ended meanwhile. */
 type Woken = { readonly _tag: 'Woken'; readonly index: number; readonly step: string }
 
-/**
- * Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first
- * effect.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first effect. */
 export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
   let ended = await obey(scope, plan)
   while (E.isRight(ended) && (ended.right._tag === 'Back' || ended.right._tag === 'Woken')) {
@@ -107,10 +97,6 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
     }
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// ends
-// ---------------------------------------------------------------------------------------------------------------------
 
 const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome => {
   const checkpoint = scope.recorder.checkpoint()

@@ -1,8 +1,4 @@
-/**
- * What is looked at before and after a unit runs: only what holds is recorded as completed.
- *
- * @since 0.1.0
- */
+/** What is looked at before and after a unit runs: only what holds is recorded as completed. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -24,45 +20,21 @@ import type { RunScope } from './RunScope.js'
 import { report } from './RunScope.js'
 import type { Place } from './Values.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * How the checks around some work ended: what it gave, with its evidence; or its failure, `again` if somebody said that it is
- * to be tried again.
- *
- * @category model
- * @since 0.1.0
- */
+/** How the checks around some work ended: what it gave, with its evidence; or its failure, `again` if somebody said that it is to be tried again. */
 export type Guarded<A> =
   | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
 
-/**
- * The code of the error of a check that failed.
- *
- * @category model
- * @since 0.1.0
- */
+/** The code of the error of a check that failed. */
 export const CHECK_FAILED = 'CHECK_FAILED'
 
 /** What does not hold, each in words. */
 type Wrong = ReadonlyArray<string>
 
-// ---------------------------------------------------------------------------------------------------------------------
-// around some work
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Does something that takes none of the time that the work has. */
 type Apart = <A>(act: () => Promise<A>) => Promise<A>
 
-/**
- * Does some work between its checks. What is asked meanwhile is asked `apart`.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Does some work between its checks. What is asked meanwhile is asked `apart`. */
 export const guarded = async <Context extends { readonly signal: AbortSignal }, A>(
   scope: RunScope,
   place: Place,
@@ -97,12 +69,7 @@ const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
 const NOTHING_WRONG: Wrong = []
 
-/**
- * What does not hold before some work.
- *
- * @category effects
- * @since 0.1.0
- */
+/** What does not hold before some work. */
 export const checkBefore = async <Context>(
   { before }: Pick<Guard<Context, never>, 'before'>,
   context: Context
@@ -124,12 +91,7 @@ interface Looked {
   readonly evidence: ReadonlyArray<Evidence>
 }
 
-/**
- * What does not hold behind some work that gave a value and made these commits; and the evidence that there is of it.
- *
- * @category effects
- * @since 0.1.0
- */
+/** What does not hold behind some work that gave a value and made these commits; and the evidence that there is of it. */
 export const checkAfter = async <Context extends { readonly signal: AbortSignal }, A>(
   tree: WorkingTree,
   { expect, after, evidence }: Guard<Context, A>,
@@ -183,10 +145,6 @@ const dirty = (paths: ReadonlyArray<string>): Wrong =>
 const some = (names: ReadonlyArray<string>): string =>
   `${names.slice(0, MOST_PATHS).join(', ')}${names.length > MOST_PATHS ? ` and ${names.length - MOST_PATHS} more` : ''}`
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what came before
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
 export const otherBefore = async (
   { environment, recorder, values, stopping, definition }: RunScope,
@@ -206,10 +164,6 @@ const describeFound = (found: FoundEvidence): string => {
   return `${some(what.map(describeEvidence))} of ${found.unit} ${how}`
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// a failed check
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A check that failed and was not waived. `asked`: a user gave the `answer`; else the policy did. */
 export interface Refused {
   readonly _tag: 'Error'
@@ -227,9 +181,6 @@ const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
 /**
  * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers. A check that fails
  * once work is to end (`signal`) was stopped: that says nothing, so nobody is asked, and nothing is waived.
- *
- * @category effects
- * @since 0.1.0
  */
 export const unlessWaived = async (
   scope: RunScope,
@@ -283,11 +234,6 @@ const untold = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarde
   again: false
 })
 
-/**
- * Where files and commits can't be looked at, it is not known whether a unit has done its work.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Where files and commits can't be looked at, it is not known whether a unit has done its work. */
 export const unreadable = ({ where, why, code }: TreeUnreadable, outcome?: StepFailure['outcome']): StepFailure =>
   Failure.permanent(StepError.make('TreeUnreadable', `${where} cannot be read: ${why}`, { code }), outcome)

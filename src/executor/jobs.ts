@@ -1,8 +1,4 @@
-/**
- * Asking what became of the jobs that a run waits for.
- *
- * @since 0.1.0
- */
+/** Asking what became of the jobs that a run waits for. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../domain/Change.js'
@@ -39,10 +35,6 @@ import { secure } from './secrets.js'
 import { answering, lossOf, restoreStored } from './stored.js'
 import { goneOf } from './workspace.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What became of a job, and of its step.
  *
@@ -52,7 +44,6 @@ import { goneOf } from './workspace.js'
  * - `NotKnown`: it could not be asked, or not collected, for now. Nothing has changed.
  *
  * @category model
- * @since 0.1.0
  */
 export type JobEnd =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
@@ -64,7 +55,6 @@ export type JobEnd =
  * A job that was asked for, and what became of it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PolledJob extends PendingJob {
   readonly end: JobEnd
@@ -75,7 +65,6 @@ export interface PolledJob extends PendingJob {
  * has taken the run over.
  *
  * @category model
- * @since 0.1.0
  */
 export type PollOutcome =
   | {
@@ -85,10 +74,6 @@ export type PollOutcome =
       readonly jobs: ReadonlyArray<PolledJob>
     }
   | Fenced
-
-// ---------------------------------------------------------------------------------------------------------------------
-// polling
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Asks for every job that a run waits for, one after the other. What one gave is recorded before the next is asked for;
@@ -123,7 +108,6 @@ export type PollOutcome =
  * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
  *
  * @category running
- * @since 0.1.0
  */
 export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,

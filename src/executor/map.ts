@@ -1,8 +1,4 @@
-/**
- * A map: a wave of items, of which it is found out once which they are.
- *
- * @since 0.1.0
- */
+/** A map: a wave of items, of which it is found out once which they are. */
 import * as E from 'fp-ts/lib/Either.js'
 import { decideItems } from '../domain/decide.js'
 import type { Item } from '../domain/Items.js'
@@ -22,13 +18,7 @@ import { contextFor } from './RunScope.js'
 import type { Place } from './Values.js'
 import { runWave } from './wave.js'
 
-/**
- * Runs a map as the wave of its items: of those on record, else of those that it has now. These are durable before the first
- * of them starts.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Runs a map as the wave of its items: of those on record, else of those that it has now. These are durable before the first of them starts. */
 export const runMap = async (
   scope: RunScope,
   { place, step: map, node, stopping }: DueStep<ProgramMap>,

@@ -1,8 +1,4 @@
-/**
- * Hearing of an abort, for as many as like.
- *
- * @since 0.1.0
- */
+/** Hearing of an abort, for as many as like. */
 
 /** Who hears of which signal. One listener on a signal serves them all: Node takes more than ten for a leak. */
 const HEARERS = new WeakMap<AbortSignal, Hearers>()
@@ -12,12 +8,7 @@ interface Hearers {
   readonly tell: () => void
 }
 
-/**
- * Calls back when a signal fires; gives what takes the callback away again. A signal that has fired calls back at once.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Calls back when a signal fires; gives what takes the callback away again. A signal that has fired calls back at once. */
 export const onAbort = (signal: AbortSignal, then: () => void): (() => void) => {
   if (signal.aborted) {
     then()

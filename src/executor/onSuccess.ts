@@ -1,8 +1,4 @@
-/**
- * What becomes of the state of a run that has completed.
- *
- * @since 0.1.0
- */
+/** What becomes of the state of a run that has completed. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
@@ -25,9 +21,6 @@ import { answering } from './stored.js'
 /**
  * Does what the program says of its runs that have completed, once that is durable and the run is given back. If that fails, or
  * the process dies before, the run is still there, completed, and the next resume of it tries again.
- *
- * @category combinators
- * @since 0.1.0
  */
 export const disposing =
   <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
@@ -48,9 +41,6 @@ export const disposing =
 /**
  * Does with the state of a run what is to be done when it has completed, if it has. First it is in the archive, then its state
  * goes: in between it is in both.
- *
- * @category effects
- * @since 0.1.0
  */
 export const dispose =
   (how: OnSuccess, checkpoint: Checkpoint): Executor<void> =>
@@ -84,20 +74,10 @@ const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promi
   return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
 }
 
-/**
- * Why a run is left that is not any more what it was.
- *
- * @category model
- * @since 0.1.0
- */
+/** Why a run is left that is not any more what it was. */
 export const TAKEN_UP = 'it was taken up meanwhile'
 
-/**
- * Whether somebody has a run, or has changed it, since it was looked at.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether somebody has a run, or has changed it, since it was looked at. */
 export const hasMovedOn = (
   then: Pick<RunSummary, 'revision' | 'createdAt'>,
   now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
@@ -119,9 +99,6 @@ const keep = async (
 /**
  * Why a run is not removed yet: it has a workspace of its own, where work may be that is wanted. Without its state nobody could
  * merge that, or clean it.
- *
- * @category looking
- * @since 0.1.0
  */
 export const keptBy = async (
   { workspaces }: Environment,
@@ -136,9 +113,6 @@ export const keptBy = async (
 /**
  * Removes a run, and what of its artifacts and of the folders of its steps is not removed with it. Without its
  * last checkpoint it is not known whose the folders are: they stay.
- *
- * @category effects
- * @since 0.1.0
  */
 export const removeRun = async (
   environment: Environment,
@@ -174,11 +148,6 @@ const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise
   return E.right(undefined)
 }
 
-/**
- * Why a run can't be removed, as a text.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Why a run can't be removed, as a text. */
 export const describeLeft = (error: StorageError | ArtifactError): string =>
   error._tag === 'InvalidArtifactId' ? describeArtifact(error) : describeStorage(error)

@@ -1,8 +1,4 @@
-/**
- * Pausing a run: asking for it, seeing that it was asked for, and what a pause leaves behind.
- *
- * @since 0.1.0
- */
+/** Pausing a run: asking for it, seeing that it was asked for, and what a pause leaves behind. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -21,15 +17,10 @@ import type { Asked, PauseWatch } from './PauseWatch.js'
 import { report, timestamp } from './RunScope.js'
 import { answering } from './stored.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PauseOptions {
   readonly commit?: boolean
@@ -40,15 +31,10 @@ export interface PauseOptions {
  * ended. `AtRest`: no live process runs it, and nothing was written.
  *
  * @category model
- * @since 0.1.0
  */
 export type PauseAnswer =
   | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// asking
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Asks the process that runs a run to pause it: it lets end what it runs, starts nothing more, records that, and gives the run
@@ -76,7 +62,6 @@ export type PauseAnswer =
  * assert.equal((await resume(nightly, options)).load, 'loaded')
  *
  * @category running
- * @since 0.1.0
  */
 export const pause =
   (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseAnswer> =>
@@ -100,19 +85,12 @@ export const pause =
     return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
   }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// seeing
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Records answers of the inbox. */
 export type TakeIn = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
 /**
  * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution. Answers
  * are taken in.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const watchFor = (environment: Environment, runId: string, take: TakeIn): PauseWatch => {
   let seen: Found | undefined
@@ -141,12 +119,7 @@ const YES = Promise.resolve(true)
 /** A pause, and nothing else: what is done where nobody knows what was asked for. */
 const LEAST: Asked = { commit: false }
 
-/**
- * Whether a run may have requests. A port that throws has none.
- *
- * @category looking
- * @since 0.1.0
- */
+/** Whether a run may have requests. A port that throws has none. */
 export const isAny = ({ requests }: Environment, runId: string): boolean => {
   try {
     return requests?.isAny(runId) === true
@@ -187,16 +160,9 @@ const forThis = async (
   return undefined
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// leaving
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Leaves behind what a pause leaves, once it is on record: a commit of what was not committed, and the pointer. Neither is needed to go
  * on, so what fails here is told and stops nothing.
- *
- * @category effects
- * @since 0.1.0
  */
 export const leavePointer = async (
   environment: Environment,
@@ -239,12 +205,7 @@ const caught = async <Problem, A>(
   }
 }
 
-/**
- * Takes away the pointer to a run that goes on.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Takes away the pointer to a run that goes on. */
 export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
   if (requests !== undefined) await caught('pointer', () => requests.unpoint(runId))
 }
@@ -252,9 +213,6 @@ export const removePointer = async ({ requests }: Environment, runId: string): P
 /**
  * Removes the pause request of an execution that ends, however it ends. An owner that was superseded leaves it: the next one
  * sees that it is outdated.
- *
- * @category effects
- * @since 0.1.0
  */
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment

@@ -1,8 +1,6 @@
 /**
  * Plans a stored run: its state, its input, its workspace, its evidence, and the plan for them. Everything that plans a run
  * goes through here; nothing is claimed, run or written.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -31,7 +29,6 @@ import { hasWorkspace, unlessGone } from './workspace.js'
  * - `hash`: of the plan; `ResumeOptions.planHash` executes only this one.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Planned {
   readonly runId: string
@@ -48,7 +45,6 @@ export interface Planned {
  * How to plan a run: as a resume with these options would. `evidence` is looked for if it is missing.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' | 'recovered'> {
   /** With `fromStep`: replaces the input for that step and what follows. */
@@ -84,7 +80,6 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
  * assert.match(explain(planned.right.plan), /failed after 1 attempt: no compiler/)
  *
  * @category running
- * @since 0.1.0
  */
 export const planRun =
   <Outputs, Input>(
@@ -178,12 +173,7 @@ export const planStored =
     return E.isLeft(surveyed) ? surveyed : usable(surveyed.right)
   }
 
-/**
- * Refuses what can't run before anything is loaded or claimed.
- *
- * @category validation
- * @since 0.1.0
- */
+/** Refuses what can't run before anything is loaded or claimed. */
 export const checkDefinition = (
   program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
 ): E.Either<RunError, void> => {

@@ -1,8 +1,4 @@
-/**
- * What is wrong with a program, before it runs.
- *
- * @since 0.1.0
- */
+/** What is wrong with a program, before it runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { OnSuccess } from '../domain/Retention.js'
 import { problemOf as problemOfRetry } from '../domain/RetryPolicy.js'
@@ -14,7 +10,6 @@ import type { ProgramStep, ProgramTask } from './ProgramStep.js'
  * Everything that is wrong with a program: with its definition, and with how its tasks are to be tried.
  *
  * @category destructors
- * @since 0.1.0
  */
 export const problems = (
   program: W.Workflow & {

@@ -1,8 +1,4 @@
-/**
- * Removing runs that are over.
- *
- * @since 0.1.0
- */
+/** Removing runs that are over. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RetainedRun, RetentionPolicy } from '../domain/Retention.js'
@@ -20,7 +16,6 @@ import { listRuns, viewRun } from './runs.js'
  * `why` in words; and whether a stop came before all was tried.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Pruned {
   readonly removed: ReadonlyArray<RunSummary>
@@ -32,7 +27,6 @@ export interface Pruned {
  * A run that is still there.
  *
  * @category model
- * @since 0.1.0
  */
 export interface LeftRun {
   readonly run: RunSummary
@@ -44,7 +38,6 @@ export interface LeftRun {
  * The runs that a policy lets go now, oldest first. Nothing is changed. What can't be read is none of them.
  *
  * @category looking
- * @since 0.1.0
  */
 export const findExpired =
   (policy: RetentionPolicy): Executor<ReadonlyArray<RunSummary>> =>
@@ -71,7 +64,6 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
  * (`Environment.interrupt`) ends it between two of them.
  *
  * @category running
- * @since 0.1.0
  */
 export const removeRuns =
   (runs: ReadonlyArray<RunSummary>): Executor<Pruned> =>
@@ -124,7 +116,6 @@ const takenUp = { reason: 'takenUp', why: TAKEN_UP } as const
  * assert.deepEqual(await storage.list()(), E.right(['greet-3']))
  *
  * @category running
- * @since 0.1.0
  */
 export const prune =
   (policy: RetentionPolicy): Executor<Pruned> =>

@@ -1,8 +1,4 @@
-/**
- * Run and resume: one path for both. Claim, load, plan, record what the plan overrides, obey it, release.
- *
- * @since 0.1.0
- */
+/** Run and resume: one path for both. Claim, load, plan, record what the plan overrides, obey it, release. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change, Recovered, Started } from '../domain/Change.js'
@@ -40,16 +36,11 @@ import { lossOf, restoreStored } from './stored.js'
 import { make as makeValues, reset } from './Values.js'
 import { makeReady, treeOf, workspaceFor } from './workspace.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and
  * what is `lost`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Recovery {
   readonly runId: string
@@ -75,7 +66,6 @@ export interface Recovery {
  *   released, and its record is read about every second. If the environment is interrupted, the outcome is `Pending`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> {
   readonly input?: Input | undefined
@@ -95,7 +85,6 @@ export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> 
  * (`worktree`), for which the environment needs `workspaces`; or in a folder that is there.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RunOptions {
   readonly workspace?: WantedWorkspace
@@ -109,10 +98,6 @@ type Request<Input> =
   | { readonly _tag: 'RunOrResume'; readonly input: Input | undefined; readonly options: RunOptions & WithoutInput }
 
 type WithoutInput = Omit<ResumeOptions, 'input'>
-
-// ---------------------------------------------------------------------------------------------------------------------
-// run and resume
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Starts a new run. An id that exists already is refused with `RunExists`.
@@ -135,7 +120,6 @@ type WithoutInput = Omit<ResumeOptions, 'input'>
  * assert.equal(outcome.right._tag, 'Completed')
  *
  * @category running
- * @since 0.1.0
  */
 export const run = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -148,7 +132,6 @@ export const run = <Outputs, Input>(
  * Goes on with a run at the right step. A completed run runs nothing and is `Completed` again.
  *
  * @category running
- * @since 0.1.0
  */
 export const resume = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -163,7 +146,6 @@ export const resume = <Outputs, Input>(
  * unless `fromStep` names the step from which the new input applies.
  *
  * @category running
- * @since 0.1.0
  */
 export const runOrResume = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -213,10 +195,6 @@ const perform =
 /** A new run has no owner to supersede. */
 const howToClaim = (request: Request<unknown>): ClaimOptions =>
   request._tag !== 'Run' && request.options.takeOver === true ? { takeOver: true } : {}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// preparing
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A run that is ready to be executed: from where, by which plan, and what has to be recorded first. */
 interface Prepared {
@@ -344,10 +322,6 @@ const agree = async (
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// executing
-// ---------------------------------------------------------------------------------------------------------------------
-
 const executePrepared = async <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input, unknown, unknown>,
@@ -385,9 +359,6 @@ const NOBODY: ReadonlySet<string> = new Set()
 /**
  * What the parts of one execution share, from a checkpoint on. `first`: revisions that go out with the first save. `dispose`
  * removes the listeners.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const scopeOf = <Outputs, Input>(
   environment: Secured,

@@ -1,8 +1,4 @@
-/**
- * A unit that only waits, as a step of its own.
- *
- * @since 0.1.0
- */
+/** A unit that only waits, as a step of its own. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../domain/Change.js'
 import type { GivenAnswer, PendingWait } from '../domain/Pending.js'

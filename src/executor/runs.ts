@@ -1,8 +1,4 @@
-/**
- * Looking at runs without touching them.
- *
- * @since 0.1.0
- */
+/** Looking at runs without touching them. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../domain/Checkpoint.js'
@@ -16,7 +12,6 @@ import { answering, restoreStored } from './stored.js'
  * What a listing says of a run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RunSummary {
   readonly runId: string
@@ -35,7 +30,6 @@ export interface RunSummary {
  * A run as it is stored, whole.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RunView extends RunSummary {
   readonly checkpoint: Checkpoint
@@ -45,7 +39,6 @@ export interface RunView extends RunSummary {
  * One run of a listing: what it is, or why it can't be read.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ListedRun {
   readonly runId: string
@@ -56,7 +49,6 @@ export interface ListedRun {
  * One run, or none if there is none of this id.
  *
  * @category looking
- * @since 0.1.0
  */
 export const viewRun =
   (runId: string): Executor<O.Option<RunView>> =>
@@ -74,7 +66,6 @@ export const viewRun =
  * They are read one after the other, and only the summaries are kept. A damaged run breaks nothing.
  *
  * @category looking
- * @since 0.1.0
  */
 export const listRuns: Executor<ReadonlyArray<ListedRun>> =
   ({ storage }) =>

@@ -1,8 +1,4 @@
-/**
- * The secrets of a program: asked for before anything runs, given to its steps, and told to nobody else.
- *
- * @since 0.1.0
- */
+/** The secrets of a program: asked for before anything runs, given to its steps, and told to nobody else. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
@@ -15,43 +11,20 @@ import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { InvalidInput, SecretProblem, SecretsMissing } from './RunError.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The values of a program's secrets, by name, and what keeps them out of all that is recorded and told.
- *
- * @category model
- * @since 0.1.0
- */
+/** The values of a program's secrets, by name, and what keeps them out of all that is recorded and told. */
 export interface Vault {
   readonly values: Readonly<Record<string, string>>
   readonly redaction: Redaction.Redaction
 }
 
-/**
- * An environment that knows the secrets of a program. What it reports and asks has none of them.
- *
- * @category model
- * @since 0.1.0
- */
+/** An environment that knows the secrets of a program. What it reports and asks has none of them. */
 export interface Secured extends Environment {
   readonly vault: Vault
 }
 
 const EMPTY: Vault = { values: Object.freeze({}), redaction: Redaction.none }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// asking
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Asks for all secrets of a program. If some can't be had, all of these are told at once.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks for all secrets of a program. If some can't be had, all of these are told at once. */
 export const secure = async (
   environment: Environment,
   { secrets: names = [] }: { readonly secrets?: ReadonlyArray<string> }
@@ -103,16 +76,7 @@ const around = (environment: Environment, redaction: Redaction.Redaction, values
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what is given
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * An input is recorded, so it is no way to give a secret; nor is the value of one recorded in it.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** An input is recorded, so it is no way to give a secret; nor is the value of one recorded in it. */
 export const withoutSecrets = (
   { vault: { values, redaction } }: Secured,
   input: Json
@@ -124,10 +88,6 @@ export const withoutSecrets = (
 }
 
 const NO_FIELD = 'no such field: it is the name of a secret, which an input would store. Give it where secrets are kept'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what is told
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** An event without the values. What is told of a checkpoint has none already. */
 const told = (redaction: Redaction.Redaction, event: Event): Event => {

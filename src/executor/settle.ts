@@ -1,8 +1,4 @@
-/**
- * Calls the functions of a program's author: `run`, `before`, `after`, `submit`, `poll`, `collect`.
- *
- * @since 0.1.0
- */
+/** Calls the functions of a program's author: `run`, `before`, `after`, `submit`, `poll`, `collect`. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../domain/StepError.js'

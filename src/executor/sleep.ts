@@ -1,8 +1,4 @@
-/**
- * Waiting on the clock of the environment.
- *
- * @since 0.1.0
- */
+/** Waiting on the clock of the environment. */
 import type { Clock } from '../ports/Clock.js'
 import { onAbort } from './onAbort.js'
 

@@ -1,8 +1,4 @@
-/**
- * Staying with a run that only waits, until a wait is over. Meanwhile the run is released: any process may answer it, or take it over.
- *
- * @since 0.1.0
- */
+/** Staying with a run that only waits, until a wait is over. Meanwhile the run is released: any process may answer it, or take it over. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { endOf, wakeAt } from '../domain/Pending.js'

@@ -1,8 +1,4 @@
-/**
- * Steps: a task with its attempts, a sequence part by part, a wave or a map with its parts in parallel.
- *
- * @since 0.1.0
- */
+/** Steps: a task with its attempts, a sequence part by part, a wave or a map with its parts in parallel. */
 import * as E from 'fp-ts/lib/Either.js'
 import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
@@ -28,12 +24,7 @@ import { timestamp } from './RunScope.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
-/**
- * Runs a step that is due, with all its parts.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Runs a step that is due, with all its parts. */
 export const runStep: RunStep = async (scope, { step, ...due }) => {
   if (step._tag === 'Task') {
     const { awaits } = step
@@ -52,10 +43,6 @@ export const runStep: RunStep = async (scope, { step, ...due }) => {
       return await runMap(scope, { ...due, step }, runStep)
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// a task
-// ---------------------------------------------------------------------------------------------------------------------
 
 const runTask = async (
   scope: RunScope,
@@ -90,22 +77,13 @@ const runTask = async (
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// a sequence
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** How steps that are done in order ended, and the last of them that was looked at. */
 export interface PartsEnd {
   readonly end: StepEnd
   readonly index: number
 }
 
-/**
- * Runs the steps of a sequence, or of the workflow, that are due, in order, until one does not end well.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Runs the steps of a sequence, or of the workflow, that are due, in order, until one does not end well. */
 export const runParts = async (
   scope: RunScope,
   parent: { readonly unit: Unit | undefined; readonly stepIndex?: number },

@@ -1,8 +1,4 @@
-/**
- * What a store has of a run, and the claim on it.
- *
- * @since 0.1.0
- */
+/** What a store has of a run, and the claim on it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -24,12 +20,7 @@ import type { RunError } from './RunError.js'
 import { report } from './RunScope.js'
 import { recall, remember } from './unreleased.js'
 
-/**
- * Asks a store. One that throws where it should answer has failed as well.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks a store. One that throws where it should answer has failed as well. */
 export const answering = async <A, Failure = never>(
   operation: string,
   ask: () => TaskEither<StorageError | Failure, A>
@@ -107,7 +98,6 @@ const filesIn = (reason: unknown): LostFiles | undefined =>
  * does not decode is `Corrupt`, and so is that of another run where `runId` is given.
  *
  * @category decoding
- * @since 0.1.0
  */
 export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
   const where = 'the stored checkpoint'

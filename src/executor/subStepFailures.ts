@@ -1,8 +1,4 @@
-/**
- * The errors of sub-step calls.
- *
- * @since 0.1.0
- */
+/** The errors of sub-step calls. */
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'

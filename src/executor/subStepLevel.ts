@@ -1,8 +1,4 @@
-/**
- * The calls of one attempt of a task, by level: those of the task's code, and those of the code of a sub-step.
- *
- * @since 0.1.0
- */
+/** The calls of one attempt of a task, by level: those of the task's code, and those of the code of a sub-step. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import * as Redaction from '../domain/Redaction.js'
@@ -15,10 +11,6 @@ import { onAbort } from './onAbort.js'
 import type { RunScope } from './RunScope.js'
 import { ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
 import type { Place } from './Values.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** What all calls of an attempt share. */
 export interface Root {
@@ -67,10 +59,6 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
   isClosed: false
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// calls
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** The path of a call, and its number among the calls of this name; or why the call is refused. */
 export const placed = (
   level: Level,
@@ -93,13 +81,7 @@ const isLevel = (value: unknown): value is Level => typeof value === 'object' &&
 export const named = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 
-/** What the calls of an ended attempt return: nothing, ever, because the next attempt may already run the same code. One promise for all
- * would hold the code of all. */
 export const never = (): Promise<never> => new Promise(() => undefined)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// ending
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Stops the open sub-steps and returns them. Open waits are forgotten. */
 export const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
@@ -123,10 +105,6 @@ export const stoppingOf = (level: Level): AbortSignal => {
   }
   return level.stopping.signal
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// recording
-// ---------------------------------------------------------------------------------------------------------------------
 
 export const save = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> => {
   scope.recorder.stage(changes)

@@ -1,8 +1,4 @@
-/**
- * Sub-steps: work that a task finds on the way. Each is recorded under its own path, and a later attempt returns the recorded output.
- *
- * @since 0.1.0
- */
+/** Sub-steps: work that a task finds on the way. Each is recorded under its own path, and a later attempt returns the recorded output. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { UnitFailed } from '../domain/Change.js'
@@ -58,7 +54,9 @@ export interface SubSteps {
   readonly close: () => Promise<Closed>
 }
 
-/** `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error. */
+/**
+ * `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error.
+ */
 export interface Closed {
   readonly left: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
@@ -100,10 +98,6 @@ const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArr
     .pending.flatMap(({ unit }) =>
       isWithin(unit, place.unit) && unit !== place.unit && !open.includes(unit) ? [unit] : []
     )
-
-// ---------------------------------------------------------------------------------------------------------------------
-// calls
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A call of a sub-step, with what is recorded of it. */
 interface Call {
@@ -223,10 +217,6 @@ const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   const before = unit === first ? undefined : Steps.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// running
-// ---------------------------------------------------------------------------------------------------------------------
 
 const run = async (level: Level, call: Call): Promise<Ending> => {
   const { scope } = level.root
@@ -354,10 +344,6 @@ const failed = (
   last: { attempt, startedAt: timestamp(startedAt), error, outcome },
   subStep: _tag === 'Transient' ? { ...subStep, transient: true } : subStep
 })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// taking back
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Drops a sub-step and all that were recorded after it. If one of them is not idempotent, the attempt ends, and the next plan asks for

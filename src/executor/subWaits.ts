@@ -1,8 +1,4 @@
-/**
- * Waits in the code of a task. When all that the code still has to do is to wait, its attempt is suspended.
- *
- * @since 0.1.0
- */
+/** Waits in the code of a task. When all that the code still has to do is to wait, its attempt is suspended. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/CheckpointState.js'
 import * as Steps from '../domain/CompletedStep.js'
@@ -177,10 +173,6 @@ const kept = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A>
   level.saving.delete(unit)
   return saved
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// suspending
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Resolves when the wait may be over, or the attempt stops. The timer is needed only while other work of the task runs. */
 const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {

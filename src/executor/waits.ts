@@ -1,8 +1,4 @@
-/**
- * Whether waits are over: at their time, or because somebody answered.
- *
- * @since 0.1.0
- */
+/** Whether waits are over: at their time, or because somebody answered. */
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { GivenAnswer, PendingWait, Wait } from '../domain/Pending.js'
 import { endOf, find } from '../domain/Pending.js'
@@ -10,10 +6,6 @@ import * as StepError from '../domain/StepError.js'
 import type { Unit } from '../domain/Unit.js'
 import { ancestors } from '../domain/Unit.js'
 import { timestamp } from './RunScope.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// waking
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The waits that are over, because their time has come or an answer is recorded, and the units around them. */
 export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit> => {
@@ -28,10 +20,6 @@ export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit
   }
   return awake
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// waiting
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** How a wait stands now. */
 export type WaitEnd =

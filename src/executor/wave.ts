@@ -1,8 +1,4 @@
-/**
- * A wave: its groups in parallel, each recorded when it ends.
- *
- * @since 0.1.0
- */
+/** A wave: its groups in parallel, each recorded when it ends. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { indexed } from '../domain/indexed.js'
@@ -63,12 +59,7 @@ interface Board {
   paused: boolean
 }
 
-/**
- * Runs the groups of a wave that its decisions schedule. Groups that end while a save is under way are saved together.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Runs the groups of a wave that its decisions schedule. Groups that end while a save is under way are saved together. */
 export const runWave = async (
   scope: RunScope,
   due: DueStep<ProgramWave>,
@@ -288,10 +279,6 @@ const conclude = async (
   const saved = await scope.recorder.commit()
   return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// parts
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A signal that fires with another, for the same reason, or on its own. */
 const linked = (

@@ -1,8 +1,4 @@
-/**
- * The workspace of a run: found, made, or missed.
- *
- * @since 0.1.0
- */
+/** The workspace of a run: found, made, or missed. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../domain/Change.js'
@@ -27,16 +23,7 @@ import { report } from './RunScope.js'
 import { answering, holding, restoreStored } from './stored.js'
 import type { Place } from './Values.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// of a run
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What the workspace of a new run will be, if it wants one. Nothing is made, and nothing is asked about a run that is there.
- *
- * @category effects
- * @since 0.1.0
- */
+/** What the workspace of a new run will be, if it wants one. Nothing is made, and nothing is asked about a run that is there. */
 export const workspaceFor = async (
   environment: Environment,
   runId: string,
@@ -55,7 +42,6 @@ const none = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'N
  * Whether the folder is there that a run works in. Of a run that has none recorded that is taken for granted.
  *
  * @category looking
- * @since 0.1.0
  */
 export const hasWorkspace =
   ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
@@ -67,21 +53,11 @@ export const hasWorkspace =
     return E.isLeft(found) ? found : E.right(found.right.there)
   }
 
-/**
- * Nothing if the plan can be executed with the workspace as it is (`there`); else what is missed.
- *
- * @category validation
- * @since 0.1.0
- */
+/** Nothing if the plan can be executed with the workspace as it is (`there`); else what is missed. */
 export const unlessGone = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
   there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(goneOf(checkpoint))
 
-/**
- * The error of a run whose workspace is gone.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The error of a run whose workspace is gone. */
 export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceGone' } => ({
   _tag: 'WorkspaceGone',
   runId: checkpoint.runId,
@@ -90,21 +66,13 @@ export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'Wor
   gone: leftIn(checkpoint)
 })
 
-/**
- * The tree of a run: at its own workspace, else that of the environment.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The tree of a run: at its own workspace, else that of the environment. */
 export const treeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
 /**
  * Makes the workspace where the plan needs a new one: when it is durable that there is to be one, and before anything that
  * counts is done in it. Stages the plan's overrides: before that, if work is taken back, and else after it.
- *
- * @category effects
- * @since 0.1.0
  */
 export const makeReady = async (
   { environment, recorder, stop }: RunScope,
@@ -131,10 +99,6 @@ export const makeReady = async (
   return E.right(undefined)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// cleaning
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Deletes the workspace of a run and the folders of its steps, and nothing of its state. A run that a live process holds
  * is refused with `HeldBy`. A resume that needs the workspace is refused from then on with `WorkspaceGone`.
@@ -154,7 +118,6 @@ export const makeReady = async (
  * assert.ok(E.isRight(cleaned) && cleaned.right.folders.length === 1)
  *
  * @category running
- * @since 0.1.0
  */
 export const cleanWorkspace =
   (runId: string): Executor<RemovedWorkspace> =>
@@ -167,7 +130,6 @@ export const cleanWorkspace =
  * it no more. A run that a live process holds is refused with `HeldBy`.
  *
  * @category running
- * @since 0.1.0
  */
 export const mergeWorkspace =
   (runId: string): Executor<O.Option<MergeEnd>> =>
@@ -198,28 +160,13 @@ const atRest = async <A>(
   })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// of a step
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Where a step works that has a folder of its own: that folder, and the execution as it is seen from there.
- *
- * @category model
- * @since 0.1.0
- */
+/** Where a step works that has a folder of its own: that folder, and the execution as it is seen from there. */
 export interface OwnPlace {
   readonly folder: string
   readonly scope: RunScope
 }
 
-/**
- * The folder of a step's own, empty for an attempt, and as it is where only its job is asked for. On the left: the attempt
- * could not begin.
- *
- * @category effects
- * @since 0.1.0
- */
+/** The folder of a step's own, empty for an attempt, and as it is where only its job is asked for. On the left: the attempt could not begin. */
 export const ownPlace = async (
   scope: RunScope,
   { unit }: Place,
@@ -246,12 +193,7 @@ const NO_WORKSPACES = 'the step has a folder of its own: give the environment of
 const notBegun = (code: string, message: string): StepFailure =>
   Failure.permanent(StepError.make('WorkspaceError', message, { code }), 'notApplied')
 
-/**
- * Evidence that was taken in a folder of a step's own, as it is found from anywhere.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Evidence that was taken in a folder of a step's own, as it is found from anywhere. */
 export const seenFrom = (folder: string, evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
   evidence.map((one) => ('path' in one && !isAbsolute(one.path) ? { ...one, path: `${folder}/${one.path}` } : one))
 

@@ -1,8 +1,4 @@
-/**
- * Where the last checkpoints of runs go that are over and whose state is deleted.
- *
- * @since 0.1.0
- */
+/** Where the last checkpoints of runs go that are over and whose state is deleted. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../domain/Json.js'
 import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
@@ -12,7 +8,6 @@ import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from '
  * Two runs that had the same id, one after the other, were made at different times.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ArchivedRun {
   readonly runId: string
@@ -24,7 +19,6 @@ export interface ArchivedRun {
  * What can go wrong with an archive.
  *
  * @category errors
- * @since 0.1.0
  */
 export type ArchiveError = InvalidRunId | Insecure | ReadFailed | TooLarge | WriteFailed
 
@@ -32,7 +26,6 @@ export type ArchiveError = InvalidRunId | Insecure | ReadFailed | TooLarge | Wri
  * Keeps runs that are over.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Archive {
   /** Keeps a run, in place of what was kept of the same run before; durable when it resolves, with where that is. */

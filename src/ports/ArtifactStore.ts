@@ -3,8 +3,6 @@
  *
  * A store is dumb on purpose. It keeps bytes and gives them back, and says so if they are not the same. Who may put what is
  * decided above it: what a step put counts once the record of the step names it.
- *
- * @since 0.1.0
  */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -19,15 +17,10 @@ import type {
   WriteFailed
 } from './CheckpointStorage.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * An artifact without its content: `size` in bytes, `sha256` in 64 lower-case hex digits.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ArtifactInfo {
   readonly id: string
@@ -43,7 +36,6 @@ export interface ArtifactInfo {
  * `Corrupt` · what is done to one run, or one id, changes no other.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ArtifactStore {
   /** Keeps bytes, or a text as UTF-8, in place of what had the id before; durable when it resolves. */
@@ -60,16 +52,11 @@ export interface ArtifactStore {
   readonly clear: (runId: string) => TaskEither<ArtifactError, void>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What can go wrong with artifacts. `_tag` is the stable code. `Corrupt`: what is stored is not what was put. `TooLarge`:
  * it is over the limit of the store; `biggest` is empty.
  *
  * @category errors
- * @since 0.1.0
  */
 export type ArtifactError =
   InvalidRunId | InvalidArtifactId | Corrupt | UnsupportedFormat | TooLarge | Insecure | ReadFailed | WriteFailed

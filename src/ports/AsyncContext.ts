@@ -1,14 +1,9 @@
-/**
- * Carries values through asynchronous calls, as `AsyncLocalStorage` does.
- *
- * @since 0.1.0
- */
+/** Carries values through asynchronous calls, as `AsyncLocalStorage` does. */
 
 /**
  * Carries a value through asynchronous calls.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AsyncContext {
   /** Calls a function. Everything that it calls sees the value, even after an `await`. */

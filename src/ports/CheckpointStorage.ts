@@ -3,8 +3,6 @@
  *
  * A store is dumb on purpose. It keeps what it is given and gives it back; it never decodes, migrates or judges a
  * checkpoint. What it must get right is *who writes* and *what is durable*.
- *
- * @since 0.1.0
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Option } from 'fp-ts/lib/Option.js'
@@ -12,15 +10,10 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/Change.js'
 import type { Json } from '../domain/Json.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Who claims a run, for the message that another claimant gets.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Owner {
   readonly host: string
@@ -31,7 +24,6 @@ export interface Owner {
  * The owner of a run: since when (UTC, ISO 8601), and whether it is proven alive.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Holder extends Owner {
   readonly since: string
@@ -43,7 +35,6 @@ export interface Holder extends Owner {
  * watching, so a later call may know; {@link ClaimOptions} offers a way out.
  *
  * @category model
- * @since 0.1.0
  */
 export type Liveness = 'alive' | 'undecided'
 
@@ -53,7 +44,6 @@ export type Liveness = 'alive' | 'undecided'
  * that it was superseded.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ClaimOptions {
   readonly takeOver?: boolean
@@ -64,7 +54,6 @@ export interface ClaimOptions {
  * `lost` fires when the store learns that a later claim exists; its `reason` is then a {@link StorageError}.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Claim {
   readonly runId: string
@@ -76,7 +65,6 @@ export interface Claim {
  * A checkpoint as plain JSON, made by the codec. It carries its own format number.
  *
  * @category model
- * @since 0.1.0
  */
 export type Encoded = Json
 
@@ -86,7 +74,6 @@ export type Encoded = Json
  * writes the changes.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Revision {
   readonly revision: number
@@ -100,7 +87,6 @@ export interface Revision {
  * `from` says what was used instead, `lost` what is gone, in words for people.
  *
  * @category model
- * @since 0.1.0
  */
 export type Found =
   { readonly _tag: 'Exact' } | { readonly _tag: 'Recovered'; readonly from: string; readonly lost: string }
@@ -111,7 +97,6 @@ export type Found =
  * claim, because the claimant is then the owner.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Stored {
   readonly revision: number
@@ -125,7 +110,6 @@ export interface Stored {
  * A granted claim, with what is stored: plan from this and from no earlier load.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Claimed {
   readonly claim: Claim
@@ -136,7 +120,6 @@ export interface Claimed {
  * One line of a run's history: the kind of change (`StepCompleted`) and when (UTC, ISO 8601).
  *
  * @category model
- * @since 0.1.0
  */
 export interface HistoryEntry {
   readonly revision: number
@@ -152,7 +135,6 @@ export interface HistoryEntry {
  * mixture, never older than what had resolved before it began.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CheckpointStorage {
   /**
@@ -176,15 +158,10 @@ export interface CheckpointStorage {
   readonly remove: (runId: string) => TaskEither<StorageError, void>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Another process holds the run and lives, or its liveness is undecided (`holder.liveness`).
  *
  * @category errors
- * @since 0.1.0
  */
 export interface HeldBy {
   readonly _tag: 'HeldBy'
@@ -197,7 +174,6 @@ export interface HeldBy {
  * or `Replaced` by other files.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface LostFiles {
   readonly what: 'Removed' | 'Deleted' | 'Replaced'
@@ -209,7 +185,6 @@ export interface LostFiles {
  * `files`: what happened to the run's files, if a store keeps files and no later claim is the cause.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface Fenced {
   readonly _tag: 'Fenced'
@@ -223,7 +198,6 @@ export interface Fenced {
  * The revisions of a save don't follow the stored one.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface RevisionConflict {
   readonly _tag: 'RevisionConflict'
@@ -236,7 +210,6 @@ export interface RevisionConflict {
  * Stored content can't be read and nothing older can stand in for it. The files are kept as they are.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface Corrupt {
   readonly _tag: 'Corrupt'
@@ -250,7 +223,6 @@ export interface Corrupt {
  * The content was written in another format than this version knows. Nothing older is used in its place.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface UnsupportedFormat {
   readonly _tag: 'UnsupportedFormat'
@@ -264,7 +236,6 @@ export interface UnsupportedFormat {
  * The checkpoint is over the limit. `biggest` names its largest values, largest first.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface TooLarge {
   readonly _tag: 'TooLarge'
@@ -279,7 +250,6 @@ export interface TooLarge {
  * The text is no run id.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface InvalidRunId {
   readonly _tag: 'InvalidRunId'
@@ -291,7 +261,6 @@ export interface InvalidRunId {
  * What is stored is not what this library would have made there: a symbolic link, a FIFO, somebody else's file.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface Insecure {
   readonly _tag: 'Insecure'
@@ -303,7 +272,6 @@ export interface Insecure {
  * Reading failed. `code` is the system's (`EIO`), `operation` the call (`open`).
  *
  * @category errors
- * @since 0.1.0
  */
 export interface ReadFailed {
   readonly _tag: 'ReadFailed'
@@ -317,7 +285,6 @@ export interface ReadFailed {
  * Writing failed. Acknowledged saves are intact; this write may still have taken effect. The claim is unusable.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface WriteFailed {
   readonly _tag: 'WriteFailed'
@@ -331,7 +298,6 @@ export interface WriteFailed {
  * What can go wrong in a store. `_tag` is the stable code.
  *
  * @category errors
- * @since 0.1.0
  */
 export type StorageError =
   | HeldBy

@@ -1,8 +1,4 @@
-/**
- * What somebody is asked when a check around a unit fails.
- *
- * @since 0.1.0
- */
+/** What somebody is asked when a check around a unit fails. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Unit } from '../domain/Unit.js'
 
@@ -11,7 +7,6 @@ import type { Unit } from '../domain/Unit.js'
  * `previousWave`: the wave that this answer goes back to, if possible.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FailedCheck {
   readonly runId: string
@@ -32,7 +27,6 @@ export interface FailedCheck {
  * - `continue`: count it as passed. `abort`: fail.
  *
  * @category model
- * @since 0.1.0
  */
 export type CheckAnswer = 'retry' | 'lookAgain' | 'previousWave' | 'continue' | 'abort'
 
@@ -40,6 +34,5 @@ export type CheckAnswer = 'retry' | 'lookAgain' | 'previousWave' | 'continue' | 
  * Answers a failed check. A rejected promise, or an answer that is not possible, counts as `abort`.
  *
  * @category model
- * @since 0.1.0
  */
 export type OnCheckFailed = (failed: FailedCheck) => Promise<CheckAnswer>

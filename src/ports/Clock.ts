@@ -1,15 +1,10 @@
-/**
- * Time, as something that can be replaced.
- *
- * @since 0.1.0
- */
+/** Time, as something that can be replaced. */
 import type { Task } from 'fp-ts/lib/Task.js'
 
 /**
  * The time and the wait for it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */

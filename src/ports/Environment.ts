@@ -1,8 +1,4 @@
-/**
- * What a run needs of the world: one record of ports.
- *
- * @since 0.1.0
- */
+/** What a run needs of the world: one record of ports. */
 import type { Archive } from './Archive.js'
 import type { ArtifactStore } from './ArtifactStore.js'
 import type { AsyncContext } from './AsyncContext.js'
@@ -30,7 +26,6 @@ import type { Workspaces } from './Workspaces.js'
  * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Environment {
   readonly storage: CheckpointStorage

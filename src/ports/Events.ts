@@ -1,8 +1,4 @@
-/**
- * What an observer is told.
- *
- * @since 0.1.0
- */
+/** What an observer is told. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CheckpointState } from '../domain/CheckpointState.js'
 import type { Json } from '../domain/Json.js'
@@ -23,7 +19,6 @@ import type { WorkspaceError } from './Workspaces.js'
  * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step.
  *
  * @category model
- * @since 0.1.0
  */
 export interface EventUnit {
   readonly runId: string
@@ -75,7 +70,6 @@ export interface EventUnit {
  * - `RunLeft`: a completed run should have been removed but was not. `why`: the reason, as text. The last event.
  *
  * @category model
- * @since 0.1.0
  */
 export type Event =
   | { readonly _tag: 'RunPlanned'; readonly runId: string; readonly resumed: boolean; readonly plan: ResumePlan }
@@ -131,7 +125,6 @@ export type Event =
  * The one hook for logs, metrics and progress. An observer that throws is ignored.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Events {
   /** Takes an event. What it throws is ignored. */

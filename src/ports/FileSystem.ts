@@ -4,20 +4,13 @@
  *
  * The calls are those of `node:fs`, with what the store always wants built in (no symbolic link is followed, everything is
  * for this user only). They reject or throw with the system's error, as `node:fs` does: `code` says which (`ENOSPC`).
- *
- * @since 0.1.0
  */
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Facts about a file or folder. `dev` and `ino` together are its identity. `foreign`: its owner's uid, if that is neither this
  * user nor root nor, under sudo, the invoking user.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Facts {
   readonly kind: 'file' | 'folder' | 'link' | 'other'
@@ -33,7 +26,6 @@ export interface Facts {
  * parent folder, which is `where`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Exposure {
   readonly where: string
@@ -46,7 +38,6 @@ export interface Exposure {
  * (`staleMillis`).
  *
  * @category model
- * @since 0.1.0
  */
 export interface Beat {
   readonly updateMillis: number
@@ -57,7 +48,6 @@ export interface Beat {
  * The calls. `read`, `write` and `writeSync` may do less than they are asked to and say how much, as the system does.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FileSystem {
   /** Makes one folder, mode 0700. */
@@ -77,10 +67,7 @@ export interface FileSystem {
    * the system can't tell (only Linux with `/proc` can). Unlike a stat, it costs the next write nothing.
    */
   readonly placeSync: (fd: number) => string | undefined
-  /**
-   * A path that leads to an open folder even after it was moved; `undefined` where the system has none (only Linux with `/proc`
-   * has).
-   */
+  /** A path that leads to an open folder even after it was moved; `undefined` where the system has none (only Linux with `/proc` has). */
   readonly folderSync: (fd: number) => string | undefined
   /** What an open file is. */
   readonly fstat: (fd: number) => Promise<Facts>

@@ -1,8 +1,4 @@
-/**
- * A request to stop, as a value.
- *
- * @since 0.1.0
- */
+/** A request to stop, as a value. */
 import type { InterruptReason } from '../domain/CheckpointState.js'
 
 /**
@@ -10,7 +6,6 @@ import type { InterruptReason } from '../domain/CheckpointState.js'
  * records the interruption and ends; `reason` says what for.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Interrupt {
   readonly signal: AbortSignal

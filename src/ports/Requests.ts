@@ -2,8 +2,6 @@
  * The port for requests to runs, and for the pointer that a pause leaves.
  *
  * Other processes leave requests at any time. An owner looks for them before each unit, so that look has to be cheap.
- *
- * @since 0.1.0
  */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -20,15 +18,10 @@ import type {
   WriteFailed
 } from './CheckpointStorage.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What can go wrong with requests.
  *
  * @category errors
- * @since 0.1.0
  */
 export type RequestError = InvalidRunId | Corrupt | UnsupportedFormat | TooLarge | Insecure | ReadFailed | WriteFailed
 
@@ -36,7 +29,6 @@ export type RequestError = InvalidRunId | Corrupt | UnsupportedFormat | TooLarge
  * A unit has an answer already, which stays.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface AlreadyAnswered {
   readonly _tag: 'AlreadyAnswered'
@@ -49,7 +41,6 @@ export interface AlreadyAnswered {
  * that is meant, or delete it.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface InvalidPointer {
   readonly _tag: 'InvalidPointer'
@@ -61,20 +52,14 @@ export interface InvalidPointer {
  * What can go wrong with the pointer.
  *
  * @category errors
- * @since 0.1.0
  */
 export type PointerError = InvalidPointer | ReadFailed | WriteFailed
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The inbox of each run, and the pointer to the run that paused last: one for all runs. A run has at most one pause, one cancel,
  * and one answer for each unit. Removing the run removes its inbox.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Requests {
   /**

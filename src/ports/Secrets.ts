@@ -1,8 +1,4 @@
-/**
- * Where the values of secrets come from.
- *
- * @since 0.1.0
- */
+/** Where the values of secrets come from. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 
@@ -10,7 +6,6 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
  * It is not known what a secret is: whoever keeps it could not be asked, or refused.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface SecretUnreadable {
   readonly _tag: 'SecretUnreadable'
@@ -22,7 +17,6 @@ export interface SecretUnreadable {
  * Whoever keeps secrets: the environment of a process, a vault. `where` says who that is, for messages.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Secrets {
   readonly where: string

@@ -1,8 +1,4 @@
-/**
- * Running a command of the operating system.
- *
- * @since 0.1.0
- */
+/** Running a command of the operating system. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 
@@ -12,7 +8,6 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
  * of its own could not read a terminal.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Command {
   readonly what:
@@ -36,7 +31,6 @@ export interface Command {
  * `stderrTail` the end of its error output, for a message.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Ended {
   readonly exit: { readonly _tag: 'Code'; readonly code: number } | { readonly _tag: 'Signal'; readonly signal: string }
@@ -50,7 +44,6 @@ export interface Ended {
  * (`ERR_INVALID_ARG_VALUE`: a NUL character), or `ABORT_ERR` if the signal had fired before.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NotStarted {
   readonly _tag: 'NotStarted'
@@ -63,7 +56,6 @@ export interface NotStarted {
  * What a command leaves running in the background is not waited for and, unless aborted, not ended.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Subprocess {
   /** Runs a command to its end. */

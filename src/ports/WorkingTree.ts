@@ -1,8 +1,4 @@
-/**
- * The files and commits that a run leaves, as something that can be looked at.
- *
- * @since 0.1.0
- */
+/** The files and commits that a run leaves, as something that can be looked at. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 
@@ -11,7 +7,6 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
  * that is in it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Content {
   readonly size: number
@@ -24,7 +19,6 @@ export interface Content {
  * looked was told to stop.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface TreeUnreadable {
   readonly _tag: 'TreeUnreadable'
@@ -39,7 +33,6 @@ export interface TreeUnreadable {
  * absolute. Nothing is changed by looking.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WorkingTree {
   /** What is at a path; none if nothing is there. Looking ends with the signal: then it is `ABORTED`. */

@@ -1,8 +1,4 @@
-/**
- * The workspaces that runs have of their own: folders, and worktrees of git.
- *
- * @since 0.1.0
- */
+/** The workspaces that runs have of their own: folders, and worktrees of git. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OwnWorkspace, Workspace, Worktree } from '../domain/Workspace.js'
@@ -10,16 +6,11 @@ import type { Unit } from '../domain/Unit.js'
 import type { Insecure } from './CheckpointStorage.js'
 import type { WorkingTree } from './WorkingTree.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * No worktree can be made from a folder: git is not installed (`NoGit`), it is in no repository (`NoRepository`), in one without
  * a working tree (`Bare`), or in one without a commit (`NoCommit`).
  *
  * @category errors
- * @since 0.1.0
  */
 export interface NoWorktree {
   readonly _tag: 'NoWorktree'
@@ -32,7 +23,6 @@ export interface NoWorktree {
  * `repository`. It is left as it is.
  *
  * @category errors
- * @since 0.1.0
  */
 export type WorkspaceTaken =
   | { readonly _tag: 'WorkspaceTaken'; readonly what: 'Folder'; readonly path: string }
@@ -48,7 +38,6 @@ export type WorkspaceTaken =
  * `why` is what it said.
  *
  * @category errors
- * @since 0.1.0
  */
 export interface WorkspaceFailed {
   readonly _tag: 'WorkspaceFailed'
@@ -63,19 +52,13 @@ export interface WorkspaceFailed {
  * Why something could not be done about a workspace.
  *
  * @category errors
- * @since 0.1.0
  */
 export type WorkspaceError = NoWorktree | WorkspaceTaken | WorkspaceFailed | Insecure
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What there is of a run: its workspace (`there`), and all its `folders`, those of its steps among them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FoundWorkspace {
   readonly there: boolean
@@ -94,7 +77,6 @@ export interface FoundWorkspace {
  * - `Refused`: git would not do it, and said why.
  *
  * @category model
- * @since 0.1.0
  */
 export type MergeEnd =
   | { readonly _tag: 'Merged'; readonly into: string; readonly committed: boolean }
@@ -104,7 +86,6 @@ export type MergeEnd =
  * Why nothing was merged.
  *
  * @category model
- * @since 0.1.0
  */
 export type NotMerged =
   | { readonly why: 'Detached' | 'Moved' }
@@ -116,7 +97,6 @@ export type NotMerged =
  * What was deleted. `keptBranch`: the branch of a worktree, if it has commits that are on no other branch; it is kept.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RemovedWorkspace {
   readonly folders: ReadonlyArray<string>
@@ -127,7 +107,6 @@ export interface RemovedWorkspace {
  * A unit that works in a folder of its own.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StepFolder {
   readonly runId: string
@@ -138,7 +117,6 @@ export interface StepFolder {
  * Makes and deletes the workspaces of runs. Whoever calls what changes something holds the claim of the run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Workspaces {
   /** What a workspace of this kind will be for a new run. Nothing is made. */

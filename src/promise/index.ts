@@ -4,7 +4,6 @@
  * It is the same engine, with the same steps. What fp-ts says with a `ReaderTaskEither` this says with promises.
  *
  * @module
- * @since 0.1.0
  */
 export * from './run.js'
 export * from './workflow.js'

@@ -1,8 +1,4 @@
-/**
- * Running workflows: promises that resolve with the outputs, or reject.
- *
- * @since 0.1.0
- */
+/** Running workflows: promises that resolve with the outputs, or reject. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
@@ -28,16 +24,11 @@ import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Under which id a run is known, and where its state is kept. `signal` stops the run at the next safe point and the step
  * that is under way; `environment` replaces what `nodeEnvironment` gives.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Options {
   readonly id: string
@@ -50,7 +41,6 @@ export interface Options {
  * The options of a run that may be new: its input, if the workflow takes one, and those of `RunOptions`.
  *
  * @category model
- * @since 0.1.0
  */
 export type StartOptions<Input> = Options &
   RunOptions &
@@ -61,7 +51,6 @@ export type StartOptions<Input> = Options &
  * state, or `undefined` for nobody.
  *
  * @category model
- * @since 0.1.0
  */
 export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<Input>, 'onRecovered'> {
   /** Who agrees to go on from what was recovered, or `undefined` for nobody. */
@@ -72,7 +61,6 @@ export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<I
  * The options of {@link runOrResume} and {@link runOutcome}: `input` is optional if the run exists or the workflow needs none.
  *
  * @category model
- * @since 0.1.0
  */
 export type RunOrResumeOptions<Input> = GoOnOptions<Input> & RunOptions
 
@@ -81,7 +69,6 @@ export type RunOrResumeOptions<Input> = GoOnOptions<Input> & RunOptions
  * `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
  *
  * @category model
- * @since 0.1.0
  */
 export interface Refused {
   readonly _tag: 'Refused'
@@ -90,16 +77,11 @@ export interface Refused {
   readonly retryLater: boolean
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
  * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass.
  *
  * @category errors
- * @since 0.1.0
  */
 export class RunFailure extends Error {
   override readonly name = 'RunFailure'
@@ -137,16 +119,11 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// running
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Starts a new run and resolves with the outputs of its steps. Rejects with a {@link RunFailure}, also if there is a
  * run of this id already.
  *
  * @category running
- * @since 0.1.0
  */
 export const run = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -158,7 +135,6 @@ export const run = async <Outputs, Input>(
  * Goes on with a run at the right step, and resolves with the outputs of all its steps.
  *
  * @category running
- * @since 0.1.0
  */
 export const resume = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -169,7 +145,6 @@ export const resume = async <Outputs, Input>(
  * Starts a run, or goes on with it if it exists: what a process that may be killed calls each time it starts.
  *
  * @category running
- * @since 0.1.0
  */
 export const runOrResume = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -191,7 +166,6 @@ export const runOrResume = async <Outputs, Input>(
  * assert.equal(outcome._tag, 'Failed')
  *
  * @category running
- * @since 0.1.0
  */
 export const runOutcome = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -225,7 +199,6 @@ export const runOutcome = <Outputs, Input>(
  * assert.ok('train' in (await resume(nightly, options)))
  *
  * @category running
- * @since 0.1.0
  */
 export const poll = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -255,7 +228,6 @@ export const poll = async <Outputs, Input>(
  * assert.equal((await resume(release, options)).publish, 'approved: yes')
  *
  * @category running
- * @since 0.1.0
  */
 export const answer = async (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
@@ -279,7 +251,6 @@ export const answer = async (
  * assert.deepEqual(await pause(options), { _tag: 'AtRest', runId: 'tidy-1', status: 'completed' })
  *
  * @category running
- * @since 0.1.0
  */
 export const pause = async (options: Options & PauseOptions): Promise<PauseAnswer> => {
   const asked = await askToPause(options.id, options)(environmentOf(options))()
@@ -301,7 +272,6 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseAnswe
  * assert.deepEqual(await cancel(options), { _tag: 'AtRest', runId: 'tidy-1', status: 'completed' })
  *
  * @category running
- * @since 0.1.0
  */
 export const cancel = async (options: Options): Promise<CancelAnswer> => {
   const asked = await askToCancel(options.id)(environmentOf(options))()
@@ -328,7 +298,6 @@ export const cancel = async (options: Options): Promise<CancelAnswer> => {
  * assert.match(explain(plan), /failed after 1 attempt: no compiler/)
  *
  * @category running
- * @since 0.1.0
  */
 export const planRun = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
@@ -338,10 +307,6 @@ export const planRun = async <Outputs, Input>(
   if (E.isLeft(planned)) throw new RunFailure(refusedWith(options.id, planned.left))
   return planned.right
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what the executor is given
-// ---------------------------------------------------------------------------------------------------------------------
 
 const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
 
@@ -376,10 +341,6 @@ const perform = async <Outputs>(
   // Plain data, which can be printed, cloned and sent.
   return ended.right._tag === 'Completed' ? { ...ended.right } : ended.right
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// outputs
-// ---------------------------------------------------------------------------------------------------------------------
 
 const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {
   if (outcome._tag !== 'Completed') throw new RunFailure(outcome)

@@ -1,8 +1,4 @@
-/**
- * Workflows as chains: the combinators of `Program` as methods.
- *
- * @since 0.1.0
- */
+/** Workflows as chains: the combinators of `Program` as methods. */
 import type { Schema, StartOf } from '../executor/Program.js'
 import * as P from '../executor/Program.js'
 
@@ -46,7 +42,6 @@ export type { JobSpec, StepArtifacts, StepContext, StepSpec, TaskSpec } from '..
  * assert.equal(outputs.report, 'app-1.2.3.tgz to asia, app-1.2.3.tgz to europe')
  *
  * @category model
- * @since 0.1.0
  */
 export interface WorkflowBuilder<Outputs, Input, Given = unknown, Seen = Input> extends P.Program<
   Outputs,
@@ -116,7 +111,6 @@ export interface WorkflowBuilder<Outputs, Input, Given = unknown, Seen = Input> 
  * assert.equal(outputs.greeting, 'hello world')
  *
  * @category defining
- * @since 0.1.0
  */
 export const workflow = <C extends Schema | undefined = undefined>(
   name: string,

@@ -1,8 +1,4 @@
-/**
- * Stores that misbehave on purpose, as a schedule says.
- *
- * @since 0.1.0
- */
+/** Stores that misbehave on purpose, as a schedule says. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
@@ -12,15 +8,10 @@ import type { Clock } from '../ports/Clock.js'
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A call of a store, by the name of its method.
  *
  * @category model
- * @since 0.1.0
  */
 export type StorageCall = keyof CheckpointStorage
 
@@ -36,7 +27,6 @@ export type StorageCall = keyof CheckpointStorage
  * - `Hang`: no answer ever comes, `before` the call took effect or `after`.
  *
  * @category model
- * @since 0.1.0
  */
 export type Fault =
   | { readonly _tag: 'Fail'; readonly when: 'before' | 'after'; readonly error?: StorageError }
@@ -50,7 +40,6 @@ export type Fault =
  * of them, from 1; `from`: the n-th and every later one; without both each of them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FaultRule {
   readonly fault: Fault
@@ -63,13 +52,8 @@ export interface FaultRule {
  * What happens to the calls of a store, as plain JSON. Of the rules that fit a call the first counts.
  *
  * @category model
- * @since 0.1.0
  */
 export type FaultSchedule = ReadonlyArray<FaultRule>
-
-// ---------------------------------------------------------------------------------------------------------------------
-// stores
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The store, but that its calls go wrong as the schedule says. Calls are counted from the first one to the store that is
@@ -89,7 +73,6 @@ export type FaultSchedule = ReadonlyArray<FaultRule>
  * assert.ok(E.isRight(await full.load('work-1')()))
  *
  * @category stores
- * @since 0.1.0
  */
 export const withFaults = (
   storage: CheckpointStorage,
@@ -177,10 +160,6 @@ export const aroundEach = (
   remove: (runId) => around('remove', () => storage.remove(runId)())
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// arbitraries
-// ---------------------------------------------------------------------------------------------------------------------
-
 const CALLS: ReadonlyArray<StorageCall> = [
   'save',
   'claim',
@@ -206,7 +185,6 @@ const CALLS: ReadonlyArray<StorageCall> = [
  * assert.equal(typeof storage.save, 'function')
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const fault: fc.Arbitrary<Fault> = fc.oneof(
   fc.record({ _tag: fc.constant('Fail' as const), when: fc.constantFrom('before' as const, 'after' as const) }, PLAIN),
@@ -233,7 +211,6 @@ export const fault: fc.Arbitrary<Fault> = fc.oneof(
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const faultSchedule = (
   options: {

@@ -4,7 +4,6 @@
  * It needs `fast-check`, an optional peer of this package: `npm install --save-dev fast-check`.
  *
  * @module
- * @since 0.1.0
  */
 export * as ConformanceReport from './conformance/Report.js'
 export * as CrashReport from './crash/CrashReport.js'

@@ -1,8 +1,4 @@
-/**
- * A working tree in memory, for tests of what depends on files and commits.
- *
- * @since 0.1.0
- */
+/** A working tree in memory, for tests of what depends on files and commits. */
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { sha256 } from '../domain/Digest.js'
@@ -13,7 +9,6 @@ import type { WorkingTree } from '../ports/WorkingTree.js'
  * commits in the repository, and the paths that differ from HEAD.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TreeData {
   readonly files: Map<string, string>
@@ -26,7 +21,6 @@ export interface TreeData {
  * A tree with nothing in it.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const treeData = (): TreeData => ({
   files: new Map(),
@@ -48,7 +42,6 @@ export const treeData = (): TreeData => ({
  * assert.deepEqual(await memoryTree(data).has('dist/app.js')(), E.right(true))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const memoryTree = (data: TreeData): WorkingTree => {
   const now = <A>(look: () => A): TE.TaskEither<never, A> => TE.fromIO(look)

@@ -1,8 +1,4 @@
-/**
- * The archive: a file for each run, as people and other tools read it. `docs/file-format.md` §14 is the norm.
- *
- * @since 0.1.0
- */
+/** The archive: a file for each run, as people and other tools read it. `docs/file-format.md` §14 is the norm. */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -35,7 +31,6 @@ import * as Layout from './Layout.js'
  * await rm(root, { recursive: true })
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fileArchive = (root: string, { fs = nodeFileSystem }: { readonly fs?: FileSystem } = {}): Archive => ({
   keep:

@@ -1,8 +1,4 @@
-/**
- * Artifacts in files, in the folder of their run: they go where it goes. `docs/file-format.md` §13 is the norm.
- *
- * @since 0.1.0
- */
+/** Artifacts in files, in the folder of their run: they go where it goes. `docs/file-format.md` §13 is the norm. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -21,16 +17,11 @@ import { nodeFileSystem } from './FileSystem.js'
 import { ensureIn } from './Folders.js'
 import * as Layout from './Layout.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How artifacts are kept. `maxBytes`: the largest that is put or read, default 256 MiB: they go through memory whole. `fs`:
  * the outside world, for tests.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FileArtifactsOptions {
   readonly maxBytes?: number
@@ -56,10 +47,6 @@ const FORMAT = 1
 /** More than a first line can have: an id of 512 characters has at most 1,536 bytes. */
 const HEAD_BYTES = 4_096
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Artifacts below the root of a {@link jsonFileStorage}, in the folders of its runs: a run that is removed takes them along.
  * A put is whole or not there, whatever happens meanwhile, and durable when it resolves. Any number of processes may use
@@ -84,7 +71,6 @@ const HEAD_BYTES = 4_096
  * await rm(root, { recursive: true })
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}): ArtifactStore => {
   const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options
@@ -121,10 +107,6 @@ export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}):
     clear: (runId) => on(runId, clear)
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// writing
-// ---------------------------------------------------------------------------------------------------------------------
 
 const put = async (place: Place, id: string, bytes: Buffer): Answer<ArtifactInfo> => {
   const { fs, maxBytes, layout } = place
@@ -166,10 +148,6 @@ const clear = async (place: Place): Answer<void> => {
   if (E.isRight(result)) await tidyIn(place)
   return result
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// reading
-// ---------------------------------------------------------------------------------------------------------------------
 
 const get = async (place: Place, id: string): Answer<O.Option<Uint8Array>> => {
   const { fs, maxBytes, layout } = place
@@ -242,10 +220,6 @@ const namesOf = async (place: Place): Promise<E.Either<FileError, ReadonlyArray<
   return E.map(O.getOrElse((): ReadonlyArray<string> => []))(names)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the first line
-// ---------------------------------------------------------------------------------------------------------------------
-
 const headOf = (info: ArtifactInfo): Buffer => Buffer.from(`${JSON.stringify({ format: FORMAT, ...info })}\n`)
 
 const headIn = (place: Place, path: string, bytes: Buffer): E.Either<Corrupt | UnsupportedFormat, Head> => {
@@ -267,10 +241,6 @@ const fieldsIn = (line: Buffer): Readonly<Record<string, unknown>> => {
     return {}
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const corrupt = ({ layout: { runId } }: Place, where: string, why: string): Corrupt => ({
   _tag: 'Corrupt',

@@ -1,8 +1,4 @@
-/**
- * Becoming the only writer of a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers.
- *
- * @since 0.1.0
- */
+/** Becoming the only writer of a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers. */
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -25,16 +21,7 @@ import type { Holding } from './Holding.js'
 import * as Sessions from './Holding.js'
 import * as Socket from './Socket.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A granted claim and what is stored.
- *
- * @category model
- * @since 0.1.0
- */
+/** A granted claim and what is stored. */
 export interface Granted {
   readonly holding: Holding
   readonly content: O.Option<Content>
@@ -69,16 +56,7 @@ const AGAIN: Outcome = E.right(O.none)
 
 const ATTEMPTS = 100
 
-// ---------------------------------------------------------------------------------------------------------------------
-// claiming
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Claims a run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Claims a run. */
 export const claim = async (
   context: Context,
   layout: Layout.Layout,
@@ -116,10 +94,7 @@ export const claim = async (
   return E.left(writeFailed(layout.history, 'link', CROWDED))
 }
 
-/**
- * The attempt may have failed after its journal got a number. Its token then counts as dead, and its socket stays and refuses
- * connections.
- */
+/** The attempt may have failed after its journal got a number. Its token then counts as dead, and its socket stays and refuses connections. */
 const putAway = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
   if (heartbeat === undefined) return
   context.givenUp.add(record.token)
@@ -270,10 +245,6 @@ const putBack = async (
   await quietly(() => context.fs.close(fd))
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what is stored
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** What a claim starts from; `found` says so to later readers, unless it was recovered. */
 interface Below {
   readonly content: O.Option<Content>
@@ -283,9 +254,7 @@ interface Below {
 
 const NOTHING: Below = { content: O.none, found: undefined, newest: undefined }
 
-/**
- * Step 6. What was read before may stand if the same journals have grown by nothing since: they are only appended to.
- */
+/** Step 6. What was read before may stand if the same journals have grown by nothing since: they are only appended to. */
 const readBelow = async (
   { context, layout, reads }: Attempt,
   number: number,

@@ -1,8 +1,4 @@
-/**
- * What every part of the JSON store needs: the outside world, and the settings.
- *
- * @since 0.1.0
- */
+/** What every part of the JSON store needs: the outside world, and the settings. */
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { Processes } from './Processes.js'
 
@@ -14,9 +10,6 @@ import type { Processes } from './Processes.js'
  * - `checkpointBytes`, `readBytes`: the limits of a whole checkpoint and of a file that is read.
  * - `compactBytes`: changes below this size never cause a compaction.
  * - `warnBytes`, `onLarge`: from which size on a checkpoint is told of, and whom.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Settings {
   readonly keep: number
@@ -35,7 +28,6 @@ export interface Settings {
  * its largest values, largest first.
  *
  * @category model
- * @since 0.1.0
  */
 export interface LargeCheckpoint {
   readonly runId: string
@@ -60,9 +52,6 @@ export interface Look {
 /**
  * `givenUp` holds the tokens of claims of this thread that ended without a released line: poisoned ones, and those whose
  * release failed. `looks` holds this thread's last look at each heartbeat, by path.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Context {
   readonly root: string

@@ -1,9 +1,4 @@
-/**
- * `checkpoint.json`: a copy of the newest whole checkpoint, for people and other tools. `docs/file-format.md` §7 is the
- * norm.
- *
- * @since 0.1.0
- */
+/** `checkpoint.json`: a copy of the newest whole checkpoint, for people and other tools. `docs/file-format.md` §7 is the norm. */
 import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -17,16 +12,7 @@ import { FORMAT } from './Journal.js'
 import type { Layout } from './Layout.js'
 import { isDeeperThan, MAX_LINE_DEPTH } from './Line.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What the copy is one of: a revision, and the number of the journal that has it.
- *
- * @category model
- * @since 0.1.0
- */
+/** What the copy is one of: a revision, and the number of the journal that has it. */
 export interface CopyOf {
   readonly format: number
   readonly runId: string
@@ -35,36 +21,17 @@ export interface CopyOf {
   readonly revision: number
 }
 
-/**
- * What is there at a glance: nothing, something that is no copy of ours, or a copy (not yet verified).
- *
- * @category model
- * @since 0.1.0
- */
+/** What is there at a glance: nothing, something that is no copy of ours, or a copy (not yet verified). */
 export type Glance =
   { readonly _tag: 'Absent' } | { readonly _tag: 'Unusable' } | { readonly _tag: 'Copy'; readonly of: CopyOf }
 
-/**
- * A copy that verified.
- *
- * @category model
- * @since 0.1.0
- */
+/** A copy that verified. */
 export interface Copy {
   readonly of: CopyOf
   readonly checkpoint: Encoded
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The text of a copy. It is indented, unless that would make it too large to be read again.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The text of a copy. It is indented, unless that would make it too large to be read again. */
 export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): string => {
   const copyOf = { ...of }
   const content = isObject(checkpoint) && !isWrapped(checkpoint) ? checkpoint : { checkpoint }
@@ -74,12 +41,7 @@ export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): str
   return Buffer.byteLength(indented) <= limitBytes ? indented : `${JSON.stringify(whole)}\n`
 }
 
-/**
- * Looks what is there, without reading all of it. A copy of another run, or of something that is none, is unusable.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Looks what is there, without reading all of it. A copy of another run, or of something that is none, is unusable. */
 export const glance = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Glance>> => {
   const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
   if (E.isLeft(head)) return head
@@ -97,12 +59,7 @@ export const glance = async ({ fs, settings }: Context, layout: Layout): Promise
 const ofRun = (of: CopyOf, { runId }: Layout): Glance =>
   of.runId === runId ? { _tag: 'Copy', of } : { _tag: 'Unusable' }
 
-/**
- * Reads and verifies the copy. None: it is not there, or it is not what was written.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads and verifies the copy. None: it is not there, or it is not what was written. */
 export const read = async (
   { fs, settings }: Context,
   layout: Layout
@@ -153,16 +110,9 @@ const copyOfIn = (value: Json | undefined): CopyOf | undefined => {
     : undefined
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// instances
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Whether a copy is of something newer than a journal (given by its number) at a revision. A copy only has what was
  * acknowledged: with a lower revision it is an old one, whatever its number.
- *
- * @category instances
- * @since 0.1.0
  */
 export const isAhead = (self: CopyOf, epoch: number, revision: number): boolean =>
   self.epoch >= epoch && self.revision > revision

@@ -1,8 +1,4 @@
-/**
- * Keeping `checkpoint.json` up to date, aside: it never delays or fails a save. `docs/file-format.md` §7 is the norm.
- *
- * @since 0.1.0
- */
+/** Keeping `checkpoint.json` up to date, aside: it never delays or fails a save. `docs/file-format.md` §7 is the norm. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as Copy from './Copy.js'
@@ -60,12 +56,7 @@ export const stop = (holding: Holding): void => {
   holding.copyTimer = undefined
 }
 
-/**
- * Makes a copy of what was saved last, unless there is one.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Makes a copy of what was saved last, unless there is one. */
 export const make = async (holding: Holding): Promise<void> => {
   const { saved, moving, ended } = holding
   if (saved === undefined || moving || ended !== undefined || saved.revision.revision === holding.copied) {

@@ -1,42 +1,16 @@
-/**
- * What the system said, as the port's errors.
- *
- * @since 0.1.0
- */
+/** What the system said, as the port's errors. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Insecure, ReadFailed, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What can go wrong with a file, whatever it is of.
- *
- * @category errors
- * @since 0.1.0
- */
+/** What can go wrong with a file, whatever it is of. */
 export type FileError = Insecure | ReadFailed | TooLarge | WriteFailed
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The system's code of an error (`ENOSPC`), or `UNKNOWN`.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The system's code of an error (`ENOSPC`), or `UNKNOWN`. */
 export const codeOf = (cause: unknown): string => {
   const code: unknown = typeof cause === 'object' && cause !== null ? (cause as { code?: unknown }).code : undefined
   return typeof code === 'string' ? code : 'UNKNOWN'
 }
 
-/**
- * @category constructors
- * @since 0.1.0
- */
 export const readFailed = (where: string, operation: string, cause: unknown): ReadFailed => ({
   _tag: 'ReadFailed',
   where,
@@ -45,10 +19,6 @@ export const readFailed = (where: string, operation: string, cause: unknown): Re
   cause
 })
 
-/**
- * @category constructors
- * @since 0.1.0
- */
 export const writeFailed = (where: string, operation: string, cause: unknown): WriteFailed => ({
   _tag: 'WriteFailed',
   where,
@@ -57,10 +27,6 @@ export const writeFailed = (where: string, operation: string, cause: unknown): W
   cause
 })
 
-/**
- * @category constructors
- * @since 0.1.0
- */
 export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
 
 /** A path belongs to another user, who may have tampered with it. */
@@ -73,9 +39,6 @@ export const foreign = (where: string, uid: number): Insecure =>
 /**
  * The right error for a failure to open something that should be a regular file: a symbolic link is `ELOOP` (`EMLINK` on
  * FreeBSD) and a socket `ENXIO`.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed => {
   switch (codeOf(cause)) {
@@ -89,10 +52,6 @@ export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Runs a call; what it throws or rejects with becomes an error of the port. */
 const attempting =
   <Failure>(failed: (where: string, operation: string, cause: unknown) => Failure) =>
@@ -104,28 +63,13 @@ const attempting =
     }
   }
 
-/**
- * Runs a call that reads; what it throws or rejects with becomes `ReadFailed`.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Runs a call that reads; what it throws or rejects with becomes `ReadFailed`. */
 export const reading = attempting(readFailed)
 
-/**
- * Runs a call that writes; what it throws or rejects with becomes `WriteFailed`.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Runs a call that writes; what it throws or rejects with becomes `WriteFailed`. */
 export const writing = attempting(writeFailed)
 
-/**
- * Runs a call that nothing depends on (cleaning up), and forgets what became of it.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Runs a call that nothing depends on (cleaning up), and forgets what became of it. */
 export const quietly = async (call: () => unknown): Promise<void> => {
   try {
     await call()

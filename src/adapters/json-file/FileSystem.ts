@@ -1,18 +1,12 @@
 /**
  * The file system of this machine. Every call that the JSON store makes to it is one of these. What is known of the two
  * packages is in `docs/file-format.md` §11.
- *
- * @since 0.1.0
  */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import type { Beat, Facts, FileSystem } from '../../ports/FileSystem.js'
 import { packages } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 // Windows has neither flag; there they are undefined.
 const CAREFULLY = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0)
@@ -104,7 +98,6 @@ const heartbeat = async (path: string, beat: Beat, onDisturbed: () => void): Pro
  * The file system of this machine.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const nodeFileSystem: FileSystem = {
   mkdir: (path) => fsp.mkdir(path, { mode: 0o700 }).then(() => undefined),

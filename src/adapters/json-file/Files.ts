@@ -1,8 +1,4 @@
-/**
- * Reading and writing files with care: nothing but regular files, every byte or an error.
- *
- * @since 0.1.0
- */
+/** Reading and writing files with care: nothing but regular files, every byte or an error. */
 import { dirname, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -11,16 +7,7 @@ import type { FileError } from './Fault.js'
 import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
 import type { Facts, FileSystem } from '../../ports/FileSystem.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// reading
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Opens a regular file, uses it and closes it. None: there is no such file.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Opens a regular file, uses it and closes it. None: there is no such file. */
 export const withFile = async <A, Failure>(
   fs: FileSystem,
   path: string,
@@ -48,12 +35,7 @@ const useFile = <A, Failure>(
   return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))
 }
 
-/**
- * The bytes of an open file between two positions; fewer only where the file ends.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The bytes of an open file between two positions; fewer only where the file ends. */
 export const readBetween = async (
   fs: FileSystem,
   path: string,
@@ -74,12 +56,7 @@ export const readBetween = async (
   return E.right(bytes.subarray(0, read))
 }
 
-/**
- * A whole file. None: there is no such file.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A whole file. None: there is no such file. */
 export const readWhole = (
   fs: FileSystem,
   path: string,
@@ -101,12 +78,7 @@ const tooLarge = (runId: string, where: string, bytes: number, limitBytes: numbe
   biggest: []
 })
 
-/**
- * The names in a folder. None: there is no such folder.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The names in a folder. None: there is no such folder. */
 export const namesIn = async (
   fs: FileSystem,
   path: string
@@ -121,12 +93,7 @@ export const namesIn = async (
   }
 }
 
-/**
- * Whether a name leads to a folder; false if it leads to nothing. Anything else is `Insecure`.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Whether a name leads to a folder; false if it leads to nothing. Anything else is `Insecure`. */
 export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
   try {
     const facts = fs.lstatSync(path)
@@ -155,16 +122,7 @@ export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void>
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// writing
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Writes all the bytes, however little the system takes at a time.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Writes all the bytes, however little the system takes at a time. */
 export const writeFully = async (
   fs: FileSystem,
   path: string,
@@ -184,20 +142,10 @@ export const writeFully = async (
   return E.right(undefined)
 }
 
-/**
- * What stands as the cause when the system takes no byte and gives no error.
- *
- * @category model
- * @since 0.1.0
- */
+/** What stands as the cause when the system takes no byte and gives no error. */
 export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
 
-/**
- * Makes the content of a file durable that somebody else may have written and not synced. One that is gone needs nothing.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Makes the content of a file durable that somebody else may have written and not synced. One that is gone needs nothing. */
 export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<WriteFailed, void>> => {
   // Whoever may read a file may make it durable, except on Windows.
   const fd = await writing(path, 'open', () => fs.open(path, process.platform === 'win32' ? 'write' : 'read'))
@@ -207,12 +155,7 @@ export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<
   return result
 }
 
-/**
- * Makes a file's content durable.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Makes a file's content durable. */
 export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either<WriteFailed, void>> =>
   new Promise((resolve) => {
     const done = (error: unknown): void =>
@@ -224,12 +167,7 @@ export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either
     }
   })
 
-/**
- * Writes a file under another name, and gives it its own when it is durable: nobody reads half of it.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Writes a file under another name, and gives it its own when it is durable: nobody reads half of it. */
 export const replaceWhole = async (
   fs: FileSystem,
   path: string,
@@ -243,12 +181,7 @@ export const replaceWhole = async (
   return named
 }
 
-/**
- * Writes a new file and makes its content durable.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Writes a new file and makes its content durable. */
 export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
   const fd = await writing(path, 'open', () => fs.open(path, 'create'))
   if (E.isLeft(fd)) return fd
@@ -258,29 +191,15 @@ export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Pro
   return result
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// leftovers
-// ---------------------------------------------------------------------------------------------------------------------
-
 const HOUR_MILLIS = 3_600_000
 
-/**
- * Whether what is at a path is older than an hour: nobody is at it any more. A younger one may be somebody's.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether what is at a path is older than an hour: nobody is at it any more. A younger one may be somebody's. */
 export const isOld = (fs: FileSystem, path: string): boolean => {
   const facts = fs.lstatSync(path)
   return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
 }
 
-/**
- * Deletes the unfinished files in a folder that crashes have left: those that are old.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Deletes the unfinished files in a folder that crashes have left: those that are old. */
 export const tidy = (fs: FileSystem, folder: string, isUnfinished: (name: string) => boolean): Promise<void> =>
   quietly(async () => {
     for (const name of await fs.readdir(folder)) {

@@ -1,8 +1,4 @@
-/**
- * Making the folders of a run so that they survive a power cut.
- *
- * @since 0.1.0
- */
+/** Making the folders of a run so that they survive a power cut. */
 import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from './Context.js'
@@ -15,31 +11,18 @@ import type { Layout } from './Layout.js'
 /**
  * Makes what is missing of a run's folders, and makes durable that they are there: also when it was not we who made them,
  * for who did may have been killed before that.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileError, void>> =>
   ensureIn(fs, layout, layout.history)
 
-/**
- * The same for the folder of a run that holds this or that.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The same for the folder of a run that holds this or that. */
 export const ensureIn = (
   fs: FileSystem,
   { root, runs, run }: Layout,
   inner: string
 ): Promise<E.Either<FileError, void>> => ensureBelow(fs, root, [runs, run, inner])
 
-/**
- * The same for folders below a root, each in the one before it.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The same for folders below a root, each in the one before it. */
 export const ensureBelow = async (
   fs: FileSystem,
   root: string,

@@ -3,8 +3,6 @@
  *
  * Each claim has a path of its own, so owners never compete for one. A heartbeat only decides whether a claim may be tried. See
  * `docs/file-format.md` §5.3 and §11.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'
@@ -14,16 +12,7 @@ import type { Layout } from './Layout.js'
 import { heartbeat } from './Layout.js'
 import { within } from './Mounts.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// keeping one
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A heartbeat that goes on until it is stopped.
- *
- * @category model
- * @since 0.1.0
- */
+/** A heartbeat that goes on until it is stopped. */
 export interface Heartbeat {
   readonly stop: () => Promise<void>
 }
@@ -31,9 +20,6 @@ export interface Heartbeat {
 /**
  * Starts a heartbeat. When somebody else touches or removes the folder, `onDisturbed` is asked whether to go on; a
  * heartbeat that can't go on then says so through `onLost`.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const start = async (
   path: string,
@@ -65,10 +51,6 @@ export const start = async (
 
   return E.map((): Heartbeat => ({ stop }))(await begin())
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// looking at one
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Reads liveness from the heartbeat of this claim. The owner is dead if two looks of this thread, at least the stale time apart

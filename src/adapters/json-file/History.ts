@@ -1,8 +1,4 @@
-/**
- * The revisions that can still be loaded. `docs/file-format.md` §6 is the norm.
- *
- * @since 0.1.0
- */
+/** The revisions that can still be loaded. `docs/file-format.md` §6 is the norm. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
@@ -16,26 +12,13 @@ import type { Layout } from './Layout.js'
 import { holderOf } from './Liveness.js'
 import { list, readJournal } from './Read.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A journal with a base, and its revisions that count: a higher number's base replaces what it begins at. */
 interface Stretch {
   readonly base: Base
   readonly changes: ReadonlyArray<Json>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The revisions, newest first.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The revisions, newest first. */
 export const history = async (
   context: Context,
   layout: Layout
@@ -50,12 +33,7 @@ const entry = (revision: number, change: Json): HistoryEntry => {
   return { revision, change: typeof _tag === 'string' ? _tag : '', at: typeof at === 'string' ? at : '' }
 }
 
-/**
- * One revision.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** One revision. */
 export const loadRevision = async (
   context: Context,
   layout: Layout,
@@ -86,10 +64,6 @@ const unfolded = (stretch: Stretch, before: Stretch | undefined, revision: numbe
   before !== undefined && revision === stretch.base.revision && endOf(before) === revision
     ? { base: before.base, changes: [...before.changes, ...stretch.changes.slice(0, 1)] }
     : stretch
-
-// ---------------------------------------------------------------------------------------------------------------------
-// reading
-// ---------------------------------------------------------------------------------------------------------------------
 
 interface Whole {
   readonly highest: Journal | undefined

@@ -1,8 +1,4 @@
-/**
- * A granted claim, as its owner holds it.
- *
- * @since 0.1.0
- */
+/** A granted claim, as its owner holds it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, Fenced, LostFiles, Revision, StorageError } from '../../ports/CheckpointStorage.js'
@@ -17,10 +13,6 @@ import { standing } from './Publish.js'
 import type { Turn } from './Turn.js'
 import { make as makeTurn } from './Turn.js'
 import type { AliveSocket } from './Socket.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The state of a claim.
@@ -38,9 +30,6 @@ import type { AliveSocket } from './Socket.js'
  * - `nextCopyMillis`: the earliest time of the next copy while the run is active. `copyingMillis`: the total time spent on such
  *   copies.
  * - `background`: what is still being done after an acknowledgement. It never fails.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Holding {
   readonly context: Context
@@ -73,16 +62,7 @@ export interface Holding {
   background: Promise<void>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A holding for a journal that was just published. It watches over its claim until it ends.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A holding for a journal that was just published. It watches over its claim until it ends. */
 export const make = (
   parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'revision'>
 ): Holding => {
@@ -115,16 +95,7 @@ export const make = (
   return self
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Makes the check between saves. Whether the holding goes on. A check that fails says nothing yet; the next save will.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Makes the check between saves. Whether the holding goes on. A check that fails says nothing yet; the next save will. */
 export const watch = (self: Holding): boolean => {
   if (self.ended !== undefined) return false
   if (self.moving) return true
@@ -133,12 +104,7 @@ export const watch = (self: Holding): boolean => {
   return self.ended === undefined
 }
 
-/**
- * Ends a holding that a later claim took the run from, or whose run was removed, and tells its owner.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Ends a holding that a later claim took the run from, or whose run was removed, and tells its owner. */
 export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
   const { runId, epoch } = self.claim
   const by = isSuperseded ? O.some(self.journal.number + 1) : O.none
@@ -160,36 +126,21 @@ const lostFiles = ({ context: { fs }, layout, journal }: Holding): LostFiles => 
   }
 }
 
-/**
- * Ends a holding one of whose writes failed: its journal is never written again.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Ends a holding one of whose writes failed: its journal is never written again. */
 export const poison = <Failure extends StorageError>(self: Holding, error: Failure): Failure => {
   self.context.givenUp.add(self.record.token)
   end(self, error)
   return error
 }
 
-/**
- * Stops the watch. What is to be said to those who save later is kept.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Stops the watch. What is to be said to those who save later is kept. */
 export const end = (self: Holding, error: StorageError): void => {
   self.ended ??= error
   clearInterval(self.timer)
   clearTimeout(self.copyTimer)
 }
 
-/**
- * Adds to what is done in the background.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Adds to what is done in the background. */
 export const later = (self: Holding, work: () => Promise<void>): void => {
   self.background = self.background.then(() => quietly(work))
 }

@@ -2,8 +2,6 @@
  * What is in a journal: one owner's claim, a base, the changes after it; and what is wrong with it. Pure.
  *
  * `docs/file-format.md` §2 is the norm.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
@@ -12,16 +10,7 @@ import type { Owner } from '../../ports/CheckpointStorage.js'
 import * as Line from './Line.js'
 import type { ProcessIdentity } from './Processes.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The format that this version writes, and the newest that it reads.
- *
- * @category model
- * @since 0.1.0
- */
+/** The format that this version writes, and the newest that it reads. */
 export const FORMAT = 1
 
 /** A claim's socket: its inode and device, and the boot of the kernel that created it. */
@@ -34,9 +23,6 @@ export interface SocketRecord {
 /**
  * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run. After a
  * compaction an owner has another journal with the same token. `socket`: absent if none could be created.
- *
- * @category model
- * @since 0.1.0
  */
 export interface ClaimRecord {
   readonly runId: string
@@ -49,34 +35,19 @@ export interface ClaimRecord {
   readonly socket?: SocketRecord
 }
 
-/**
- * What a claim found: the revision and the number of the journal that had it; 0 and -1 if nothing is stored.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a claim found: the revision and the number of the journal that had it; 0 and -1 if nothing is stored. */
 export interface FoundRecord {
   readonly epoch: number
   readonly revision: number
 }
 
-/**
- * The whole checkpoint at `revision`.
- *
- * @category model
- * @since 0.1.0
- */
+/** The whole checkpoint at `revision`. */
 export interface Base {
   readonly revision: number
   readonly checkpoint: Json
 }
 
-/**
- * A line, counted from 1, that is not what was written there.
- *
- * @category model
- * @since 0.1.0
- */
+/** A line, counted from 1, that is not what was written there. */
 export interface Damage {
   readonly line: number
   readonly why: string
@@ -92,9 +63,6 @@ export interface Damage {
  * - `damage`: of line 1, on which nothing else depends; and the first of another line: nothing from there on is used.
  * - `end`: where the good bytes end.
  * - `clean`: from there on there are only NUL bytes.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Journal {
   readonly claim: ClaimRecord | undefined
@@ -108,10 +76,6 @@ export interface Journal {
   readonly clean: boolean
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A journal while it is read. */
 interface Draft {
   claim: ClaimRecord | undefined
@@ -124,12 +88,7 @@ interface Draft {
   newerFormat: number | undefined
 }
 
-/**
- * Reads a journal's bytes. Left: the number of a newer format.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads a journal's bytes. Left: the number of a newer format. */
 export const parse = (bytes: Buffer, runId: string, number: number): E.Either<number, Journal> => {
   const written = bytes.subarray(0, endOfWritten(bytes))
   const draft: Draft = {
@@ -310,10 +269,6 @@ const takeSave = (draft: Draft, { revision, changes }: JsonObject): string | und
   return undefined
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
-
 const isCount = (value: Json | undefined): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
 const isToken = (value: Json | undefined): value is string => typeof value === 'string' && /^[0-9a-f]{32}$/.test(value)
@@ -323,29 +278,11 @@ const isTextOrNull = (value: Json | undefined): value is string | null => value 
 const isNonEmptyArray = (value: Json | undefined): value is ReadonlyArray<Json> =>
   Array.isArray(value) && value.length > 0
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The newest revision; -1 without a base.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The newest revision; -1 without a base. */
 export const newestRevision = (self: Journal): number =>
   self.base === undefined ? -1 : self.base.revision + self.changes.length - 1
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What counts of a journal after a later claim found so much: whatever came after that was refused.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** What counts of a journal after a later claim found so much: whatever came after that was refused. */
 export const upTo = (self: Journal, number: number, found: FoundRecord | undefined): Journal => {
   if (found === undefined || number < found.epoch) return self
   if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }

@@ -3,8 +3,6 @@
  *
  * `docs/file-format.md` §2 is the norm. The checksum has a fixed width and comes first, so a line is written with one
  * pass over its bytes, and checked before it is parsed.
- *
- * @since 0.1.0
  */
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -12,27 +10,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../domain/Json.js'
 import { MAX_DEPTH } from '../../domain/Json.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 const NEWLINE = 0x0a
 const HEAD = '{"sum":"'
 
-/**
- * Where the checksum begins in a line.
- *
- * @category model
- * @since 0.1.0
- */
+/** Where the checksum begins in a line. */
 export const SUM_BEGIN = HEAD.length
 
-/**
- * Where the checksum ends.
- *
- * @category model
- * @since 0.1.0
- */
+/** Where the checksum ends. */
 export const SUM_END = SUM_BEGIN + 32
 
 const TAIL = '",'
@@ -40,27 +24,13 @@ const TAIL = '",'
 /** Where the bytes begin that it covers. */
 const BODY = SUM_END + TAIL.length
 
-/**
- * How deep a line may nest: a value of the greatest depth, and what a line and a checkpoint have around it.
- *
- * @category model
- * @since 0.1.0
- */
+/** How deep a line may nest: a value of the greatest depth, and what a line and a checkpoint have around it. */
 export const MAX_LINE_DEPTH = MAX_DEPTH + 16
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const headOf = (body: Uint8Array): string =>
   `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
 
-/**
- * The line for the JSON text of an object that is not empty, newline included.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The line for the JSON text of an object that is not empty, newline included. */
 export const encode = (object: string): Buffer => {
   const body = object.slice(1)
   const line = Buffer.allocUnsafe(BODY + Buffer.byteLength(body) + 1)
@@ -70,18 +40,9 @@ export const encode = (object: string): Buffer => {
   return line
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 const NO_SUM = 'it does not begin with a checksum'
 
-/**
- * The object of a line (given without its newline), or why it is none.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The object of a line (given without its newline), or why it is none. */
 export const decode = (line: Buffer): E.Either<string, JsonObject> => {
   if (line.length <= BODY) return E.left(NO_SUM)
   const head = line.toString('latin1', 0, BODY)
@@ -98,12 +59,7 @@ export const decode = (line: Buffer): E.Either<string, JsonObject> => {
   }
 }
 
-/**
- * Whether JSON text nests deeper than so many levels. If not, `JSON.parse` goes no deeper in it, be it JSON or not.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Whether JSON text nests deeper than so many levels. If not, `JSON.parse` goes no deeper in it, be it JSON or not. */
 export const isDeeperThan = (text: string, levels: number): boolean =>
   opensMoreThan(text, levels) && nestsDeeperThan(text, levels)
 

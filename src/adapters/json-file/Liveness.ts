@@ -4,8 +4,6 @@
  *
  * Declaring a living owner dead does harm: fencing protects the record, but a step may run twice. An uncertain source therefore
  * answers undecided, and the next one decides.
- *
- * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'

@@ -2,10 +2,6 @@
 import { mkdir, open, rmdir, stat, utimes } from 'node:fs/promises'
 import { codeOf } from './Fault.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Keeps a heartbeat: the part of proper-lockfile's `lock` that the store uses. */
 export type Lock = (
   path: string,
@@ -24,10 +20,6 @@ export interface Packages {
   readonly lock: Lock
   readonly write: Write
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// loading
-// ---------------------------------------------------------------------------------------------------------------------
 
 let loading: Promise<Packages> | undefined
 
@@ -59,10 +51,6 @@ const writing =
     write(path, text, options).catch((error: unknown) =>
       error instanceof ReferenceError ? writePlainly(path, text, options) : Promise.reject(error as Error)
     )
-
-// ---------------------------------------------------------------------------------------------------------------------
-// without them
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Keeps a heartbeat: creates a folder and touches it until another process touches or deletes it. */
 export const lockPlainly: Lock = async (path, { stale, update, onCompromised }) => {

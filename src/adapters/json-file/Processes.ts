@@ -1,16 +1,8 @@
-/**
- * Which process this is, and whether another one still lives. `docs/file-format.md` §5 is the norm.
- *
- * @since 0.1.0
- */
+/** Which process this is, and whether another one still lives. `docs/file-format.md` §5 is the norm. */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 import { codeOf } from './Fault.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * One thread of one process, for ever: pids are used again, but not by something that started at the same time.
@@ -20,7 +12,6 @@ import { codeOf } from './Fault.js'
  * `bootId`, `pidNamespace` and `timeNamespace` are null; `timeNamespace` also on kernels without one.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ProcessIdentity {
   readonly host: string
@@ -36,7 +27,6 @@ export interface ProcessIdentity {
  * What the system knows of processes. `isAlive` is asked about another thread than this one; `undefined`: it can't tell.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Processes {
   /** This process, as a claim record names it. Throws what the system says when it is short of something (`EMFILE`). */
@@ -45,15 +35,10 @@ export interface Processes {
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The processes of this machine.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const nodeProcesses: Processes = {
   self: () => identify(),
@@ -147,16 +132,7 @@ const startOf = (stat: string): string | undefined => {
   return fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x' ? undefined : fields[19]
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// instances
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Whether both are the same thread.
- *
- * @category instances
- * @since 0.1.0
- */
+/** Whether both are the same thread. */
 export const equals = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.pid === b.pid &&
   a.thread === b.thread &&

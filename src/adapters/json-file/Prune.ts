@@ -1,8 +1,4 @@
-/**
- * Deleting the oldest journals, and what crashes left behind. `docs/file-format.md` §8 and §9 are the norm.
- *
- * @since 0.1.0
- */
+/** Deleting the oldest journals, and what crashes left behind. `docs/file-format.md` §8 and §9 are the norm. */
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -17,16 +13,9 @@ import { standing } from './Publish.js'
 import { readJournal } from './Read.js'
 import type { Holding } from './Holding.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// journals
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Deletes the journals below the newest `keep` that have a verified base, counted from the own one downwards; the base of
  * that one is synced and checked. Oldest first; damaged ones are evidence, and stay under another name.
- *
- * @category combinators
- * @since 0.1.0
  */
 export const prune = async (holding: Holding, journal: Published): Promise<void> => {
   const { fs } = holding.context
@@ -117,16 +106,9 @@ const afterKept = async (
   return below.slice(index)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// leftovers
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Deletes what crashes left in a run that was just claimed: of the owner before, at once; of others, and of
  * write-file-atomic, when it is older than an hour.
- *
- * @category combinators
- * @since 0.1.0
  */
 export const cleanUp = async (
   context: Context,
@@ -149,12 +131,7 @@ export const cleanUp = async (
 const remove = ({ fs }: Context, path: string): Promise<void> =>
   quietly(() => (fs.lstatSync(path)?.kind === 'folder' ? fs.removeTree(path) : fs.unlinkSync(path)))
 
-/**
- * Deletes what interrupted removals of runs left in the root.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Deletes what interrupted removals of runs left in the root. */
 export const sweep = async ({ fs }: Context, root: string): Promise<void> => {
   for (const name of await fs.readdir(root)) {
     if (Layout.isTombstone(name)) await quietly(() => fs.removeTree(join(root, name)))

@@ -1,8 +1,6 @@
 /**
  * Giving a journal its number, so that only one can; and the check whether a number is still the highest.
  * `docs/file-format.md` §3 and §4.2 are the norm.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -16,16 +14,7 @@ import { FORMAT } from './Journal.js'
 import * as Layout from './Layout.js'
 import * as Line from './Line.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A journal to be: a file of ours in the history folder, without a number.
- *
- * @category model
- * @since 0.1.0
- */
+/** A journal to be: a file of ours in the history folder, without a number. */
 export interface Unpublished {
   readonly path: string
   readonly fd: number
@@ -34,9 +23,6 @@ export interface Unpublished {
 /**
  * A journal that we write. `place` is its path as the system tells it for the open file, if it can. `position` is where
  * the next line goes, `allocated` how long the file is.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Published {
   readonly number: number
@@ -53,9 +39,6 @@ export interface Published {
 /**
  * What became of it. `Taken`: somebody else has the number. `Moved`: the folder isn't the one in which the file was
  * made; the run was removed. `Stale`: a higher number exists, or the file is gone already.
- *
- * @category model
- * @since 0.1.0
  */
 export type Publication =
   | { readonly _tag: 'Published'; readonly journal: Published }
@@ -63,25 +46,10 @@ export type Publication =
   | { readonly _tag: 'Moved' }
   | { readonly _tag: 'Stale' }
 
-/**
- * Whether a journal is still the one that counts. `Superseded`: the next number exists. `Gone`: its name doesn't lead to
- * it any more.
- *
- * @category model
- * @since 0.1.0
- */
+/** Whether a journal is still the one that counts. `Superseded`: the next number exists. `Gone`: its name doesn't lead to it any more. */
 export type Standing = 'Owner' | 'Superseded' | 'Gone'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Makes a journal to be: the `nth` of a claim. It must be made before the listing that gives it its number.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Makes a journal to be: the `nth` of a claim. It must be made before the listing that gives it its number. */
 export const prepare = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -93,40 +61,22 @@ export const prepare = async (
   return E.isLeft(fd) ? fd : E.right({ path, fd: fd.right })
 }
 
-/**
- * Closes and deletes a journal that will not be.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Closes and deletes a journal that will not be. */
 export const discard = async ({ fs }: Context, { path, fd }: Unpublished): Promise<void> => {
   await quietly(() => fs.unlinkSync(path))
   await quietly(() => fs.close(fd))
 }
 
-/**
- * The line that ends a journal.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The line that ends a journal. */
 export const releasedLine = (revision: number): Buffer =>
   Line.encode(JSON.stringify({ kind: 'released', at: new Date().toISOString(), ...(revision < 0 ? {} : { revision }) }))
 
-/**
- * The line that says what a claim found.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The line that says what a claim found. */
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
 /**
  * Publishes a journal under the number in its claim: complete, synced, linked, the folder synced, and looked at again.
  * What is not published is discarded; if it has its number already, it is ended, so that it doesn't hold the run.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const publish = async (
   context: Context,
@@ -146,9 +96,6 @@ export const publish = async (
 /**
  * Makes the file for the number after that of a journal of ours. The check comes after it: if the run was removed, the file
  * may be in the folder of one that uses its id anew. Right of a standing: ours is no more the one that counts.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const prepareNext = async (
   context: Context,
@@ -167,9 +114,6 @@ export const prepareNext = async (
 /**
  * Takes the number after that of a journal of ours and gives it back at once, for an owner that can't write into its own.
  * As far as the disk lets it.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const publishEnd = async (
   context: Context,
@@ -286,16 +230,7 @@ const confirm = async (
   return E.right(numbers[0] === number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' })
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The check. It counts only after what it is to cover was synced.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The check. It counts only after what it is to cover was synced. */
 export const standing = (
   fs: FileSystem,
   { path, next, fd, place, dev, ino }: Published

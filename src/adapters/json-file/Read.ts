@@ -1,8 +1,4 @@
-/**
- * Reading what is stored, while others may write, claim, compact, prune and remove. `docs/file-format.md` §6 is the norm.
- *
- * @since 0.1.0
- */
+/** Reading what is stored, while others may write, claim, compact, prune and remove. `docs/file-format.md` §6 is the norm. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -15,10 +11,6 @@ import * as Journal from './Journal.js'
 import * as Layout from './Layout.js'
 import * as Line from './Line.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The journals of a run, from the highest number down to the first with a checkpoint.
  *
@@ -28,9 +20,6 @@ import * as Line from './Line.js'
  * - `newest`: the newest journal with a checkpoint, and its number.
  * - `damage`: what is wrong with the journals above that one, in words.
  * - `looked`: the journals that were read, with their numbers.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Journals {
   readonly numbers: ReadonlyArray<number>
@@ -41,28 +30,14 @@ export interface Journals {
   readonly looked: ReadonlyArray<Numbered>
 }
 
-/**
- * A journal and its number.
- *
- * @category model
- * @since 0.1.0
- */
+/** A journal and its number. */
 export interface Numbered {
   readonly number: number
   readonly journal: Journal.Journal
 }
 
-/**
- * What is stored, without who holds it.
- *
- * @category model
- * @since 0.1.0
- */
+/** What is stored, without who holds it. */
 export type Content = Omit<Stored, 'heldBy'>
-
-// ---------------------------------------------------------------------------------------------------------------------
-// one journal
-// ---------------------------------------------------------------------------------------------------------------------
 
 const READINGS = 10
 const BETWEEN_READINGS_MILLIS = 1
@@ -70,9 +45,6 @@ const BETWEEN_READINGS_MILLIS = 1
 /**
  * Reads a journal. None: it is gone. Damage is only believed when two readings agree about it: in a preallocated file a
  * reader can see zeros in front of a line that is being written.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const readJournal = async (
   context: Context,
@@ -123,12 +95,7 @@ const parse = (
   )(Journal.parse(bytes, runId, number))
 }
 
-/**
- * Whether a journal that was read has grown by nothing since. False if that is not sure.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Whether a journal that was read has grown by nothing since. False if that is not sure. */
 export const isUnchanged = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -145,29 +112,15 @@ export const isUnchanged = async (
   return E.isLeft(rest) ? rest : E.right(O.isSome(rest.right) && rest.right.value)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// all journals of a run
-// ---------------------------------------------------------------------------------------------------------------------
-
 const ATTEMPTS = 100
 
-/**
- * Whether a run has a folder.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Whether a run has a folder. */
 export const isThere = ({ fs }: Context, { runs, run }: Layout.Layout): E.Either<StorageError, boolean> => {
   const all = isFolder(fs, runs)
   return E.isLeft(all) || !all.right ? all : isFolder(fs, run)
 }
 
-/**
- * The numbers of a run's journals, highest first. None: there is no such run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The numbers of a run's journals, highest first. None: there is no such run. */
 export const list = async (
   context: Context,
   layout: Layout.Layout
@@ -184,9 +137,6 @@ export const list = async (
  *
  * A listed file that is gone means that somebody made it superfluous meanwhile: list again. So does a listing without any
  * checkpoint, once: listings are not atomic.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const readJournals = async (
   context: Context,
@@ -259,16 +209,9 @@ const describeShort = ({ epoch, revision, by }: Found): string =>
 const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): ReadonlyArray<string> =>
   damage.map(({ line, why }) => `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what is stored
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What is stored, from the journals and from a glance at the copy that was cast *before* they were read: so that a copy
  * that is ahead of them is never one that was written meanwhile.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const contentOf = async (
   context: Context,
@@ -346,12 +289,7 @@ const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArr
     : describe(number, journal.damage)
 }
 
-/**
- * What was read of a run, and what is stored by it.
- *
- * @category model
- * @since 0.1.0
- */
+/** What was read of a run, and what is stored by it. */
 export interface Reading {
   readonly journals: Journals
   readonly content: E.Either<StorageError, O.Option<Content>>
@@ -360,9 +298,6 @@ export interface Reading {
 /**
  * Reads a run. None: there is no such run. What looks as if journals were lost is only believed when it is found twice:
  * the run may have been removed, and begun anew, between two looks.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const read = async (
   context: Context,
@@ -397,16 +332,7 @@ const readOnceMore = async (
   return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// who holds a run
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Reads no more of a run than says who holds it; for whoever only wants to remove it. None: there is no such run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads no more of a run than says who holds it; for whoever only wants to remove it. None: there is no such run. */
 export const readHighest = async (
   context: Context,
   layout: Layout.Layout

@@ -1,8 +1,4 @@
-/**
- * Giving a claim back, and removing a run. `docs/file-format.md` §9 is the norm.
- *
- * @since 0.1.0
- */
+/** Giving a claim back, and removing a run. `docs/file-format.md` §9 is the norm. */
 import { hostname } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -23,16 +19,7 @@ import { take } from './Turn.js'
 
 type Result = E.Either<StorageError, void>
 
-// ---------------------------------------------------------------------------------------------------------------------
-// releasing
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Gives a claim back, after the saves that were asked for before. Doing so twice is harmless.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Gives a claim back, after the saves that were asked for before. Doing so twice is harmless. */
 export const release = (holding: Holding): Promise<Result> =>
   take(holding.turn, (done) => void releaseNow(holding).then(done))
 
@@ -73,16 +60,7 @@ const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended
 const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// removing
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Removes a run, and what interrupted removals left. A run that isn't there is removed.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Removes a run, and what interrupted removals left. A run that isn't there is removed. */
 export const remove = async (context: Context, layout: Layout): Promise<Result> => {
   const there = Read.isThere(context, layout)
   if (E.isLeft(there)) return there

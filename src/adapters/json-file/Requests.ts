@@ -1,8 +1,4 @@
-/**
- * Requests to runs, and the pointer to the run that paused last, in files. `docs/file-format.md` §15 is the norm.
- *
- * @since 0.1.0
- */
+/** Requests to runs, and the pointer to the run that paused last, in files. `docs/file-format.md` §15 is the norm. */
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -22,15 +18,10 @@ import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './Fi
 import { nodeFileSystem } from './FileSystem.js'
 import * as Layout from './Layout.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How requests are kept. `fs`: the outside world, for tests.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FileRequestsOptions {
   readonly fs?: FileSystem
@@ -43,10 +34,6 @@ const REQUEST_BYTES = 65_536
 const VALUE_BYTES = 16_777_216
 
 const POINTER_BYTES = 16_777_216
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The inboxes of the runs of a {@link jsonFileStorage}, and the pointer `continue-here.json`, below the same root. Any process that
@@ -64,7 +51,6 @@ const POINTER_BYTES = 16_777_216
  * assert.ok(E.isLeft(asked) && asked.left._tag === 'NoSuchRun')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const fileRequests = (root: string, { fs = nodeFileSystem }: FileRequestsOptions = {}): Requests => {
   /** Nothing touches a file before the run id is validated. */
@@ -115,10 +101,6 @@ export const fileRequests = (root: string, { fs = nodeFileSystem }: FileRequests
     }
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the inbox
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** One look. A link or a file in place of the folder holds no requests, and neither does a folder that cannot be looked at. */
 const isAny = (fs: FileSystem, layout: Layout.Layout): boolean => {
@@ -266,10 +248,6 @@ const withdraw = async (
 const removeIfEmpty = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
   quietly(() => fs.rmdirSync(Layout.requests(layout)))
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the pointer
-// ---------------------------------------------------------------------------------------------------------------------
-
 const pointerAt = async (fs: FileSystem, where: string): Promise<E.Either<PointerError, O.Option<ContinueHere>>> => {
   const bytes = pointed(where, await readWhole(fs, where, POINTER_BYTES, ''))
   if (E.isLeft(bytes)) return bytes
@@ -291,10 +269,6 @@ const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<Poi
       return E.left(result.left)
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// files
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** What is no JSON in UTF-8 is nothing that a codec takes. */
 const parsed = (bytes: Buffer): unknown => {

@@ -2,8 +2,6 @@
  * Saving: one line, one checksum, one sync, and then the check. `docs/file-format.md` §4 is the norm.
  *
  * This is on the way of every step. It is written with callbacks: each await more costs as much as half a sync.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -36,25 +34,11 @@ const EXTENSION_BYTES = { least: 65_536, most: 1_048_576 }
 /** Line 1, what the claim found, and the released line. */
 const RECORDS_BYTES = 65_536
 
-/**
- * How long a journal can be: before its last save a base and changes, the tail of a journal whose owner was killed.
- *
- * @category model
- * @since 0.1.0
- */
+/** How long a journal can be: before its last save a base and changes, the tail of a journal whose owner was killed. */
 export const longestJournal = (checkpointBytes: number, compactBytes: number): number =>
   RECORDS_BYTES + 2 * checkpointBytes + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
 
-// ---------------------------------------------------------------------------------------------------------------------
-// saving
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Saves revisions. Saves of one claim that are asked for at the same time are done one after the other.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Saves revisions. Saves of one claim that are asked for at the same time are done one after the other. */
 export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
   take(holding.turn, (done) => begin(holding, revisions, done))
 
@@ -147,10 +131,6 @@ const tellOfSize = (holding: Holding, { checkpoint }: Revision): void => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// appending
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Appends a line, syncs, makes the check; in this order. */
 const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => void): void => {
   const { fs } = holding.context
@@ -213,10 +193,6 @@ const DONE = E.right(undefined)
 
 const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
-// ---------------------------------------------------------------------------------------------------------------------
-// compaction
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Whether it is time to see what a new base would bring. That takes as long as the run is, so the next look waits. */
 const isOutgrown = (holding: Holding): boolean => {
   const { baseBytes, changeBytes, compactBytes, context } = holding
@@ -271,10 +247,6 @@ const putOff = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, do
   if (E.isLeft(line)) return done(line)
   saveChanges(holding, revisions, line.right, done)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// lines
-// ---------------------------------------------------------------------------------------------------------------------
 
 const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
   encode(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })

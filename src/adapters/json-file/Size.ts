@@ -1,17 +1,8 @@
-/**
- * Which values make a checkpoint big.
- *
- * @since 0.1.0
- */
+/** Which values make a checkpoint big. */
 import type { Json } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
 
-/**
- * A value, by its path (`$.variables.report`), and how long its JSON text is.
- *
- * @category model
- * @since 0.1.0
- */
+/** A value, by its path (`$.variables.report`), and how long its JSON text is. */
 export interface Sized {
   readonly path: string
   readonly bytes: number
@@ -30,24 +21,10 @@ interface Found {
 
 const NAMED = 5
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * How many bytes the JSON text of a value has; escapes aside.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** How many bytes the JSON text of a value has; escapes aside. */
 export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
 
-/**
- * The biggest values in a value, biggest first. What is big only because of one thing in it is left out for that thing.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The biggest values in a value, biggest first. What is big only because of one thing in it is left out for that thing. */
 export const biggest = (value: Json): ReadonlyArray<Sized> => {
   const found: Array<Found> = []
   measure(value, undefined, '$', 0, found)

@@ -12,10 +12,6 @@ import * as Layout from './Layout.js'
 import type { OpenFolder } from './Mounts.js'
 import { within } from './Mounts.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A listening socket and its claim record. `close` makes it refuse connections; `remove` also deletes its file. */
 export interface AliveSocket {
   readonly record: SocketRecord
@@ -30,10 +26,6 @@ const DISKS: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'f2fs
 const VOLATILE: ReadonlySet<string> = new Set(['tmpfs', 'overlay'])
 
 const isKnown = ({ type }: OpenFolder): boolean => DISKS.has(type) || VOLATILE.has(type)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// making
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Creates a claim's socket in this thread. `undefined`: none, so it takes longer to find the owner dead. */
 export const make = async (
@@ -111,10 +103,6 @@ const LONGEST_PATH_BYTES = 107
 /** Node 20 silently truncates a longer path, so two runs could share one socket. */
 const shortened = (path: string, { fd }: OpenFolder): string =>
   Buffer.byteLength(path) <= LONGEST_PATH_BYTES ? path : `/proc/self/fd/${fd}/${basename(path)}`
-
-// ---------------------------------------------------------------------------------------------------------------------
-// looking
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Reads liveness from the socket of a claim. `bootId`: the observer's boot. */
 export const look = async (

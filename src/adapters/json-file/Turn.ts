@@ -1,32 +1,14 @@
-/**
- * One at a time, in the order of asking; and at once if nobody is at it.
- *
- * @since 0.1.0
- */
+/** One at a time, in the order of asking; and at once if nobody is at it. */
 
-/**
- * Whose turn it is.
- *
- * @category model
- * @since 0.1.0
- */
+/** Whose turn it is. */
 export interface Turn {
   taken: boolean
   readonly waiting: Array<() => void>
 }
 
-/**
- * @category constructors
- * @since 0.1.0
- */
 export const make = (): Turn => ({ taken: false, waiting: [] })
 
-/**
- * Does work when its turn comes; the work calls `done` once. Nothing is awaited if nobody else is at it.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Does work when its turn comes; the work calls `done` once. Nothing is awaited if nobody else is at it. */
 export const take = <A>(self: Turn, work: (done: (result: A) => void) => void): Promise<A> =>
   new Promise((resolve) => {
     const pass = (): void => {

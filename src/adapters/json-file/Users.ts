@@ -80,7 +80,6 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
  * )
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeExposure = ({ where, by, how }: Exposure): string => {
   const who = { everybody: 'every user', group: 'every user of its group', owner: 'the user who owns it' }[by]

@@ -8,7 +8,6 @@
  * neither.
  *
  * @module
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -44,10 +43,6 @@ export type { LargeCheckpoint } from './Context.js'
 export type { ProcessIdentity, Processes } from './Processes.js'
 export { nodeProcesses } from './Processes.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How a store keeps its runs.
  *
@@ -65,7 +60,6 @@ export { nodeProcesses } from './Processes.js'
  * - `fs`, `processes`: the outside world, for tests.
  *
  * @category model
- * @since 0.1.0
  */
 export interface JsonFileOptions {
   readonly keep?: number
@@ -84,10 +78,6 @@ export interface JsonFileOptions {
   readonly fs?: FileSystem
   readonly processes?: Processes
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const MEBIBYTE = 1_048_576
 
@@ -159,7 +149,6 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  * await rm(root, { recursive: true })
  *
  * @category constructors
- * @since 0.1.0
  */
 export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
   const context = contextOf(root, options)

@@ -1,8 +1,4 @@
-/**
- * The asynchronous context of Node.
- *
- * @since 0.1.0
- */
+/** The asynchronous context of Node. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AsyncContext } from '../../ports/AsyncContext.js'
 

@@ -1,8 +1,4 @@
-/**
- * The system's time.
- *
- * @since 0.1.0
- */
+/** The system's time. */
 import type { Clock } from '../../ports/Clock.js'
 
 /** The longest wait that a timer of Node's takes; a longer one would fire at once. */
@@ -24,7 +20,6 @@ const LONGEST_TIMER = 2 ** 31 - 1
  * assert.ok(systemClock.now() - before < 1_000)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const systemClock: Clock = {
   now: () => Date.now(),

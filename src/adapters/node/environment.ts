@@ -1,8 +1,4 @@
-/**
- * The ports of a Node process, ready to hand to the executor.
- *
- * @since 0.1.0
- */
+/** The ports of a Node process, ready to hand to the executor. */
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { asyncContext } from './asyncContext.js'
@@ -27,7 +23,6 @@ import { workingTree } from './workingTree.js'
  * assert.equal(environment.owner.pid, process.pid)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const nodeEnvironment = (
   storage: CheckpointStorage,

@@ -1,29 +1,15 @@
-/**
- * The `git` command.
- *
- * @since 0.1.0
- */
+/** The `git` command. */
 import { execFile } from 'node:child_process'
 import * as E from 'fp-ts/lib/Either.js'
 
-/**
- * How a call of git ended.
- *
- * @category model
- * @since 0.1.0
- */
+/** How a call of git ended. */
 export interface GitEnd {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
 }
 
-/**
- * git could not be started, or did not end by itself. `code` is the system's.
- *
- * @category errors
- * @since 0.1.0
- */
+/** git could not be started, or did not end by itself. `code` is the system's. */
 export interface NoGitEnd {
   readonly code: string
   readonly message: string
@@ -33,12 +19,7 @@ export interface NoGitEnd {
 /** How much git may say. */
 const OUTPUT_BYTES = 67_108_864
 
-/**
- * A hook runs with these; they would lead to its repository, not to ours.
- *
- * @category model
- * @since 0.1.0
- */
+/** A hook runs with these; they would lead to its repository, not to ours. */
 export const NO_OTHER_REPOSITORY = {
   GIT_DIR: undefined,
   GIT_COMMON_DIR: undefined,
@@ -49,12 +30,7 @@ export const NO_OTHER_REPOSITORY = {
   GIT_NAMESPACE: undefined
 }
 
-/**
- * Calls git in a folder, in a language that is known, with nobody to ask. A failure of git is an end like any other.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Calls git in a folder, in a language that is known, with nobody to ask. A failure of git is an end like any other. */
 export const git = (folder: string, args: ReadonlyArray<string>): Promise<E.Either<NoGitEnd, GitEnd>> =>
   new Promise((done) => {
     const env = { ...process.env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_EDITOR: 'true', ...NO_OTHER_REPOSITORY }

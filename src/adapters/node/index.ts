@@ -5,7 +5,6 @@
  * while a command runs.
  *
  * @module
- * @since 0.1.0
  */
 export { systemClock } from './clock.js'
 export { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from './interrupt.js'

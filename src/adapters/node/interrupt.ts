@@ -1,23 +1,14 @@
-/**
- * Requests to stop: the host's AbortSignal, or the signals of the operating system.
- *
- * @since 0.1.0
- */
+/** Requests to stop: the host's AbortSignal, or the signals of the operating system. */
 import { setMaxListeners } from 'node:events'
 import { constants } from 'node:os'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Interrupt } from '../../ports/Interrupt.js'
 import { killAll } from './processGroup.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A signal that asks a process to end.
  *
  * @category model
- * @since 0.1.0
  */
 export type StopSignal =
   | 'SIGINT'
@@ -37,7 +28,6 @@ export type StopSignal =
  * the process then reacts to signals as it did before.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SignalHandlers {
   readonly interrupt: Interrupt
@@ -47,15 +37,10 @@ export interface SignalHandlers {
   readonly dispose: () => void
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Never asks to stop.
  *
  * @category constructors
- * @since 0.1.0
  */
 export const neverInterrupted: Interrupt = {
   /** A new one each time: listeners can't pile up on a signal that never fires. */
@@ -77,7 +62,6 @@ export const neverInterrupted: Interrupt = {
  * assert.equal(interrupt.reason(), 'aborted')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
 
@@ -118,7 +102,6 @@ const taken = (): void => undefined
  * assert.equal(process.listenerCount('SIGINT'), before)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const abortOnSignals = (options: { readonly signals?: ReadonlyArray<StopSignal> } = {}): SignalHandlers => {
   const signals = [...new Set(options.signals ?? USUAL)]
@@ -157,10 +140,6 @@ const endNow = (signal: StopSignal): void => {
   setImmediate(() => process.exit(exitCode(signal)))
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The exit code that tells of an end by a signal: 128 and its number.
  *
@@ -172,6 +151,5 @@ const endNow = (signal: StopSignal): void => {
  * assert.equal(exitCode('SIGTERM'), 143)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const exitCode = (signal: StopSignal): number => 128 + constants.signals[signal]

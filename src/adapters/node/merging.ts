@@ -1,8 +1,4 @@
-/**
- * Merging the branch of a worktree where its run was started.
- *
- * @since 0.1.0
- */
+/** Merging the branch of a worktree where its run was started. */
 import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -17,9 +13,6 @@ type End = E.Either<WorkspaceFailed, MergeEnd>
 /**
  * Commits what is not committed in a worktree, and merges its branch into the one it was made from. The worktree stays. Whatever can be
  * known before is looked at before, and a merge that conflicts is taken back.
- *
- * @category effects
- * @since 0.1.0
  */
 export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<End> => {
   const { repository, branch, into } = worktree
@@ -94,9 +87,6 @@ const filesOf = async (
 /**
  * Commits what is not committed in a worktree, and gives the hash of that commit, if there was anything. Nothing is committed to a
  * branch that is not the run's.
- *
- * @category effects
- * @since 0.1.0
  */
 export const commitWorktree = async (
   runId: string,

@@ -2,15 +2,9 @@
  * What is kept of a command's output: so many bytes, as text.
  *
  * Bytes that are no UTF-8 become replacement characters; a character that the limit cuts in two is left out.
- *
- * @since 0.1.0
  */
 
-/**
- * Takes output piece by piece.
- *
- * @since 0.1.0
- */
+/** Takes output piece by piece. */
 export interface Keeper {
   readonly add: (chunk: Uint8Array) => void
   readonly text: () => string
@@ -18,11 +12,7 @@ export interface Keeper {
   readonly truncatedBytes: () => number
 }
 
-/**
- * Keeps the first bytes.
- *
- * @since 0.1.0
- */
+/** Keeps the first bytes. */
 export const keepHead = (limitBytes: number): Keeper => {
   const chunks: Array<Uint8Array> = []
   let kept = 0
@@ -43,11 +33,7 @@ export const keepHead = (limitBytes: number): Keeper => {
   }
 }
 
-/**
- * Keeps the last bytes.
- *
- * @since 0.1.0
- */
+/** Keeps the last bytes. */
 export const keepTail = (limitBytes: number): Keeper => {
   let tail: Buffer = Buffer.alloc(0)
   let total = 0

@@ -1,8 +1,4 @@
-/**
- * This process, as the owner of claims.
- *
- * @since 0.1.0
- */
+/** This process, as the owner of claims. */
 import { hostname } from 'node:os'
 import type { Owner } from '../../ports/CheckpointStorage.js'
 
@@ -16,6 +12,5 @@ import type { Owner } from '../../ports/CheckpointStorage.js'
  * assert.equal(processOwner().pid, process.pid)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const processOwner = (): Owner => ({ host: hostname(), pid: process.pid })

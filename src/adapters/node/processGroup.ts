@@ -5,8 +5,6 @@
  * that makes a session of its own (a daemon) has left the group and is not reached.
  *
  * Windows knows no such groups: there the tree of processes is ended, by force and at once.
- *
- * @since 0.1.0
  */
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -21,18 +19,12 @@ const KILLED_MILLIS = 2_000
 /** The groups whose commands run. */
 const running = new Set<number>()
 
-/**
- * Ends every group whose command still runs, by force.
- *
- * @since 0.1.0
- */
+/** Ends every group whose command still runs, by force. */
 export const killAll = (): void => running.forEach((leader) => signalGroup(leader, 'SIGKILL'))
 
 /**
  * Has a group end together with this process, however that comes to exit by itself; the result calls it off. (Of a
  * SIGKILL a process learns nothing: then the group goes on.)
- *
- * @since 0.1.0
  */
 export const guard = (leader: number): (() => void) => {
   if (running.size === 0) process.on('exit', killAll)
@@ -43,11 +35,7 @@ export const guard = (leader: number): (() => void) => {
   }
 }
 
-/**
- * Ends a group: SIGTERM, and SIGKILL for what still lives after the grace. Resolves when nothing of it lives.
- *
- * @since 0.1.0
- */
+/** Ends a group: SIGTERM, and SIGKILL for what still lives after the grace. Resolves when nothing of it lives. */
 export const stopGroup = async (leader: number, graceMillis: number): Promise<void> => {
   if (!signalGroup(leader, 'SIGTERM') || (await isGone(leader, graceMillis))) return
   signalGroup(leader, 'SIGKILL')

@@ -1,8 +1,4 @@
-/**
- * Secrets out of environment variables.
- *
- * @since 0.1.0
- */
+/** Secrets out of environment variables. */
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Secrets } from '../../ports/Secrets.js'
@@ -20,7 +16,6 @@ import type { Secrets } from '../../ports/Secrets.js'
  * assert.deepEqual(await secrets.read('NPM_TOKEN')(), E.right(O.some('npm_1234567890')))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const environmentSecrets = (variables: Readonly<Record<string, string | undefined>> = process.env): Secrets => ({
   where: 'the environment variables of this process',

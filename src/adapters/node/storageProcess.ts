@@ -1,8 +1,4 @@
-/**
- * A store in a process of its own, which can be killed.
- *
- * @since 0.1.0
- */
+/** A store in a process of its own, which can be killed. */
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { resolve as resolvePath } from 'node:path'
@@ -14,15 +10,10 @@ import type { CheckpointStorage, Claimed, StorageError } from '../../ports/Check
 import type { Method, Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
 import { keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A store that another process works with. `kill` ends that process as `kill -9` does, and resolves when it is gone.
  *
  * @category model
- * @since 0.1.0
  */
 export interface StorageProcess {
   readonly storage: CheckpointStorage
@@ -44,10 +35,6 @@ interface Line {
   isGone: boolean
   calls: number
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Starts a Node process that imports a module, makes a store with a function of that module, and does with it what is
@@ -78,7 +65,6 @@ interface Line {
  * assert.ok(E.isRight(await jsonFileStorage('state').claim('release-42', owner)()))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const storageProcess = async (
   module: URL | string,
@@ -154,10 +140,6 @@ const rest = ({ child, waiting }: Line): void => {
   child.unref()
   child.channel?.unref()
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// calls
-// ---------------------------------------------------------------------------------------------------------------------
 
 const take = (line: Line, reply: Reply): void => {
   switch (reply._tag) {

@@ -1,8 +1,4 @@
-/**
- * What `storageProcess` starts: a process with a store in it, which does what it is told over its IPC channel.
- *
- * @since 0.1.0
- */
+/** What `storageProcess` starts: a process with a store in it, which does what it is told over its IPC channel. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type {

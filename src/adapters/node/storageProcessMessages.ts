@@ -1,8 +1,4 @@
-/**
- * What a process with a store in it and the one that started it tell each other.
- *
- * @since 0.1.0
- */
+/** What a process with a store in it and the one that started it tell each other. */
 import { inspect } from 'node:util'
 import type { Json } from '../../domain/Json.js'
 import type { CheckpointStorage, Encoded, Revision } from '../../ports/CheckpointStorage.js'
@@ -43,10 +39,7 @@ export type Request =
   | { readonly _tag: 'Start'; readonly module: string; readonly exportName: string; readonly argument?: Json }
   | { readonly _tag: 'Call'; readonly id: number; readonly method: Method; readonly args: ReadonlyArray<unknown> }
 
-/**
- * What it answers. `answer` is an `Either`; the claim in a granted one is a {@link SentClaim}, the `cause` in an error a
- * {@link SentCause}.
- */
+/** What it answers. `answer` is an `Either`; the claim in a granted one is a {@link SentClaim}, the `cause` in an error a {@link SentCause}. */
 export type Reply =
   | { readonly _tag: 'Started' }
   | { readonly _tag: 'NotStarted'; readonly why: string }

@@ -1,8 +1,4 @@
-/**
- * Commands of the operating system, as child processes.
- *
- * @since 0.1.0
- */
+/** Commands of the operating system, as child processes. */
 import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -53,7 +49,6 @@ type Child = ChildProcessByStdio<null, Readable, Readable>
  * )
  *
  * @category constructors
- * @since 0.1.0
  */
 export const subprocess: Subprocess = {
   run: (command) => () =>
@@ -65,10 +60,6 @@ export const subprocess: Subprocess = {
       )
     )()
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// start
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Some failures to start come as exceptions; the others come later, as an event. */
 const start = (command: Command): E.Either<NotStarted, Child> =>
@@ -107,10 +98,6 @@ const notStarted =
       message: code !== 'ENOENT' ? message : existsSync(cwd) ? `not found: ${name}` : `no such folder: ${cwd}`
     }
   }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// supervise
-// ---------------------------------------------------------------------------------------------------------------------
 
 const supervise =
   (command: Command, child: Child, pid: number): TE.TaskEither<NotStarted, Ended> =>

@@ -1,8 +1,4 @@
-/**
- * A folder and its git repository, through the file system and the `git` command.
- *
- * @since 0.1.0
- */
+/** A folder and its git repository, through the file system and the `git` command. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -14,10 +10,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { NO_OTHER_REPOSITORY } from './git.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 type Looked<A> = Promise<E.Either<TreeUnreadable, A>>
 
 /** How much of a file is in memory at a time. */
@@ -27,10 +19,6 @@ const CHUNK_BYTES = 1_048_576
 const GIT_OUTPUT_BYTES = 67_108_864
 
 const HASH = /^[0-9a-f]{4,64}$/i
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The working tree at a folder. Commits are looked up with `git cat-file` and `git rev-list`, never in the text of a log, and
@@ -45,7 +33,6 @@ const HASH = /^[0-9a-f]{4,64}$/i
  * assert.deepEqual(await workingTree('.').has('no such file')(), E.right(false))
  *
  * @category constructors
- * @since 0.1.0
  */
 export const workingTree = (folder: string, except: ReadonlyArray<string> = [], ceiling?: string): WorkingTree => {
   const at = (path: string): string => resolve(folder, path)
@@ -84,10 +71,6 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
     }
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// files
-// ---------------------------------------------------------------------------------------------------------------------
 
 const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
@@ -197,10 +180,6 @@ const contentOfFolder = async (look: Look, path: Buffer): Promise<Content> => {
 
 const kindOf = (facts: Stats): string =>
   facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : facts.isFile() ? 'file' : 'other'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// commits
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** What git printed, or that there is none of what was asked for: no repository, no commit. */
 type Answer = O.Option<string>

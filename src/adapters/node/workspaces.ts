@@ -1,8 +1,4 @@
-/**
- * Workspaces of runs, in the file system and with the `git` command.
- *
- * @since 0.1.0
- */
+/** Workspaces of runs, in the file system and with the `git` command. */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -50,7 +46,6 @@ import {
  * assert.deepEqual([...outcome.right.checkpoint.completedSteps].map(({ output }) => output), [true])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
   const state = resolve(stateFolder)
@@ -104,10 +99,6 @@ const owned = async ({ state, all }: Places, ...paths: ReadonlyArray<string>): R
   }
   return E.right(undefined)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// of a run
-// ---------------------------------------------------------------------------------------------------------------------
 
 const plan = async (
   places: Places,
@@ -210,10 +201,6 @@ const putAside = async (places: Places, runId: string): Promise<E.Either<Workspa
   }
   return E.right(undefined)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// of a step
-// ---------------------------------------------------------------------------------------------------------------------
 
 const WORK = 'work'
 

@@ -1,8 +1,4 @@
-/**
- * Worktrees of git that belong to runs: making one, and taking it away.
- *
- * @since 0.1.0
- */
+/** Worktrees of git that belong to runs: making one, and taking it away. */
 import { lstat, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -12,27 +8,13 @@ import type { NoWorktree, WorkspaceError, WorkspaceFailed, WorkspaceTaken } from
 import type { GitEnd } from './git.js'
 import { git } from './git.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What could not be done, and what the system said.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What could not be done, and what the system said. */
 export const failed = (where: string, operation: string, cause: unknown): WorkspaceFailed => {
   const { code = 'UNKNOWN', message = String(cause) } = (cause ?? {}) as NodeJS.ErrnoException
   return { _tag: 'WorkspaceFailed', where, operation, code, why: message, cause }
 }
 
-/**
- * Does something with files; what goes wrong is told.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Does something with files; what goes wrong is told. */
 export const trying = async <A>(
   where: string,
   operation: string,
@@ -45,23 +27,13 @@ export const trying = async <A>(
   }
 }
 
-/**
- * What git said that matters: its error, else its first line.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What git said that matters: its error, else its first line. */
 export const saidBy = ({ code, stderr, stdout }: GitEnd): string => {
   const lines = [...stderr.split('\n'), ...stdout.split('\n')].map((line) => line.trim()).filter((line) => line !== '')
   return lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0] ?? `it ended with ${code}`
 }
 
-/**
- * Calls git, which has to succeed. Gives what it printed, without the newline at the end.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Calls git, which has to succeed. Gives what it printed, without the newline at the end. */
 export const demand = async (
   folder: string,
   args: ReadonlyArray<string>
@@ -81,36 +53,17 @@ export const demand = async (
   })
 }
 
-/**
- * Asks git for something that there may not be.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks git for something that there may not be. */
 export const ask = async (folder: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
   const said = await demand(folder, args)
   return E.isRight(said) && said.right !== '' ? said.right : undefined
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// planning
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The branch of a run: `dogear/` and its id. What git takes in no name of a branch is escaped.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The branch of a run: `dogear/` and its id. What git takes in no name of a branch is escaped. */
 export const branchOf = (runId: string): string =>
   `dogear/${runId.replaceAll('..', '.%2e').replace(/\.(?=lock$)/, '%2e')}`
 
-/**
- * What the worktree of a new run will be, in the folder `root`, as seen from a folder of its repository.
- *
- * @category effects
- * @since 0.1.0
- */
+/** What the worktree of a new run will be, in the folder `root`, as seen from a folder of its repository. */
 export const planWorktree = async (
   folder: string,
   root: string,
@@ -159,18 +112,11 @@ const repositoryOf = async (folder: string): Promise<E.Either<WorkspaceError, st
   return E.left(why.includes('work tree') ? noWorktree(folder, 'Bare') : top.left)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// making
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Makes a worktree, or finishes one that was half made. Gives the new name of a branch that was in its way.
  *
  * A file in git's own folder for the worktree says that it is whole, and whose it is: it goes when the worktree goes. The files come in a
  * step of their own, so that git has little to take back if it is ended meanwhile, and so that who finds it half made can go on.
- *
- * @category effects
- * @since 0.1.0
  */
 export const makeWorktree = async (
   runId: string,
@@ -199,34 +145,19 @@ export const makeWorktree = async (
 /** The file in git's folder for a worktree that says that it is whole. */
 const WHOLE = 'dogear'
 
-/**
- * Git's own folder for the worktree at a path, if there is one.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Git's own folder for the worktree at a path, if there is one. */
 export const gitFolderOf = async (root: string): Promise<string | undefined> => {
   const folder = /^gitdir: (.+?)\r?\n?$/s.exec((await textAt(join(root, '.git'))) ?? '')?.[1]
   return folder !== undefined && (await isFolder(folder)) ? folder : undefined
 }
 
-/**
- * Whether nothing is in a worktree but the file that leads to git's folder for it: files never came.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Whether nothing is in a worktree but the file that leads to git's folder for it: files never came. */
 export const isShell = async (root: string): Promise<boolean> => {
   const names = await trying(root, 'readdir', () => readdir(root))
   return E.isRight(names) && names.right.every((name) => name === '.git')
 }
 
-/**
- * What a small file says, if it is there.
- *
- * @category effects
- * @since 0.1.0
- */
+/** What a small file says, if it is there. */
 export const textAt = async (path: string): Promise<string | undefined> => {
   try {
     return await readFile(path, 'utf8')
@@ -235,12 +166,7 @@ export const textAt = async (path: string): Promise<string | undefined> => {
   }
 }
 
-/**
- * Whether a folder is at a path.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Whether a folder is at a path. */
 export const isFolder = async (path: string): Promise<boolean> => {
   try {
     return (await stat(path)).isDirectory()
@@ -249,12 +175,7 @@ export const isFolder = async (path: string): Promise<boolean> => {
   }
 }
 
-/**
- * Whether anything is at a path.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Whether anything is at a path. */
 export const isThere = async (path: string): Promise<boolean> => {
   try {
     await lstat(path)
@@ -326,16 +247,9 @@ const othersDone = async (folder: string): Promise<void> => {
   await trying(lock, 'unlink', () => unlink(lock))
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// removing
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Takes a worktree whose folder is gone out of the books of git, and its branch, unless that has commits that are nowhere else. Gives the
  * name of what is kept.
- *
- * @category effects
- * @since 0.1.0
  */
 export const forget = async ({
   root,
@@ -355,12 +269,7 @@ export const forget = async ({
 
 const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
 
-/**
- * Work that was committed beside the branch of a worktree has a branch of its own from here on. Gives its name.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Work that was committed beside the branch of a worktree has a branch of its own from here on. Gives its name. */
 export const keepStrayed = async (
   root: string,
   branch: string

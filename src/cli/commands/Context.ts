@@ -1,8 +1,4 @@
-/**
- * What every command gets.
- *
- * @since 0.1.0
- */
+/** What every command gets. */
 import { statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -23,10 +19,6 @@ import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** The arguments of every command: the typed words, the output and its format, the start folder and environment, and the state folder. */
 export interface Context {
   readonly words: ReadonlyArray<string>
@@ -43,24 +35,10 @@ export interface Context {
 /** The typed words of a command and the folder where they were typed. */
 export type Typed = Pick<Context, 'home' | 'folder' | 'words'>
 
-/**
- * What a command gives: an exit code, or why it could not do its work.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a command gives: an exit code, or why it could not do its work. */
 export type Result = E.Either<CliError, ExitCode>
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the state folder
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The folder that holds the state: `--home`, else DOGEAR_HOME, else `.dogear` of the current folder. Absolute.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The folder that holds the state: `--home`, else DOGEAR_HOME, else `.dogear` of the current folder. Absolute. */
 export const homeOf = (
   flag: string | undefined,
   inherited: Context['inherited'],
@@ -86,12 +64,7 @@ const DEFAULT_HOME = '.dogear'
 const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): boolean =>
   home === join(folder, DEFAULT_HOME)
 
-/**
- * The ports of this process, around the store in the state folder.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The ports of this process, around the store in the state folder. */
 export const environmentFor = (
   { home, folder, inherited, screen }: Context,
   given: Partial<Omit<Environment, 'storage'>> = {}
@@ -125,9 +98,6 @@ const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string
 /**
  * Keeps a new `.dogear` out of the user's commits. The store makes the folder, durably; so this comes after its first
  * save. Only a courtesy: where it can't be done, it is not.
- *
- * @category effects
- * @since 0.1.0
  */
 export const ignoreHome = (context: Context): void => {
   if (!isDefaultHome(context)) return
@@ -138,16 +108,7 @@ export const ignoreHome = (context: Context): void => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// commands to copy
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A dogear command that works when it is copied into a shell in the same folder.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A dogear command that works when it is copied into a shell in the same folder. */
 export const dogearCommand = (context: Pick<Context, 'home' | 'folder'>, words: ReadonlyArray<string>): string =>
   commandOf(['dogear', ...words, ...(isDefaultHome(context) ? [] : ['--home', context.home])])
 

@@ -1,8 +1,4 @@
-/**
- * `dogear clean`: deletes workspaces, and never state.
- *
- * @since 0.1.0
- */
+/** `dogear clean`: deletes workspaces, and never state. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -22,12 +18,7 @@ import type { Attended } from './execution.js'
 import { heldError } from './owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find.js'
 
-/**
- * What is to be deleted: with `all` also what unfinished runs have.
- *
- * @category model
- * @since 0.1.0
- */
+/** What is to be deleted: with `all` also what unfinished runs have. */
 export interface CleanFlags {
   readonly all?: boolean
   readonly yes?: boolean
@@ -39,12 +30,7 @@ interface Candidate {
   readonly folders: ReadonlyArray<string>
 }
 
-/**
- * Deletes the workspace of the run of this id; without an id, those of all completed runs. State stays as it is.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Deletes the workspace of the run of this id; without an id, those of all completed runs. State stays as it is. */
 export const cleanCommand = async (context: Attended, id: string | undefined, flags: CleanFlags): Promise<Result> => {
   const views = id === undefined ? await resting(context, flags) : await one(context, id, flags)
   if (E.isLeft(views)) return views
@@ -108,10 +94,6 @@ const sayNothing = ({ screen, json, home }: Context, id: string | undefined): Re
   return E.right(ExitCode.done)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// asking
-// ---------------------------------------------------------------------------------------------------------------------
-
 const candidateLines = async (
   context: Context,
   { view: { runId, status, checkpoint }, folders }: Candidate
@@ -161,10 +143,6 @@ const agree = async (
   const question = `Delete ${count === 1 ? 'this folder' : `these ${count} folders`}?`
   return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// deleting
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A run that can't be cleaned keeps none of the others from it. */
 const deleteAll = async (context: Attended, candidates: ReadonlyArray<Candidate>): Promise<Result> => {

@@ -1,8 +1,4 @@
-/**
- * `dogear conformance`: whether a store keeps the laws of the storage port.
- *
- * @since 0.1.0
- */
+/** `dogear conformance`: whether a store keeps the laws of the storage port. */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -34,12 +30,7 @@ import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 
-/**
- * Which cases, of what, and how they are told of.
- *
- * @category model
- * @since 0.1.0
- */
+/** Which cases, of what, and how they are told of. */
 export interface ConformanceFlags {
   readonly level?: ReadonlyArray<string>
   readonly only?: ReadonlyArray<string>
@@ -61,13 +52,7 @@ const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
 
 const LIMIT_MILLIS = 30_000
 
-/**
- * Runs the cases of the kit against the store of which a module exports the spec, and tells each result as it comes. Or
- * lists them.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Runs the cases of the kit against the store of which a module exports the spec, and tells each result as it comes. Or lists them. */
 export const conformanceCommand = async (
   context: Context,
   module: string | undefined,
@@ -87,10 +72,6 @@ export const conformanceCommand = async (
   const wanted = { folder: context.folder, module, exportName, limitMillis }
   return run(context, words, wanted, { ...choice.right, tap: flags.tap === true })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what is chosen
-// ---------------------------------------------------------------------------------------------------------------------
 
 const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
   const levels = flags.level === undefined ? LEVELS : LEVELS.filter((one) => flags.level?.includes(one))
@@ -128,10 +109,6 @@ const list = ({ screen, json }: Context, { cases }: Choice): Result => {
 
 const aboutCase = ({ level, needs }: ConformanceCase): string =>
   needs.length === 0 ? level : `${level}, needs ${needs.join(', ')}`
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the run
-// ---------------------------------------------------------------------------------------------------------------------
 
 const run = async (
   context: Context,

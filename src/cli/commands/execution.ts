@@ -1,8 +1,4 @@
-/**
- * What `run` and `resume` have in common: a program, somebody to watch it, and its end.
- *
- * @since 0.1.0
- */
+/** What `run` and `resume` have in common: a program, somebody to watch it, and its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers, StopSignal } from '../../adapters/node/index.js'
@@ -43,28 +39,14 @@ import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, tellOfWorkspace } from './workspace.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A process that may run steps: its context, its signal handlers, and somebody to ask.
- *
- * @category model
- * @since 0.1.0
- */
+/** A process that may run steps: its context, its signal handlers, and somebody to ask. */
 export interface Attended extends Context {
   readonly signals: SignalHandlers
   readonly prompt: Prompt
   readonly verbose: boolean
 }
 
-/**
- * A workflow file, and where it is: `path` is absolute, `shown` is its name in messages.
- *
- * @category model
- * @since 0.1.0
- */
+/** A workflow file, and where it is: `path` is absolute, `shown` is its name in messages. */
 export interface Loaded {
   readonly file: WorkflowFile
   readonly path: string
@@ -75,9 +57,6 @@ export interface Loaded {
  * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done;
  * `start`: the words that start it, for a run that is not there yet; `merging`: what is to become of its worktree; `onPlanned`:
  * told of the plan when nothing stands against it any more, before anything is done.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Execution {
   readonly workflow: Loaded
@@ -96,16 +75,7 @@ export interface Execution {
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
-// ---------------------------------------------------------------------------------------------------------------------
-// execution
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The program of an execution, and the narrator that watches it.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The program of an execution, and the narrator that watches it. */
 export const programFor = (
   context: Attended,
   { workflow, folder, done, assumed = new Set() }: Execution
@@ -124,12 +94,7 @@ export const programFor = (
   return { program: toProgram(file, path, runnerIn(surroundings)), narrator }
 }
 
-/**
- * Executes, and tells how it ended.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Executes, and tells how it ended. */
 export const execute = async (
   context: Attended,
   execution: Execution & { readonly program: AnyProgram },
@@ -260,10 +225,6 @@ const outcomeJson = (
         ...(outcome._tag === 'Pending' ? pendingJson(outcome.units) : {})
       }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// signals
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** All signals that end a process and can be caught, so that a stop always ends the commands of the steps too. */
 export const SIGNALS: ReadonlyArray<StopSignal> = [
   ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
@@ -315,16 +276,7 @@ const endOnHangUp = ({ stdin }: Context): void => {
   process.kill(process.pid, 'SIGHUP')
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// attending
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Does something while signals are handled and questions can be asked, and tidies up behind it.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Does something while signals are handled and questions can be asked, and tidies up behind it. */
 export const attended = async (
   context: Context,
   verbose: boolean,

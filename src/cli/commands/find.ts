@@ -1,8 +1,4 @@
-/**
- * Finding the run that is meant.
- *
- * @since 0.1.0
- */
+/** Finding the run that is meant. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -21,35 +17,16 @@ import { environmentFor } from './Context.js'
 import { ofFile, ofNoRun, ofNothing } from './findHints.js'
 import { minute, ofTakenOver } from './hints.js'
 
-/**
- * How short the beginning of a run id may be that stands for it.
- *
- * @category model
- * @since 0.1.0
- */
+/** How short the beginning of a run id may be that stands for it. */
 export const MIN_PREFIX = 4
 
-/**
- * The runs of a store: those that can be read, newest first, and those that can't.
- *
- * @category model
- * @since 0.1.0
- */
+/** The runs of a store: those that can be read, newest first, and those that can't. */
 export interface Runs {
   readonly runs: ReadonlyArray<RunSummary>
   readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// finding
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * All runs of the store.
- *
- * @category effects
- * @since 0.1.0
- */
+/** All runs of the store. */
 export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs>> => {
   const listed = await listRuns(environmentFor(context))()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
@@ -59,22 +36,12 @@ export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs
   })
 }
 
-/**
- * Says which runs can't be read.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Says which runs can't be read. */
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
   for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${describeStorage(error)}`))
 }
 
-/**
- * The run of this id, or the only one whose id begins like this.
- *
- * @category effects
- * @since 0.1.0
- */
+/** The run of this id, or the only one whose id begins like this. */
 export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
   const tooShort = id.length < MIN_PREFIX && id !== ''
   const file = isFile(context, id) ? [ofFile(id)] : []
@@ -113,12 +80,7 @@ export const afterLoss = async (context: Context, runId: string): Promise<Hint> 
   return ofTakenOver(context, runId, E.isLeft(found) || O.isSome(found.right))
 }
 
-/**
- * A run that was listed, whole.
- *
- * @category effects
- * @since 0.1.0
- */
+/** A run that was listed, whole. */
 export const viewOf = async (context: Context, runId: string): Promise<E.Either<CliError, RunView>> => {
   const found = await viewRun(runId)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
@@ -127,12 +89,7 @@ export const viewOf = async (context: Context, runId: string): Promise<E.Either<
     : E.left(notDone({ _tag: 'NoSuchRun', runId }, ofNoRun(context)))
 }
 
-/**
- * The run of this id; without an id, the only one that is unfinished.
- *
- * @category effects
- * @since 0.1.0
- */
+/** The run of this id; without an id, the only one that is unfinished. */
 export const findOrOnly = async (context: Context, id: string | undefined): Promise<E.Either<CliError, RunView>> => {
   if (id !== undefined) return findRun(context, id)
   const runs = await allRuns(context)
@@ -159,21 +116,12 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
       })
 }
 
-/**
- * Whether a run waits to be resumed: neither over nor in the hands of a live process.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether a run waits to be resumed: neither over nor in the hands of a live process. */
 export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
 
 /** Whether a run may be resumable because its owner's liveness is undecided. */
 export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// showing
-// ---------------------------------------------------------------------------------------------------------------------
 
 const candidateOf = ({ runId, summary }: ListedRun): Candidate => ({
   runId,

@@ -24,10 +24,6 @@ import type { Difference } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import { wordsOf } from './planFlags.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Where commands are to be copied to. */
 type Place = Pick<Context, 'home' | 'folder'>
 
@@ -40,12 +36,7 @@ export interface TakeOverFlags extends PlanFlags {
 /** The flags of a resume that its command line repeats. */
 export type Flags = TakeOverFlags
 
-/**
- * What was planned: a run, with a workflow, as the flags say.
- *
- * @category model
- * @since 0.1.0
- */
+/** What was planned: a run, with a workflow, as the flags say. */
 export interface Planning {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
@@ -53,16 +44,7 @@ export interface Planning {
   readonly flags: Flags
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// going on
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The command line that resumes a run.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The command line that resumes a run. */
 export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more: ReadonlyArray<string> = []): string =>
   dogearCommand(place, [
     'resume',
@@ -73,12 +55,7 @@ export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more:
     ...(flags.yes === true ? ['--yes'] : [])
   ])
 
-/**
- * How to go on with a run: with the answers to what will be asked, if anything will, else in these words.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** How to go on with a run: with the answers to what will be asked, if anything will, else in these words. */
 export const goOn = (
   place: Place,
   runId: string,
@@ -130,12 +107,7 @@ export const ofFailedCheck = (
   return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
 }
 
-/**
- * For a run that waits for jobs.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run that waits for jobs. */
 export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }
 ]
@@ -146,12 +118,7 @@ export const ofTakenOver = (place: Place, runId: string, isThere: boolean): Hint
     ? looking(place, runId)
     : { text: 'It no longer exists. List the runs with:', command: dogearCommand(place, ['runs']) }
 
-/**
- * The command lines that answer the open questions.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The command lines that answer the open questions. */
 export const answers = (
   place: Place,
   runId: string,
@@ -228,16 +195,7 @@ const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => 
   ]
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// errors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What can be done about a plan that was refused. Only what would be planned is offered.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What can be done about a plan that was refused. Only what would be planned is offered. */
 export const ofPlanError = (
   place: Place,
   planning: Planning,
@@ -344,9 +302,6 @@ const ofMissingEvidence = (
 /**
  * What can be done about an execution that came to no outcome. `restart`: the words that would start the run again, if
  * nothing of it was ever saved.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const ofRunError = (
   place: Place,
@@ -403,12 +358,7 @@ export const ofHeld = (place: Place, runId: string, { liveness }: Holder, flags:
         }
       ]
 
-/**
- * For a run whose workspace is gone. One of its own is made anew if everything is to run again.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run whose workspace is gone. One of its own is made anew if everything is to run again. */
 export const ofGone = (
   place: Place,
   { runId, kind }: RunError & { readonly _tag: 'WorkspaceGone' }
@@ -422,12 +372,7 @@ export const ofGone = (
         }
       ]
 
-/**
- * For a run that is there already.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For a run that is there already. */
 export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => [
   { text: 'To resume it:', command: resumeLine(place, runId) }
 ]
@@ -499,25 +444,11 @@ export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArr
   { text: 'To resume from the recovered state:', command: resumeLine(place, runId, { ...flags, yes: true }) }
 ]
 
-// ---------------------------------------------------------------------------------------------------------------------
-// plans
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The variables that a unit which has to be asked about would have captured.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The variables that a unit which has to be asked about would have captured. */
 export const captures = (workflow: Workflow, { unit }: Confirm): ReadonlyArray<string> => {
   const step = definitionAt<Step>(workflow, unit)
   return step?._tag === 'Task' ? step.captures : []
 }
 
-/**
- * Whether a plan has nothing to run.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether a plan has nothing to run. */
 export const isDone = ({ decisions }: ResumePlan): boolean => decisions.every((decision) => decision._tag === 'Skip')

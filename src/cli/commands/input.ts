@@ -1,8 +1,4 @@
-/**
- * The input of a run, as the command line gives it, against the input that a run was started with.
- *
- * @since 0.1.0
- */
+/** The input of a run, as the command line gives it, against the input that a run was started with. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
@@ -18,20 +14,12 @@ import type { Context } from './Context.js'
 import { dogearCommand } from './Context.js'
 import type { PlanFlags } from './planFlags.js'
 
-/**
- * What the command line gives, by name. Its values are text.
- *
- * @category model
- * @since 0.1.0
- */
+/** What the command line gives, by name. Its values are text. */
 export type Given = Readonly<Record<string, string>>
 
 /**
  * A variable of which the command line gives another value than a run was started with; `recorded`: as its steps see it,
  * undefined if the run does not have it.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Difference {
   readonly name: string
@@ -39,12 +27,7 @@ export interface Difference {
   readonly recorded: string | undefined
 }
 
-/**
- * The values of `--input`.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** The values of `--input`. */
 export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given> => {
   const input = new Map<string, string>()
   for (const text of texts) {
@@ -59,23 +42,13 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
   return E.right(Object.fromEntries(input))
 }
 
-/**
- * What keeps the secrets of a workflow out of what is recorded and told.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What keeps the secrets of a workflow out of what is recorded and told. */
 export const redactionFor = (
   { inherited }: Pick<Context, 'inherited'>,
   { secrets }: Pick<WorkflowFile, 'secrets'>
 ): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
-/**
- * What the command line gives, as it may be recorded: a secret is not given in this way, and its value does not stand in what is.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** What the command line gives, as it may be recorded: a secret is not given in this way, and its value does not stand in what is. */
 export const recordable = (
   context: Pick<Context, 'inherited'>,
   file: WorkflowFile,
@@ -92,9 +65,6 @@ export const recordable = (
 /**
  * Where the input of a run is another one than what is given. What is not given does not count; and values are the same
  * if steps see the same: text as it is, anything else as JSON.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Given): ReadonlyArray<Difference> => {
   const stored: JsonObject = isObject(input) ? input : {}
@@ -106,10 +76,7 @@ export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Giv
 
 const seenBySteps = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/**
- * The replacing input: the recorded values, overridden by changed ones; none if no value differs. Fails for a secret's name,
- * and without a step.
- */
+/** The replacing input: the recorded values, overridden by changed ones; none if no value differs. Fails for a secret's name, and without a step. */
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'home' | 'folder'>,
   file: WorkflowFile,

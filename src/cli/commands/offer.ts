@@ -1,8 +1,4 @@
-/**
- * The offer to go on with an earlier run: where it stands, and the question.
- *
- * @since 0.1.0
- */
+/** The offer to go on with an earlier run: where it stands, and the question. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
@@ -15,24 +11,14 @@ import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import type { Attended } from './execution.js'
 import { minute } from './hints.js'
 
-/**
- * What somebody wants done about an earlier run.
- *
- * @category model
- * @since 0.1.0
- */
+/** What somebody wants done about an earlier run. */
 export type Wish =
   | { readonly _tag: 'GoOn' }
   | { readonly _tag: 'Decline' }
   | { readonly _tag: 'RestartWave'; readonly wave: string }
   | { readonly _tag: 'Abort' }
 
-/**
- * Shows a run, and asks whether to go on with it. `otherwise`: what "n" does, in words. None: nobody answers any more.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Shows a run, and asks whether to go on with it. `otherwise`: what "n" does, in words. None: nobody answers any more. */
 export const offer = async (
   { screen, prompt }: Attended,
   view: RunView,

@@ -33,10 +33,7 @@ export interface Obstacle {
   readonly exit: ExitCode
 }
 
-/**
- * A unit that was in flight when its process ended, so its effects may be unrecorded. `decision`: the plan's decision, if one
- * can be planned.
- */
+/** A unit that was in flight when its process ended, so its effects may be unrecorded. `decision`: the plan's decision, if one can be planned. */
 export interface Unrecorded {
   readonly unit: Unit
   readonly attempt: number

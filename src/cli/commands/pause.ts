@@ -1,8 +1,4 @@
-/**
- * `dogear pause`: asks the process that runs a run to pause it.
- *
- * @since 0.1.0
- */
+/** `dogear pause`: asks the process that runs a run to pause it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/Checkpoint.js'
 import { pause } from '../../executor/pause.js'
@@ -15,12 +11,7 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, looking } from './Context.js'
 import { findRun } from './find.js'
 
-/**
- * How to pause: without `commit`, what is not committed in the worktree of the run stays as it is.
- *
- * @category model
- * @since 0.1.0
- */
+/** How to pause: without `commit`, what is not committed in the worktree of the run stays as it is. */
 export interface PauseFlags {
   readonly commit?: boolean
 }
@@ -28,9 +19,6 @@ export interface PauseFlags {
 /**
  * Asks for a pause of the run of this id. It does not wait for it: a step may take hours. A run that rests is not paused, and nothing
  * is written; of one that is paused already there is nothing left to do.
- *
- * @category commands
- * @since 0.1.0
  */
 export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
   const view = await findRun(context, id)

@@ -1,8 +1,4 @@
-/**
- * `dogear plan`: what resume would do, and why. Runs nothing, writes nothing.
- *
- * @since 0.1.0
- */
+/** `dogear plan`: what resume would do, and why. Runs nothing, writes nothing. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -31,12 +27,7 @@ import { planOptions, withoutSecrets } from './planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { plannable, workflowOf } from './workflowOf.js'
 
-/**
- * Plans a resume of the run of this id; without an id, of the only unfinished one.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Plans a resume of the run of this id; without an id, of the only unfinished one. */
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found

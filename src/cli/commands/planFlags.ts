@@ -1,8 +1,4 @@
-/**
- * The flags that `resume` and `plan` share, as the planner's options.
- *
- * @since 0.1.0
- */
+/** The flags that `resume` and `plan` share, as the planner's options. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Answer, Changes } from '../../domain/Plan.js'
 import * as Redaction from '../../domain/Redaction.js'
@@ -12,12 +8,7 @@ import { usage } from '../CliError.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 
-/**
- * The flags as they were given.
- *
- * @category model
- * @since 0.1.0
- */
+/** The flags as they were given. */
 export interface PlanFlags {
   readonly force?: boolean
   readonly fromStep?: string
@@ -30,12 +21,7 @@ export interface PlanFlags {
 
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
-/**
- * The planner's options. `--force` is to begin with the first step.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The planner's options. `--force` is to begin with the first step. */
 export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, SurveyOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
@@ -73,12 +59,7 @@ const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap
   return E.right(answers)
 }
 
-/**
- * The answer that a step is done, with this output if it gave one.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The answer that a step is done, with this output if it gave one. */
 export const doneWith = (output: string | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
 
@@ -94,12 +75,7 @@ export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redacti
   }
 }
 
-/**
- * The flags again as words of a command line, without the answers.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The flags again as words of a command line, without the answers. */
 export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.force === true ? ['--force'] : []),
   ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),

@@ -1,8 +1,4 @@
-/**
- * The pointer that a pause has left: followed by a resume that names no run.
- *
- * @since 0.1.0
- */
+/** The pointer that a pause has left: followed by a resume that names no run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -21,9 +17,6 @@ import { environmentFor } from './Context.js'
 /**
  * The run that paused last, if it is there and neither completed nor cancelled. Of the pointer only the id is used. One that leads nowhere is taken
  * away.
- *
- * @category effects
- * @since 0.1.0
  */
 export const pointedRun = async (context: Context): Promise<E.Either<CliError, O.Option<RunView>>> => {
   const environment = environmentFor(context)
@@ -61,12 +54,7 @@ const warnOfLostCommit = async (
   screen.line(screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${workspace.root}`))
 }
 
-/**
- * Says which commits were found, and where a plan goes on.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Says which commits were found, and where a plan goes on. */
 export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
   const due = decisions.filter(({ _tag }) => _tag !== 'Skip')
   const [first] = due

@@ -1,8 +1,4 @@
-/**
- * `dogear poll`: asks what became of the jobs that a run waits for.
- *
- * @since 0.1.0
- */
+/** `dogear poll`: asks what became of the jobs that a run waits for. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
@@ -34,12 +30,7 @@ import { treeAt } from './survey.js'
 import { ofGone, ofHeld, ofPlanError, resumeLine } from './hints.js'
 import { workflowOf } from './workflowOf.js'
 
-/**
- * Asks for the jobs of the run of this id; without an id, of the only unfinished one.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Asks for the jobs of the run of this id; without an id, of the only unfinished one. */
 export const pollCommand = async (context: Attended, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view

@@ -1,8 +1,4 @@
-/**
- * `dogear prune`: deletes the state of runs that are over.
- *
- * @since 0.1.0
- */
+/** `dogear prune`: deletes the state of runs that are over. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal } from '../../adapters/node/index.js'
@@ -23,12 +19,7 @@ import { environmentFor, sameCommand } from './Context.js'
 import type { Attended } from './execution.js'
 import { minute } from './hints.js'
 
-/**
- * Which runs go, and how.
- *
- * @category model
- * @since 0.1.0
- */
+/** Which runs go, and how. */
 export interface PruneFlags {
   readonly keep?: string
   readonly olderThan?: string
@@ -48,12 +39,7 @@ const STATUSES: ReadonlyArray<PrunableStatus> = [
   'queued'
 ]
 
-/**
- * Deletes the runs that the flags let go, once somebody has agreed.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Deletes the runs that the flags let go, once somebody has agreed. */
 export const pruneCommand = async (context: Attended, flags: PruneFlags): Promise<Result> => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy

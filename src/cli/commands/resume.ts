@@ -1,8 +1,4 @@
-/**
- * `dogear resume`: goes on with a run.
- *
- * @since 0.1.0
- */
+/** `dogear resume`: goes on with a run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunView } from '../../executor/runs.js'
@@ -23,12 +19,7 @@ import { workflowOf } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace } from './workspace.js'
 
-/**
- * Goes on with the run of this id; without an id, with the one that paused last, else with the only unfinished one.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Goes on with the run of this id; without an id, with the one that paused last, else with the only unfinished one. */
 export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
   const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
   if (E.isLeft(pointed)) return pointed

@@ -1,8 +1,4 @@
-/**
- * Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for.
- *
- * @since 0.1.0
- */
+/** Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for. */
 import { userInfo } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -44,24 +40,14 @@ import type { MergeFlags } from './workspace.js'
 import { tellPosition } from './pointer.js'
 import { warnOfOtherKind } from './workspace.js'
 
-/**
- * How a run is to be resumed.
- *
- * @category model
- * @since 0.1.0
- */
+/** How a run is to be resumed. */
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
-/**
- * Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said. */
 export const resumeRun = async (
   context: Attended,
   found: RunView,
@@ -134,10 +120,6 @@ const reviewing = (context: Attended, runId: string, flags: ResumeFlags): Hint =
   command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// consent
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Who agrees to go on from what could be recovered, if that is what there is. */
 const agreeToRecovery = async (
   context: Attended,
@@ -178,10 +160,7 @@ const userName = (): string => {
 /** Consent does not change the plan. */
 const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
-/**
- * Discarding completed work, and repeating work that is not idempotent, needs consent. A user's changes need an explicit
- * answer; `--yes` is none.
- */
+/** Discarding completed work, and repeating work that is not idempotent, needs consent. A user's changes need an explicit answer; `--yes` is none. */
 const agreeToForce = async (
   context: Attended,
   program: AnyProgram,
@@ -250,10 +229,6 @@ const unlessMovedOn = async (
 /** Whether the owner differs from the one that the user agreed to supersede. */
 const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
   O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// questions
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The options with all answers. If somebody was asked, the plan that they saw is the one that may be executed. */
 const answerQuestions = async (

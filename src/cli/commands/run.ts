@@ -1,8 +1,4 @@
-/**
- * `dogear run`: starts a workflow, or goes on with an earlier run of it.
- *
- * @since 0.1.0
- */
+/** `dogear run`: starts a workflow, or goes on with an earlier run of it. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -32,12 +28,7 @@ import { knowing, loadWorkflow, ofProgram } from './workflowOf.js'
 import type { MergeFlags } from './workspace.js'
 import { warnOfUncommitted } from './workspace.js'
 
-/**
- * How a workflow is to be run. With `fromStep` or `restartWave` an earlier run is taken up: `run`, or else the newest.
- *
- * @category model
- * @since 0.1.0
- */
+/** How a workflow is to be run. With `fromStep` or `restartWave` an earlier run is taken up: `run`, or else the newest. */
 export interface RunFlags extends MergeFlags {
   readonly id?: string
   readonly input?: ReadonlyArray<string>
@@ -52,12 +43,7 @@ type Choice =
   | { readonly _tag: 'Start'; readonly runId: string }
   | { readonly _tag: 'TakeUp'; readonly view: RunView; readonly how: PlanFlags }
 
-/**
- * Runs a workflow file.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Runs a workflow file. */
 export const runCommand = async (context: Attended, file: string, flags: RunFlags): Promise<Result> => {
   const senseless = nonsense(context, flags)
   if (O.isSome(senseless)) return E.left(senseless.value)
@@ -167,10 +153,6 @@ const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): Read
 
 const inputWords = (given: Given): ReadonlyArray<string> =>
   Object.entries(given).flatMap(([name, value]) => ['--input', `${name}=${value}`])
-
-// ---------------------------------------------------------------------------------------------------------------------
-// earlier runs
-// ---------------------------------------------------------------------------------------------------------------------
 
 const chooseById = async (
   context: Attended,

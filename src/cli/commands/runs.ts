@@ -1,8 +1,4 @@
-/**
- * `dogear runs`: the runs there are.
- *
- * @since 0.1.0
- */
+/** `dogear runs`: the runs there are. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/Checkpoint.js'
 import type { JsonObject } from '../../domain/Json.js'
@@ -21,12 +17,7 @@ import type { Runs } from './find.js'
 import { allRuns, warnOfDamaged } from './find.js'
 import { minute } from './hints.js'
 
-/**
- * Which runs, and how.
- *
- * @category model
- * @since 0.1.0
- */
+/** Which runs, and how. */
 export interface RunsFlags {
   readonly status?: string
   readonly output?: string
@@ -44,12 +35,7 @@ const STATUSES: ReadonlyArray<Status> = [
   'cancelled'
 ]
 
-/**
- * Lists runs, newest first.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Lists runs, newest first. */
 export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
   const status = STATUSES.find((one) => one === flags.status)
   if (flags.status !== undefined && status === undefined) {
@@ -104,10 +90,6 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
     screen.line(screen.style.yellow(`warning: the newest state of run ${runId} is damaged. Check it with: ${look}`))
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the table
-// ---------------------------------------------------------------------------------------------------------------------
 
 const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
 

@@ -1,8 +1,4 @@
-/**
- * `dogear show`: one run, in full.
- *
- * @since 0.1.0
- */
+/** `dogear show`: one run, in full. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { fileArtifacts } from '../../adapters/json-file/index.js'
@@ -30,22 +26,12 @@ import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find.js'
 
-/**
- * How much to show.
- *
- * @category model
- * @since 0.1.0
- */
+/** How much to show. */
 export interface ShowFlags {
   readonly history?: boolean
 }
 
-/**
- * Shows the run of this id.
- *
- * @category commands
- * @since 0.1.0
- */
+/** Shows the run of this id. */
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   const environment = environmentFor(context)
   const view = await findRun(context, id)
@@ -97,10 +83,6 @@ const changesOf = async (
   }
   return known
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// for people
-// ---------------------------------------------------------------------------------------------------------------------
 
 const showLines = (
   view: RunView,
@@ -159,10 +141,6 @@ const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): Readon
     return `  ${String(revision).padStart(5)}  ${at}  ${facts === '' ? change : change.padEnd(14)}  ${facts}`.trimEnd()
   })
 ]
-
-// ---------------------------------------------------------------------------------------------------------------------
-// for programs
-// ---------------------------------------------------------------------------------------------------------------------
 
 const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined): JsonObject => {
   const { checkpoint, found } = view

@@ -1,8 +1,4 @@
-/**
- * Surveys a run for a plan, in the folder where it works.
- *
- * @since 0.1.0
- */
+/** Surveys a run for a plan, in the folder where it works. */
 import { relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { workingTree } from '../../adapters/node/index.js'

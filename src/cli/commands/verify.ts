@@ -1,8 +1,4 @@
-/**
- * `dogear verify`: whether what is stored is what was written, and whether a resume can go on from it.
- *
- * @since 0.1.0
- */
+/** `dogear verify`: whether what is stored is what was written, and whether a resume can go on from it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describeReason } from '../../domain/Explain.js'

@@ -1,8 +1,4 @@
-/**
- * The workflow of a run: the file from which it was started, as it is now.
- *
- * @since 0.1.0
- */
+/** The workflow of a run: the file from which it was started, as it is now. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Program } from '../../executor/Program.js'
@@ -35,34 +31,19 @@ export const ofProgram = (context: Context, runId: string): CliError =>
     looking(context, runId)
   ])
 
-/**
- * Loads a workflow file.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Loads a workflow file. */
 export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Loaded> => {
   const file = load(path, shown)
   return E.isLeft(file) ? file : E.right({ file: file.right, path, shown })
 }
 
-/**
- * The workflow, if no `run:` step names a variable that nobody sets. `variables`: those that are set from the start.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** The workflow, if no `run:` step names a variable that nobody sets. `variables`: those that are set from the start. */
 export const knowing = (workflow: Loaded, variables: Iterable<string>): E.Either<CliError, Loaded> => {
   const problems = unknownVariables(workflow.file, variables)
   return problems.length > 0 ? E.left({ _tag: 'InvalidWorkflow', file: workflow.shown, problems }) : E.right(workflow)
 }
 
-/**
- * A program of a workflow that is only planned: nothing of it runs.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A program of a workflow that is only planned: nothing of it runs. */
 export const plannable = ({ file, path }: Loaded): Program<Readonly<Record<string, unknown>>> =>
   toProgram(file, path, { run: () => refuse, job: () => ({ submit: refuse, poll: refuse, collect: refuse }) })
 

@@ -1,8 +1,4 @@
-/**
- * What becomes of the workspace of a run that has completed.
- *
- * @since 0.1.0
- */
+/** What becomes of the workspace of a run that has completed. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -27,16 +23,7 @@ import { dogearCommand, environmentFor } from './Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked.
- *
- * @category model
- * @since 0.1.0
- */
+/** Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked. */
 export interface MergeFlags {
   readonly merge?: boolean
   readonly yes?: boolean
@@ -51,16 +38,7 @@ interface Work {
   readonly uncommitted: number
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// before
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Says what a worktree will not have of the folder that it is made from.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Says what a worktree will not have of the folder that it is made from. */
 export const warnOfUncommitted = async (context: Context): Promise<void> => {
   const changed = await treeAt(context, context.folder).changed()
   if (E.isLeft(changed) || changed.right.length === 0) return
@@ -69,12 +47,7 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   screen.line(screen.style.yellow(`warning: ${what}: the worktree is made from the last commit, without that`))
 }
 
-/**
- * Says that a run keeps its workspace, where the file has another kind by now.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Says that a run keeps its workspace, where the file has another kind by now. */
 export const warnOfOtherKind = (
   { screen }: Context,
   { workspace }: Checkpoint,
@@ -85,12 +58,7 @@ export const warnOfOtherKind = (
   screen.line(screen.style.yellow(`warning: ${now}, but the run keeps the one it began with: ${workspace.kind}`))
 }
 
-/**
- * Says where a run works.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Says where a run works. */
 export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
   screen.line(`Working in ${placeOf(workspace)}`)
   if (workspace.kind === 'directory') return
@@ -102,25 +70,13 @@ export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, re
   screen.line(screen.style.yellow(`warning: the submodules are empty in the worktree; ${how}`))
 }
 
-/**
- * Where a workspace is, in words.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Where a workspace is, in words. */
 export const placeOf = (workspace: OwnWorkspace): string =>
   workspace.kind === 'worktree' ? `worktree ${workspace.path}, branch ${workspace.branch}` : `folder ${workspace.path}`
-
-// ---------------------------------------------------------------------------------------------------------------------
-// after
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Merges the worktree of a completed run, or keeps it, and says which. `worked`: whether anything ran just now; else nobody is
  * asked. Gives what JSON tells of it.
- *
- * @category effects
- * @since 0.1.0
  */
 export const settleWorkspace = async (
   context: Asking,

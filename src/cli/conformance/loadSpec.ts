@@ -1,8 +1,4 @@
-/**
- * Finds the spec of a store in a module.
- *
- * @since 0.1.0
- */
+/** Finds the spec of a store in a module. */
 import { statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -29,12 +25,7 @@ export interface Wanted {
   readonly limitMillis: number
 }
 
-/**
- * The spec that a module exports, or a function of it gives. The path is relative to `folder`.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The spec that a module exports, or a function of it gives. The path is relative to `folder`. */
 export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, StorageSpec<unknown>>> => {
   const { folder, module, exportName } = wanted
   const path = resolve(folder, module)

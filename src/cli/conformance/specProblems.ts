@@ -1,8 +1,4 @@
-/**
- * What is wrong with something that should be the spec of a store.
- *
- * @since 0.1.0
- */
+/** What is wrong with something that should be the spec of a store. */
 import { inspect } from 'node:util'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import { capabilities } from '../../testing/conformance/run.js'
@@ -50,21 +46,11 @@ const EXPECTED: Readonly<Record<Field, Expected>> = {
   stall: { kind: 'a function', needed: false, wrong: isFunction }
 }
 
-/**
- * Whether something is meant as a spec, though there may be something wrong with it.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether something is meant as a spec, though there may be something wrong with it. */
 export const isLikeSpec = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'create' in value && 'reopen' in value
 
-/**
- * All that is wrong with a spec: which field, what was expected, what was found. Nothing if it is one.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** All that is wrong with a spec: which field, what was expected, what was found. Nothing if it is one. */
 export const specProblems = (value: unknown): ReadonlyArray<string> => {
   if (typeof value !== 'object' || value === null) return [`it should be an object, and is ${shown(value)}`]
   const given = value as Readonly<Record<string, unknown>>
@@ -75,12 +61,7 @@ export const specProblems = (value: unknown): ReadonlyArray<string> => {
   })
 }
 
-/**
- * The fields that no spec has, each as a sentence.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The fields that no spec has, each as a sentence. */
 export const strayFields = (spec: object): ReadonlyArray<string> => {
   const known = Object.keys(EXPECTED)
   return Object.keys(spec).flatMap((field) => {

@@ -1,8 +1,4 @@
-/**
- * Tells what happens in a run while it happens.
- *
- * @since 0.1.0
- */
+/** Tells what happens in a run while it happens. */
 import { describeKept, describeJob, describeReason, explain } from '../../domain/Explain.js'
 import { describePosition } from '../../domain/Pause.js'
 import type { Decision, ResumePlan, Run } from '../../domain/Plan.js'
@@ -23,16 +19,7 @@ import { grouped, progressText } from './progress.js'
 import type { Waves } from './waves.js'
 import * as Wave from './waves.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * An observer of a run, and a taker of its steps' output. `finish` passes on what is left and removes the live line.
- *
- * @category model
- * @since 0.1.0
- */
+/** An observer of a run, and a taker of its steps' output. `finish` passes on what is left and removes the live line. */
 export interface Narrator {
   readonly report: (event: Event) => void
   readonly onOutput: Surroundings['onOutput']
@@ -45,9 +32,6 @@ export interface Narrator {
 /**
  * What is printed, and how much of it. `steps`: those of the workflow; `loaded`: how many of a resumed run were done; `assumed`: the
  * units that an earlier answer takes as done.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Telling {
   readonly screen: Screen
@@ -66,16 +50,7 @@ interface Active {
 
 type StepEvent = Extract<Event, { readonly stepIndex: number; readonly attempt: number }>
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A narrator of one run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A narrator of one run. */
 export const make = (telling: Telling): Narrator => {
   const { screen, steps, now } = telling
   const waves = Wave.make(steps, now)
@@ -171,10 +146,6 @@ const KINDS = { Task: 'task', Sequence: 'sequence', Wave: 'wave', Map: 'map' } a
 const below = (wave: Wave.Wave | undefined, unit: Unit): string =>
   wave !== undefined && isWithin(unit, wave.unit) ? unit.slice(wave.unit.length + 1) : unit
 
-// ---------------------------------------------------------------------------------------------------------------------
-// lines
-// ---------------------------------------------------------------------------------------------------------------------
-
 const linesOf = (
   telling: Telling,
   waves: Waves,
@@ -257,12 +228,7 @@ const linesOf = (
   }
 }
 
-/**
- * What became of the state of a run that has completed; nothing of another event.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What became of the state of a run that has completed; nothing of another event. */
 export const removal = (event: Event, style: Style): ReadonlyArray<string> => {
   if (event._tag === 'RunLeft')
     return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
@@ -387,10 +353,6 @@ const place = ({ steps }: Telling, { stepIndex }: { readonly stepIndex: number }
 
 const groupPrefix = ({ unit }: EventUnit): string => (isTop(unit) ? '' : `${unit}: `)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// waves
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Whether a unit is one of so many that only their wave is told of. */
 const asWhole = ({ verbose }: Telling, waves: Waves, { unit }: EventUnit): boolean => {
   const wave = waves.around(unit)
@@ -434,10 +396,6 @@ const troubles = (
   const { style } = telling.screen
   return count === Wave.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)] : []
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the live line
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** More than these do not fit on a line. */
 const MAX_ACTIVE = 8

@@ -1,8 +1,4 @@
-/**
- * The artifacts of a run, as `show` lists them.
- *
- * @since 0.1.0
- */
+/** The artifacts of a run, as `show` lists them. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../domain/Json.js'
 import { describeArtifact } from '../../executor/RunError.js'
@@ -12,12 +8,7 @@ import type { Style } from '../terminal/Style.js'
 /** What a store listed, or why it could not. That does not keep the rest of a run from being shown. */
 type Listed = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
 
-/**
- * Lines for people: size, digest and id of each artifact.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Lines for people: size, digest and id of each artifact. */
 export const artifactLines = (listed: Listed, style: Style): ReadonlyArray<string> => {
   if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
   if (listed.right.length === 0) return []
@@ -29,12 +20,7 @@ export const artifactLines = (listed: Listed, style: Style): ReadonlyArray<strin
   ]
 }
 
-/**
- * The same for programs.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The same for programs. */
 export const artifactsJson = (listed: Listed): JsonObject =>
   E.isLeft(listed)
     ? { artifacts: { error: { code: listed.left._tag, message: describeArtifact(listed.left) } } }

@@ -1,8 +1,4 @@
-/**
- * Tells how a run ended, and how to go on.
- *
- * @since 0.1.0
- */
+/** Tells how a run ended, and how to go on. */
 import type { Failure } from '../../domain/CheckpointState.js'
 import { definitionAt } from '../../domain/Tree.js'
 import type { Workspace } from '../../domain/Workspace.js'
@@ -20,9 +16,6 @@ import { commandLine } from '../workflow/WorkflowFile.js'
 /**
  * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed
  * steps have worked that have a folder of their own, by name.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const endingOf = (
   outcome: RunOutcome,
@@ -68,12 +61,7 @@ export const endingOf = (
   }
 }
 
-/**
- * Of more failures or pending units than this, the others are counted.
- *
- * @category model
- * @since 0.1.0
- */
+/** Of more failures or pending units than this, the others are counted. */
 export const MAX_TOLD = 10
 
 const failureLines = (

@@ -1,19 +1,10 @@
-/**
- * What a change of a run says, on one line.
- *
- * @since 0.1.0
- */
+/** What a change of a run says, on one line. */
 import type { Change } from '../../domain/Change.js'
 import { describeEvidence, describeJob } from '../../domain/Explain.js'
 import { listed } from '../../domain/listed.js'
 import * as Duration from '../workflow/Duration.js'
 
-/**
- * The step or group that a change is about, its attempt, and what happened.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The step or group that a change is about, its attempt, and what happened. */
 export const factsOf = (change: Change): string => {
   switch (change._tag) {
     case 'Started':
@@ -70,10 +61,5 @@ const MAX_TEXT = 200
 
 const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
 
-/**
- * A line that is not too long to be read.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** A line that is not too long to be read. */
 export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)

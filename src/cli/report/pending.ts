@@ -1,19 +1,10 @@
-/**
- * What pending units wait for, as text and as JSON.
- *
- * @since 0.1.0
- */
+/** What pending units wait for, as text and as JSON. */
 import { describeJob } from '../../domain/Explain.js'
 import type { JsonObject } from '../../domain/Json.js'
 import type { Pending } from '../../domain/Pending.js'
 import { clipped } from './facts.js'
 
-/**
- * What a unit waits for, for a line that names the unit already.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What a unit waits for, for a line that names the unit already. */
 export const waitText = (pending: Pending): string => {
   switch (pending._tag) {
     case 'Job': {
@@ -27,12 +18,7 @@ export const waitText = (pending: Pending): string => {
   }
 }
 
-/**
- * What a run waits for: a line for each unit.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What a run waits for: a line for each unit. */
 export const waitingFor = (pending: Pending): string => {
   const { unit } = pending
   switch (pending._tag) {
@@ -50,24 +36,14 @@ export const waitingFor = (pending: Pending): string => {
 const questionOf = ({ question }: Pending & { readonly _tag: 'Answer' }): string =>
   question === undefined ? '' : `: ${clipped(question.split('\n', 1)[0] ?? '')}`
 
-/**
- * The pending units of a run: `jobs`, and `waits` for timers and answers. A kind that there is none of is left out.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The pending units of a run: `jobs`, and `waits` for timers and answers. A kind that there is none of is left out. */
 export const pendingJson = (all: ReadonlyArray<Pending>): JsonObject => {
   const jobs = all.flatMap((one) => (one._tag === 'Job' ? [jobJson(one)] : []))
   const waits = all.flatMap((one) => (one._tag === 'Job' ? [] : [waitJson(one)]))
   return { ...(jobs.length === 0 ? {} : { jobs }), ...(waits.length === 0 ? {} : { waits }) }
 }
 
-/**
- * A pending job.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A pending job. */
 export const jobJson = ({ unit, job, key, submittedAt }: Pending & { readonly _tag: 'Job' }): JsonObject => ({
   unit,
   job: job ?? null,

@@ -1,8 +1,4 @@
-/**
- * How far a run has come, in a few words.
- *
- * @since 0.1.0
- */
+/** How far a run has come, in a few words. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
 import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
@@ -21,10 +17,5 @@ export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, d
 const share = (done: number, total: number): number =>
   done >= total ? 100 : Math.min(99, Math.round((done / total) * 100))
 
-/**
- * A number as people read it: `10,000`.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A number as people read it: `10,000`. */
 export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')

@@ -1,8 +1,4 @@
-/**
- * A run as rows, one for each step and group. Of long lists the rows that matter are shown, and the others are counted.
- *
- * @since 0.1.0
- */
+/** A run as rows, one for each step and group. Of long lists the rows that matter are shown, and the others are counted. */
 import * as O from 'fp-ts/lib/Option.js'
 import { describeReason } from '../../domain/Explain.js'
 import type { Decision, RetryReason } from '../../domain/Plan.js'
@@ -17,24 +13,10 @@ import { grouped } from './progress.js'
 import type { UnitView } from './units.js'
 import { unitsOf } from './units.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * So many steps and groups are all listed. Of more: so many steps, and so many groups of a wave.
- *
- * @category model
- * @since 0.1.0
- */
+/** So many steps and groups are all listed. Of more: so many steps, and so many groups of a wave. */
 export const MAX_LISTED = { units: 30, steps: 15, groups: 8 } as const
 
-/**
- * A row: a unit, or so many of this status that are not listed one by one.
- *
- * @category model
- * @since 0.1.0
- */
+/** A row: a unit, or so many of this status that are not listed one by one. */
 export type Row =
   | { readonly _tag: 'Unit'; readonly unit: UnitView }
   | {
@@ -44,16 +26,9 @@ export type Row =
       readonly count: number
     }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// choosing
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The rows of these units: all of them, or of many those that failed or are at work, those around them, and how many
  * others there are. Waves whose groups are all completed, or all not started, are then one row.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
   if (units.length <= MAX_LISTED.units) return units.map(unitRow)
@@ -110,16 +85,7 @@ const nearest = (all: ReadonlyArray<UnitView>, most: number): ReadonlySet<number
   return new Set(ranked.slice(0, most).map(({ index }) => index))
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// showing
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A run as lines: its rows, each error under its row with so many lines of it at most.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A run as lines: its rows, each error under its row with so many lines of it at most. */
 export const rowLines = (view: RunView, style: Style, errorLines: number): ReadonlyArray<string> => {
   const rows = rowsOf(unitsOf(view.checkpoint))
   const widest = rows.reduce((width, row) => Math.max(width, row._tag === 'Unit' ? nameOf(row.unit).length : 0), 0)

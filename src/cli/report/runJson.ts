@@ -1,8 +1,4 @@
-/**
- * Runs as JSON documents for other programs: snake_case keys, times in UTC.
- *
- * @since 0.1.0
- */
+/** Runs as JSON documents for other programs: snake_case keys, times in UTC. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/Checkpoint.js'
 import { progress } from '../../domain/Checkpoint.js'
@@ -19,20 +15,10 @@ import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
 import { MAX_TOLD } from '../workflow/Problem.js'
 
-/**
- * A document as it is printed.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A document as it is printed. */
 export const printed = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`
 
-/**
- * What a listing says of a run.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What a listing says of a run. */
 export const summaryJson = (
   run: Pick<RunSummary, 'runId' | 'workflow' | 'status' | 'steps' | 'createdAt' | 'updatedAt'>
 ): JsonObject => ({
@@ -45,10 +31,7 @@ export const summaryJson = (
   steps_total: run.steps.total
 })
 
-/**
- * The end of a run. `resume`: the command that resumes it; `questions`: the questions it will ask; `again`: the completed units
- * that ran again.
- */
+/** The end of a run. `resume`: the command that resumes it; `questions`: the questions it will ask; `again`: the completed units that ran again. */
 export const endJson = (
   checkpoint: Checkpoint,
   status: Status,
@@ -70,12 +53,7 @@ export const runAgainJson = (run: Run): JsonObject => ({
   why: describeReason(run)
 })
 
-/**
- * What went wrong in the step where a run stands.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What went wrong in the step where a run stands. */
 export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =>
   State.failures(state).map(({ unit, error, attempts }) => ({
     step_index: state.stepIndex,
@@ -84,24 +62,14 @@ export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =
     error: errorJson(error)
   }))
 
-/**
- * An error of a step.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** An error of a step. */
 export const errorJson = ({ name, message, code }: StepError): JsonObject => ({
   name,
   message,
   ...(code === undefined ? {} : { code })
 })
 
-/**
- * Who holds a run; null if nobody does.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Who holds a run; null if nobody does. */
 export const holderJson = ({ heldBy }: RunSummary): Json =>
   O.isNone(heldBy)
     ? null

@@ -1,8 +1,4 @@
-/**
- * The units of a run: how far each has come.
- *
- * @since 0.1.0
- */
+/** The units of a run: how far each has come. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, CompletedSteps } from '../../domain/CompletedStep.js'
@@ -20,9 +16,6 @@ import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
 /**
  * A unit. `index` is that of its top-level step, from 0; `attempts` is 0 for what was never started; `parts`: of a composite, how many
  * of its parts are done. A sub-step of a task has the kind `sub-step`.
- *
- * @category model
- * @since 0.1.0
  */
 export interface UnitView {
   readonly index: number
@@ -38,12 +31,7 @@ export interface UnitView {
   readonly error?: StepError
 }
 
-/**
- * All units of a run in the order of its workflow, each composite followed by its parts, and each task by its known sub-steps.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** All units of a run in the order of its workflow, each composite followed by its parts, and each task by its known sub-steps. */
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
   const { items, workflow } = checkpoint

@@ -1,8 +1,4 @@
-/**
- * Counts the completed groups of each wave and map while it runs, and what was printed about it. There may be thousands.
- *
- * @since 0.1.0
- */
+/** Counts the completed groups of each wave and map while it runs, and what was printed about it. There may be thousands. */
 import type { ResumePlan } from '../../domain/Plan.js'
 import { definitionAt } from '../../domain/Tree.js'
 import type { Unit } from '../../domain/Unit.js'
@@ -10,20 +6,10 @@ import { ancestors, parent, top } from '../../domain/Unit.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { grouped } from './progress.js'
 
-/**
- * A wave with more groups is reported as one, not group by group.
- *
- * @category model
- * @since 0.1.0
- */
+/** A wave with more groups is reported as one, not group by group. */
 export const WIDE = 20
 
-/**
- * The number of retries and failures of a wide wave that are printed while it runs.
- *
- * @category model
- * @since 0.1.0
- */
+/** The number of retries and failures of a wide wave that are printed while it runs. */
 export const MAX_TROUBLES = 10
 
 /** How long nothing more is said of a wave's progress. */
@@ -45,9 +31,6 @@ export interface Wave {
  * - `isDue`: whether to say how many are done: at most once for each tenth of them, and after a pause.
  * - `isNew`: whether nothing was said of this wave yet. Asking makes it old.
  * - `trouble`: how many retries and failures there were, with this one.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Waves {
   readonly planned: (plan: ResumePlan) => void
@@ -70,12 +53,7 @@ interface Told extends Wave {
   since: number
 }
 
-/**
- * The waves and maps among these steps.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The waves and maps among these steps. */
 export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves => {
   const known = new Map<Unit, Told | undefined>()
   const at = (unit: Unit): Told | undefined => {
@@ -144,21 +122,11 @@ const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Told
   return { unit, done: 0, total, told: false, troubles: 0, tenth: 0, since }
 }
 
-/**
- * Whether the wave is reported as one, without its groups.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether the wave is reported as one, without its groups. */
 export const isWide = ({ total = 0 }: Wave): boolean => total > WIDE
 
 const tenthOf = ({ done, total }: Wave): number =>
   total === undefined || total === 0 ? 10 : Math.floor((10 * done) / total)
 
-/**
- * How many groups of a wave are done, in words: `3/10 groups`.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** How many groups of a wave are done, in words: `3/10 groups`. */
 export const countOf = ({ done, total = 0 }: Wave): string => `${grouped(done)}/${grouped(total)} groups`

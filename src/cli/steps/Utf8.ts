@@ -1,26 +1,12 @@
-/**
- * Whether bytes are text, as they come.
- *
- * @since 0.1.0
- */
+/** Whether bytes are text, as they come. */
 
-/**
- * Takes bytes piece by piece. `end` tells whether all of them together were UTF-8.
- *
- * @category model
- * @since 0.1.0
- */
+/** Takes bytes piece by piece. `end` tells whether all of them together were UTF-8. */
 export interface Utf8 {
   readonly add: (chunk: Uint8Array) => void
   readonly end: () => boolean
 }
 
-/**
- * Looks at bytes, and keeps none but those of a character that is not finished.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Looks at bytes, and keeps none but those of a character that is not finished. */
 export const make = (): Utf8 => {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let valid = true

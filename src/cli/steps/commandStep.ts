@@ -1,8 +1,4 @@
-/**
- * A task of a workflow file as something that runs: a command of the operating system.
- *
- * @since 0.1.0
- */
+/** A task of a workflow file as something that runs: a command of the operating system. */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -21,16 +17,9 @@ import * as Utf8 from './Utf8.js'
 import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What commands need: a way to run them, the environment that they inherit, the folder that they run in if the run has none, where the
  * state is, and somebody to take their output and warnings about it.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Surroundings {
   readonly subprocess: Subprocess
@@ -41,35 +30,18 @@ export interface Surroundings {
   readonly onWarning: (source: Unit, message: string) => void
 }
 
-/**
- * How much of a command's output becomes a variable.
- *
- * @category model
- * @since 0.1.0
- */
+/** How much of a command's output becomes a variable. */
 export const CAPTURE_BYTES = 1_048_576
 
-/**
- * What Linux takes of one environment variable: its name, `=`, its value and a NUL. A step that captures more fails.
- *
- * @category model
- * @since 0.1.0
- */
+/** What Linux takes of one environment variable: its name, `=`, its value and a NUL. A step that captures more fails. */
 export const VARIABLE_BYTES = 131_072
 
 /** How long a command has, after SIGTERM, before it is killed. */
 const GRACE_MILLIS = 5_000
 
-// ---------------------------------------------------------------------------------------------------------------------
-// running
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Runs the command of a task. Its output is the captured text, or nothing. A command that fails is a permanent failure
  * unless the task asks for retries; one that could not be started did nothing.
- *
- * @category effects
- * @since 0.1.0
  */
 export const commandStep =
   (surroundings: Surroundings, task: TaskEntry, action: CommandAction) =>
@@ -88,12 +60,7 @@ export const commandStep =
       : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
   }
 
-/**
- * Runs the command of a task to its end, whatever that is.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Runs the command of a task to its end, whatever that is. */
 export const runCommand =
   (
     surroundings: Surroundings,
@@ -161,10 +128,6 @@ const filled = (action: CommandAction, variables: Variables): E.Either<string, C
 const scriptOf = (script: string): Command['what'] =>
   process.platform === 'win32' ? { _tag: 'Shell', script } : { _tag: 'Argv', argv: ['/bin/sh', '-e', '-c', script] }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// ends
-// ---------------------------------------------------------------------------------------------------------------------
-
 const capture = (
   { onWarning }: Surroundings,
   source: Unit,
@@ -196,12 +159,7 @@ const objectionTo = (text: string, name: string, truncatedBytes: number): O.Opti
     : O.none
 }
 
-/**
- * What becomes of a command that ended otherwise than with 0.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What becomes of a command that ended otherwise than with 0. */
 export const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
   const how = exit._tag === 'Code' ? `exit code ${exit.code}` : `killed by ${exit.signal}`
   const [line = ''] = stripVTControlCharacters(stderrTail).trimEnd().split('\n').slice(-1)

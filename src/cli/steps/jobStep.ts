@@ -1,8 +1,4 @@
-/**
- * A task of a workflow file that hands its work over: one command submits the job, one asks for it, one fetches what it gave.
- *
- * @since 0.1.0
- */
+/** A task of a workflow file that hands its work over: one command submits the job, one asks for it, one fetches what it gave. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -28,18 +24,10 @@ import { commandStep, runCommand, unsuccessful } from './commandStep.js'
  *
  * Any other says that it could not be asked: that tells nothing of the job. Those of the command that fetches what it gave say the
  * same.
- *
- * @category model
- * @since 0.1.0
  */
 export const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
 
-/**
- * How the tasks of a workflow file run: by their commands, or by handing their work over.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** How the tasks of a workflow file run: by their commands, or by handing their work over. */
 export const runnerIn = (surroundings: Surroundings): Runner => ({
   run: (entry, action) => commandStep(surroundings, entry, action),
   job: (entry, job) => jobStep(surroundings, entry, job)

@@ -1,8 +1,4 @@
-/**
- * The environment of a step: that of the process, the run's variables, its secrets, and what dogear says of the step.
- *
- * @since 0.1.0
- */
+/** The environment of a step: that of the process, the run's variables, its secrets, and what dogear says of the step. */
 import { delimiter, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -13,20 +9,12 @@ import type { ForJob, StepContext } from '../../executor/Program.js'
 import { ITEM } from '../workflow/items.js'
 import { objection } from '../workflow/Variable.js'
 
-/**
- * Environment variables by name.
- *
- * @category model
- * @since 0.1.0
- */
+/** Environment variables by name. */
 export type Variables = ReadonlyMap<string, string>
 
 /**
  * The variables of a step as text, the item among them if it is done for one: strings as they are, everything else as JSON.
  * On the left: why one of them can not be handed over.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const variablesAsText = (
   context: Pick<StepContext<unknown, unknown>, 'variables'>
@@ -45,12 +33,7 @@ export const variablesAsText = (
   return E.right(texts)
 }
 
-/**
- * The whole environment of one attempt.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The whole environment of one attempt. */
 export const environmentOf = (
   inherited: Readonly<Record<string, string | undefined>>,
   variables: Variables,

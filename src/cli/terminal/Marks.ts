@@ -1,15 +1,6 @@
-/**
- * The signs that stand before what is done, at work, waits for its job, failed or is still to come.
- *
- * @since 0.1.0
- */
+/** The signs that stand before what is done, at work, waits for its job, failed or is still to come. */
 
-/**
- * A sign for each state of a unit; `more` stands for what was left out.
- *
- * @category model
- * @since 0.1.0
- */
+/** A sign for each state of a unit; `more` stands for what was left out. */
 export interface Marks {
   readonly completed: string
   readonly failed: string
@@ -19,28 +10,15 @@ export interface Marks {
   readonly more: string
 }
 
-/**
- * For everything that shows UTF-8.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For everything that shows UTF-8. */
 export const unicode: Marks = { completed: '✓', failed: '✗', inFlight: '⚡', pending: '◌', notStarted: '○', more: '…' }
 
-/**
- * For what shows only ASCII.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** For what shows only ASCII. */
 export const ascii: Marks = { completed: '+', failed: 'x', inFlight: '*', pending: '~', notStarted: '-', more: '...' }
 
 /**
  * The signs for an environment: those of ASCII on a dumb terminal, and where the locale (LC_ALL, else LC_CTYPE, else
  * LANG) is one without UTF-8, as C is. No locale at all says nothing.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const of = (environment: Readonly<Record<string, string | undefined>>): Marks => {
   const { LC_ALL: all = '', LC_CTYPE: characters = '', LANG: language = '', TERM: term } = environment

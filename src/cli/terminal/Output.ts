@@ -1,8 +1,4 @@
-/**
- * What becomes of output that can't be written.
- *
- * @since 0.1.0
- */
+/** What becomes of output that can't be written. */
 
 /** Nobody reads it any more: no reason to say so, nor to stop. */
 const hasLeft = ({ isTTY }: NodeJS.WriteStream, { code }: NodeJS.ErrnoException): boolean =>
@@ -12,9 +8,6 @@ const hasLeft = ({ isTTY }: NodeJS.WriteStream, { code }: NodeJS.ErrnoException)
  * Keeps an error of standard output or error output from ending the process in the middle of its work. Output of which
  * the reader has gone is dropped; when other output was lost, that is said at the end, and what would be a success ends
  * with `exitCode`.
- *
- * @category effects
- * @since 0.1.0
  */
 export const watch = (process: NodeJS.Process, exitCode: number): void => {
   const { stdout, stderr } = process
@@ -35,12 +28,7 @@ export const watch = (process: NodeJS.Process, exitCode: number): void => {
   })
 }
 
-/**
- * Ends the process when all output is written, whatever is still under way in it.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Ends the process when all output is written, whatever is still under way in it. */
 export const endWith = async (
   { stdout, stderr, exit }: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,
   exitCode: number

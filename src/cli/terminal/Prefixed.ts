@@ -1,30 +1,16 @@
-/**
- * Output of groups that run at the same time, line by line, each line with the name of its group in front.
- *
- * @since 0.1.0
- */
+/** Output of groups that run at the same time, line by line, each line with the name of its group in front. */
 
 /** A line that gets longer than this is passed on in pieces. */
 const MAX_LINE_BYTES = 65_536
 
-/**
- * Takes output as it comes and passes on whole lines.
- *
- * @category model
- * @since 0.1.0
- */
+/** Takes output as it comes and passes on whole lines. */
 export interface Prefixed {
   readonly add: (chunk: Uint8Array) => void
   /** Passes on what has no end of line yet. */
   readonly flush: () => void
 }
 
-/**
- * Puts a prefix before each line.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Puts a prefix before each line. */
 export const make = (prefix: string, pass: (line: Uint8Array) => void): Prefixed => {
   let rest: Uint8Array = new Uint8Array()
   const emit = (line: Uint8Array): void => pass(Buffer.concat([Buffer.from(prefix), line, Buffer.from('\n')]))

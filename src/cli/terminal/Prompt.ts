@@ -1,18 +1,9 @@
-/**
- * Questions to the person at the terminal.
- *
- * @since 0.1.0
- */
+/** Questions to the person at the terminal. */
 import { createInterface } from 'node:readline'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Screen } from './Screen.js'
 
-/**
- * Asks for a line. None: there is no more input, or a signal came.
- *
- * @category model
- * @since 0.1.0
- */
+/** Asks for a line. None: there is no more input, or a signal came. */
 export interface Prompt {
   readonly ask: (question: string) => Promise<O.Option<string>>
   /** Prints a line between two questions. */
@@ -21,12 +12,7 @@ export interface Prompt {
   readonly close: () => void
 }
 
-/**
- * A prompt on standard input, which is not touched before the first question.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A prompt on standard input, which is not touched before the first question. */
 export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal): Prompt => {
   let lines: AsyncIterator<string> | undefined
   let close = (): void => undefined
@@ -66,12 +52,7 @@ const stopped = (stop: AbortSignal): Promise<undefined> =>
 export const pleaseAnswer = (words: ReadonlyArray<string>): string =>
   `Please answer ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
 
-/**
- * Asks until the answer is one of these words; `''` is the empty line. None: there is no more input, or a signal came.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks until the answer is one of these words; `''` is the empty line. None: there is no more input, or a signal came. */
 export const choose = async <A>(
   prompt: Prompt,
   question: string,
@@ -86,12 +67,7 @@ export const choose = async <A>(
   }
 }
 
-/**
- * Asks until the answer is yes or no. An empty line is `otherwise`. None: there is no more input, or a signal came.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks until the answer is yes or no. An empty line is `otherwise`. None: there is no more input, or a signal came. */
 export const confirm = (prompt: Prompt, question: string, otherwise: boolean): Promise<O.Option<boolean>> =>
   choose(
     prompt,
@@ -105,10 +81,5 @@ export const confirm = (prompt: Prompt, question: string, otherwise: boolean): P
     ])
   )
 
-/**
- * Whether the answer is yes.
- *
- * @category refinements
- * @since 0.1.0
- */
+/** Whether the answer is yes. */
 export const isYes = (answer: O.Option<boolean>): boolean => O.isSome(answer) && answer.value

@@ -3,8 +3,6 @@
  *
  * Step output and progress lines may share a terminal, so all output passes through here: it clears the live line before each
  * write and draws it again. It also makes all of Dogear's own text printable; step output passes unchanged.
- *
- * @since 0.1.0
  */
 import { fstatSync } from 'node:fs'
 import type { Style } from './Style.js'
@@ -17,9 +15,6 @@ import * as Styles from './Style.js'
  * - `line`: a progress line on standard error, starting a new line if the last one is unfinished.
  * - `output`: what a step writes, as it comes.
  * - `status`: the live line, looked at again every second; undefined for none. Without a terminal it does nothing.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Screen {
   readonly print: (line: string) => void
@@ -35,12 +30,7 @@ export interface Screen {
   readonly style: Style
 }
 
-/**
- * What a screen is made of: the streams of a process.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a screen is made of: the streams of a process. */
 export interface Streams {
   readonly stdout: NodeJS.WriteStream & { readonly fd: number }
   readonly stderr: NodeJS.WriteStream & { readonly fd: number }
@@ -53,9 +43,6 @@ const TICK_MILLIS = 1_000
 /**
  * A screen on these streams. `stepsTo`: where the standard output of steps goes. A reader that has gone away (EPIPE) or
  * a terminal that was closed is no reason to stop: what would go there is dropped.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout' | 'stderr'): Screen => {
   const toOut = writerTo(stdout)

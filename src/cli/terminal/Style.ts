@@ -4,10 +4,7 @@ import { printable } from '../../domain/printable.js'
 import type { Marks } from './Marks.js'
 import * as Mark from './Marks.js'
 
-/**
- * Styles text with marks that {@link rendered} turns into escape sequences. `width`: the terminal's columns, infinity without a
- * terminal.
- */
+/** Styles text with marks that {@link rendered} turns into escape sequences. `width`: the terminal's columns, infinity without a terminal. */
 export interface Style {
   readonly marks: Marks
   readonly width: number
@@ -25,12 +22,7 @@ const wrapped =
 
 const plain = (text: string): string => text
 
-/**
- * No colours.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** No colours. */
 export const none: Style = {
   marks: Mark.unicode,
   width: Number.POSITIVE_INFINITY,
@@ -41,12 +33,7 @@ export const none: Style = {
   yellow: plain
 }
 
-/**
- * The colours of a terminal.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The colours of a terminal. */
 export const ansi: Style = {
   ...none,
   bold: wrapped(1, 22),
@@ -56,23 +43,13 @@ export const ansi: Style = {
   yellow: wrapped(33, 39)
 }
 
-/**
- * A stream that may be a terminal.
- *
- * @category model
- * @since 0.1.0
- */
+/** A stream that may be a terminal. */
 export interface Stream {
   readonly isTTY: boolean
   readonly columns?: number
 }
 
-/**
- * The style for a stream: FORCE_COLOR and NO_COLOR (see no-color.org) decide on colours, else whether it is a terminal.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The style for a stream: FORCE_COLOR and NO_COLOR (see no-color.org) decide on colours, else whether it is a terminal. */
 export const of = ({ isTTY, columns }: Stream, environment: Readonly<Record<string, string | undefined>>): Style => ({
   ...(hasColours(isTTY, environment) ? ansi : none),
   marks: Mark.of(environment),
@@ -89,12 +66,7 @@ const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string 
   return isTTY && term !== 'dumb'
 }
 
-/**
- * Text cut to a width, with a mark where it was.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Text cut to a width, with a mark where it was. */
 export const fitted = (text: string, { marks, width }: Pick<Style, 'marks' | 'width'>): string => {
   if (text.length <= width) return text
   const characters = [...text]

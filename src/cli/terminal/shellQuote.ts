@@ -1,8 +1,4 @@
-/**
- * Commands that people can copy and run.
- *
- * @since 0.1.0
- */
+/** Commands that people can copy and run. */
 
 import { printable } from '../../domain/printable.js'
 

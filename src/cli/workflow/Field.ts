@@ -1,8 +1,4 @@
-/**
- * The values of a workflow file's keys, each of its kind: what is of another kind is reported where it stands.
- *
- * @since 0.1.0
- */
+/** The values of a workflow file's keys, each of its kind: what is of another kind is reported where it stands. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/Json.js'
 import * as Duration from './Duration.js'
@@ -10,20 +6,10 @@ import type { Report } from './Problem.js'
 import type { Entry, List, Mapping, Node, Scalar } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 
-/**
- * The entries of a mapping by key.
- *
- * @category model
- * @since 0.1.0
- */
+/** The entries of a mapping by key. */
 export type Fields = ReadonlyMap<string, Entry>
 
-/**
- * The entries of a mapping. Keys that are not among the known ones are reported; `of` says whose keys they are.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** The entries of a mapping. Keys that are not among the known ones are reported; `of` says whose keys they are. */
 export const fieldsOf = (report: Report, node: Mapping, known: ReadonlyArray<string>, of: string): Fields => {
   const fields = new Map<string, Entry>()
   for (const entry of node.entries) {
@@ -37,12 +23,7 @@ export const fieldsOf = (report: Report, node: Mapping, known: ReadonlyArray<str
   return fields
 }
 
-/**
- * What a node is, for messages.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What a node is, for messages. */
 export const kindOf = (node: Node): string => {
   switch (node._tag) {
     case 'List':
@@ -65,12 +46,7 @@ const wrong = (report: Report, { key, value }: Entry, expected: string): O.Optio
   return O.none
 }
 
-/**
- * Text, not empty and without NUL characters, which no command and no environment can hold.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** Text, not empty and without NUL characters, which no command and no environment can hold. */
 export const text = (report: Report, entry: Entry | undefined): O.Option<string> => {
   if (entry === undefined) return O.none
   const { value } = entry
@@ -86,12 +62,7 @@ export const text = (report: Report, entry: Entry | undefined): O.Option<string>
   return O.some(value.value)
 }
 
-/**
- * `true` or `false`.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** `true` or `false`. */
 export const flag = (report: Report, entry: Entry | undefined): O.Option<boolean> => {
   if (entry === undefined) return O.none
   const { value } = entry
@@ -100,12 +71,7 @@ export const flag = (report: Report, entry: Entry | undefined): O.Option<boolean
     : wrong(report, entry, 'true or false')
 }
 
-/**
- * A number in a range. `beside`: what else might stand there, in words.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** A number in a range. `beside`: what else might stand there, in words. */
 export const number = (
   report: Report,
   entry: Entry | undefined,
@@ -121,12 +87,7 @@ export const number = (
     : wrong(report, entry, `${beside}a ${range.whole ? 'whole number' : 'number'} from ${range.from} to ${range.to}`)
 }
 
-/**
- * A duration, in milliseconds.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** A duration, in milliseconds. */
 export const duration = (report: Report, entry: Entry | undefined): O.Option<number> => {
   if (entry === undefined) return O.none
   const value = entry.value._tag === 'Scalar' ? entry.value.value : undefined
@@ -134,12 +95,7 @@ export const duration = (report: Report, entry: Entry | undefined): O.Option<num
   return O.isSome(millis) ? millis : wrong(report, entry, 'a duration like 250ms, 5s, 2m or 1h')
 }
 
-/**
- * One of some words.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** One of some words. */
 export const word = <W extends string>(
   report: Report,
   entry: Entry | undefined,
@@ -157,34 +113,19 @@ export const word = <W extends string>(
 const orList = (words: ReadonlyArray<string>): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
-/**
- * A list.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** A list. */
 export const list = (report: Report, entry: Entry | undefined): O.Option<List> => {
   if (entry === undefined) return O.none
   return entry.value._tag === 'List' ? O.some(entry.value) : wrong(report, entry, 'a list')
 }
 
-/**
- * A mapping.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** A mapping. */
 export const mapping = (report: Report, entry: Entry | undefined): O.Option<Mapping> => {
   if (entry === undefined) return O.none
   return entry.value._tag === 'Mapping' ? O.some(entry.value) : wrong(report, entry, 'a mapping')
 }
 
-/**
- * Any value, as JSON. Since it will reach the steps as text, a number has to be written as it will read there.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** Any value, as JSON. Since it will reach the steps as text, a number has to be written as it will read there. */
 export const json = (report: Report, node: Node): Json => {
   switch (node._tag) {
     case 'Scalar':

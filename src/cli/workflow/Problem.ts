@@ -1,27 +1,13 @@
-/**
- * What is wrong with a workflow file, and where.
- *
- * @since 0.1.0
- */
+/** What is wrong with a workflow file, and where. */
 
-/**
- * A place in a file. Lines and columns are counted from 1. `file`: which one, of a file that the workflow file includes.
- *
- * @category model
- * @since 0.1.0
- */
+/** A place in a file. Lines and columns are counted from 1. `file`: which one, of a file that the workflow file includes. */
 export interface Position {
   readonly line: number
   readonly column: number
   readonly file?: string
 }
 
-/**
- * One thing that is wrong, or worth a warning.
- *
- * @category model
- * @since 0.1.0
- */
+/** One thing that is wrong, or worth a warning. */
 export interface Problem {
   readonly at: Position
   readonly message: string
@@ -30,20 +16,10 @@ export interface Problem {
 /** The number of problems shown in full; the rest are counted. */
 export const MAX_TOLD = 20
 
-/**
- * Takes note of a problem. Reading goes on behind it, so that all problems are listed at once.
- *
- * @category model
- * @since 0.1.0
- */
+/** Takes note of a problem. Reading goes on behind it, so that all problems are listed at once. */
 export type Report = (at: Position, message: string) => void
 
-/**
- * The order of the file, each problem once; those of included files come last.
- *
- * @category instances
- * @since 0.1.0
- */
+/** The order of the file, each problem once; those of included files come last. */
 export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> => {
   const once = new Map(problems.map((problem) => [`${placeOf(problem.at)} ${problem.message}`, problem]))
   return [...once.values()].sort(
@@ -53,21 +29,11 @@ export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Pro
 
 const compared = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/**
- * A place as text: `3:5`, or `other.yml:3:5` in an included file.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A place as text: `3:5`, or `other.yml:3:5` in an included file. */
 export const placeOf = ({ file, line, column }: Position): string =>
   `${file === undefined ? '' : `${file}:`}${line}:${column}`
 
-/**
- * A problem as a line that editors and terminals can jump to: `release.yml:3:5: message`.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A problem as a line that editors and terminals can jump to: `release.yml:3:5: message`. */
 export const describe = (file: string, { at, message }: Problem): string =>
   `${placeOf({ file, ...at })}: ${clipped(message)}`
 

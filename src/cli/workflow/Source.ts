@@ -3,8 +3,6 @@
  *
  * What has surprised people in other tools is refused here: aliases, tags, duplicate keys, keys that are no text, and
  * numbers that would not come out as they were written.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
@@ -13,16 +11,7 @@ import type { CST } from 'yaml'
 import type { Position, Problem, Report } from './Problem.js'
 import * as Syntax from './Syntax.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A single value. `source`: as it is written.
- *
- * @category model
- * @since 0.1.0
- */
+/** A single value. `source`: as it is written. */
 export interface Scalar {
   readonly _tag: 'Scalar'
   readonly at: Position
@@ -30,87 +19,43 @@ export interface Scalar {
   readonly source: string
 }
 
-/**
- * A list.
- *
- * @category model
- * @since 0.1.0
- */
+/** A list. */
 export interface List {
   readonly _tag: 'List'
   readonly at: Position
   readonly items: ReadonlyArray<Node>
 }
 
-/**
- * A key and its value.
- *
- * @category model
- * @since 0.1.0
- */
+/** A key and its value. */
 export interface Entry {
   readonly at: Position
   readonly key: string
   readonly value: Node
 }
 
-/**
- * Values by key, in the order of the file; no key is there twice.
- *
- * @category model
- * @since 0.1.0
- */
+/** Values by key, in the order of the file; no key is there twice. */
 export interface Mapping {
   readonly _tag: 'Mapping'
   readonly at: Position
   readonly entries: ReadonlyArray<Entry>
 }
 
-/**
- * What a YAML file is made of.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a YAML file is made of. */
 export type Node = Scalar | List | Mapping
 
-/**
- * A text that is YAML. `problems`: what is in it that is not read; something stands in for it in the tree.
- *
- * @category model
- * @since 0.1.0
- */
+/** A text that is YAML. `problems`: what is in it that is not read; something stands in for it in the tree. */
 export interface Source {
   readonly node: Node
   readonly problems: ReadonlyArray<Problem>
 }
 
-/**
- * How large a workflow file may be.
- *
- * @category model
- * @since 0.1.0
- */
+/** How large a workflow file may be. */
 export const MAX_BYTES = 1_048_576
 
-/**
- * How deep the parser's own structures may nest: about half as many levels of lists and mappings.
- *
- * @category model
- * @since 0.1.0
- */
+/** How deep the parser's own structures may nest: about half as many levels of lists and mappings. */
 export const MAX_DEPTH = 100
 
-// ---------------------------------------------------------------------------------------------------------------------
-// parsing
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Reads a YAML text, or lists what is wrong with its syntax. `file`: of positions in an included file.
- *
- * @category parsing
- * @since 0.1.0
- */
+/** Reads a YAML text, or lists what is wrong with its syntax. `file`: of positions in an included file. */
 export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Problem>, Source> => {
   const lines = new LineCounter()
   const problems: Array<Problem> = []
@@ -157,10 +102,6 @@ const tokensOf = (text: string, lines: LineCounter): E.Either<number, ReadonlyAr
   tokens.push(...parser.end())
   return E.right(tokens)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// conversion
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** What a conversion needs: positions, and somewhere to report to. */
 interface Reader {

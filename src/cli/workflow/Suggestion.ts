@@ -1,18 +1,9 @@
-/**
- * Did you mean …?
- *
- * @since 0.1.0
- */
+/** Did you mean …? */
 
 /** Among more names than this, a suggestion says little and takes long to find. */
 const MAX_KNOWN = 1_000
 
-/**
- * `. Did you mean "shell"?` if one of the known words is near, else nothing: for the end of a message.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** `. Did you mean "shell"?` if one of the known words is near, else nothing: for the end of a message. */
 export const didYouMean = (word: string, known: ReadonlyArray<string>): string => {
   const limit = Math.max(1, Math.floor(word.length / 3))
   const [nearest] = known

@@ -1,28 +1,16 @@
-/**
- * What the YAML parser finds wrong, in words that tell what to do.
- *
- * @since 0.1.0
- */
+/** What the YAML parser finds wrong, in words that tell what to do. */
 import type { YAMLParseError, YAMLWarning } from 'yaml'
 
 /**
  * An error of the parser: what to do about it, and the offset where it stands. Of each line only the first counts: the
  * others are what comes of it.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Mistake {
   readonly offset: number
   readonly message: string
 }
 
-/**
- * The mistakes in a text.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The mistakes in a text. */
 export const mistakesOf = (
   text: string,
   errors: ReadonlyArray<YAMLParseError | YAMLWarning>
@@ -75,21 +63,11 @@ const unexpected = (message: string): string => {
 const begins = (character: string, why: string): string =>
   `it begins with "${character}", which ${why}: put it in quotes`
 
-/**
- * Something has a tag: a lone `!` is one too.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Something has a tag: a lone `!` is one too. */
 export const tagged = (name: string): string => {
   const tag = name.replace('tag:yaml.org,2002:', '!!')
   return /^!(?!!)/.test(tag) ? begins('!', 'makes a tag of it') : `tags are not supported: leave "${tag}" away`
 }
 
-/**
- * Something is an alias, most likely of nothing.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Something is an alias, most likely of nothing. */
 export const alias = `${begins('*', 'makes an alias of it')}. Aliases are not supported`

@@ -1,33 +1,14 @@
-/**
- * An argument of a `run:` step: text in which `${name}` stands for a variable, and `$${` for `${`.
- *
- * @since 0.1.0
- */
+/** An argument of a `run:` step: text in which `${name}` stands for a variable, and `$${` for `${`. */
 import * as E from 'fp-ts/lib/Either.js'
 
-/**
- * A piece of text as it is, or the name of a variable.
- *
- * @category model
- * @since 0.1.0
- */
+/** A piece of text as it is, or the name of a variable. */
 export type Part =
   { readonly _tag: 'Text'; readonly text: string } | { readonly _tag: 'Variable'; readonly name: string }
 
-/**
- * An argument, piece by piece.
- *
- * @category model
- * @since 0.1.0
- */
+/** An argument, piece by piece. */
 export type Template = ReadonlyArray<Part>
 
-/**
- * Reads an argument. On the left: a `${` that is not followed by a name and `}`.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Reads an argument. On the left: a `${` that is not followed by a name and `}`. */
 export const parse = (text: string): E.Either<string, Template> => {
   const parts: Array<Part> = []
   let plain = ''
@@ -52,21 +33,13 @@ export const parse = (text: string): E.Either<string, Template> => {
   return E.right(plain === '' ? parts : [...parts, { _tag: 'Text', text: plain }])
 }
 
-/**
- * The variables that an argument names.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The variables that an argument names. */
 export const variables = (self: Template): ReadonlyArray<string> =>
   self.flatMap((part) => (part._tag === 'Variable' ? [part.name] : []))
 
 /**
  * The argument with its variables replaced, each by its whole value, which is not looked at again. On the left: the
  * name of a variable that there is not.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const fill = (self: Template, values: ReadonlyMap<string, string>): E.Either<string, string> => {
   let filled = ''

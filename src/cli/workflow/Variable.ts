@@ -1,8 +1,6 @@
 /**
  * Which names a variable may have. Variables reach a step through its environment, so a name must not be one that
  * changes how programs are found, loaded or started, nor one that the shell itself sets.
- *
- * @since 0.1.0
  */
 import * as O from 'fp-ts/lib/Option.js'
 
@@ -34,12 +32,7 @@ const SHELLS_OWN: ReadonlySet<string> = new Set([
   ]
 ])
 
-/**
- * Why a name can't be that of a variable, as the end of a sentence; none if it can.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Why a name can't be that of a variable, as the end of a sentence; none if it can. */
 export const objection = (name: string): O.Option<string> => {
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) {
     return O.some(`a variable's name is made of letters, digits and "_", and does not begin with a digit`)

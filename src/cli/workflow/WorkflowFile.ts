@@ -1,8 +1,4 @@
-/**
- * A workflow as a file defines it: checked, typed, and not yet able to run.
- *
- * @since 0.1.0
- */
+/** A workflow as a file defines it: checked, typed, and not yet able to run. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
 import type { OnSuccess } from '../../domain/Retention.js'
@@ -15,46 +11,22 @@ import type { Reuse } from '../../executor/StepSpec.js'
 import type { Position, Problem } from './Problem.js'
 import type { Template } from './Template.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A word of a `run:` step. `text`: as it is written.
- *
- * @category model
- * @since 0.1.0
- */
+/** A word of a `run:` step. `text`: as it is written. */
 export interface Argument {
   readonly at: Position
   readonly text: string
   readonly template: Template
 }
 
-/**
- * A command: a script, given to the system's shell, or words, with no shell.
- *
- * @category model
- * @since 0.1.0
- */
+/** A command: a script, given to the system's shell, or words, with no shell. */
 export type CommandAction =
   | { readonly _tag: 'Shell'; readonly script: string }
   | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
 
-/**
- * What a task does: it executes a command, or takes what another run has made.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a task does: it executes a command, or takes what another run has made. */
 export type Action = CommandAction | (Reuse & { readonly _tag: 'Reuse' })
 
-/**
- * What submits a job, what asks for it, and what fetches what it gave; absent if it gives nothing.
- *
- * @category model
- * @since 0.1.0
- */
+/** What submits a job, what asks for it, and what fetches what it gave; absent if it gives nothing. */
 export interface JobEntry {
   readonly submit: CommandAction
   readonly poll: CommandAction
@@ -64,9 +36,6 @@ export interface JobEntry {
 /**
  * What is looked at around a step, and what that is to leave behind: `artifacts` with their content, `commits` by
  * their hashes, `files`; commands that must succeed `before` it starts and `after` it has ended well.
- *
- * @category model
- * @since 0.1.0
  */
 export interface ChecksEntry {
   readonly artifacts: ReadonlyArray<Argument>
@@ -81,9 +50,6 @@ export interface ChecksEntry {
 /**
  * A task. `timeoutMillis` is for each attempt, and absent if there is none;
  * `retry` is absent if it is tried once. `fresh`: each attempt has an empty folder of its own. With a `job` its `action` is what submits that.
- *
- * @category model
- * @since 0.1.0
  */
 export interface TaskEntry {
   readonly _tag: 'Task'
@@ -101,12 +67,7 @@ export interface TaskEntry {
   readonly checks?: ChecksEntry
 }
 
-/**
- * What composites have in common. `name`: of a group its key, and of what a map does for each item the name of the map.
- *
- * @category model
- * @since 0.1.0
- */
+/** What composites have in common. `name`: of a group its key, and of what a map does for each item the name of the map. */
 export interface CompositeEntry {
   readonly at: Position
   readonly name: string
@@ -114,53 +75,28 @@ export interface CompositeEntry {
   readonly checks?: ChecksEntry
 }
 
-/**
- * Steps in order: those of the file, or those of another file that it includes.
- *
- * @category model
- * @since 0.1.0
- */
+/** Steps in order: those of the file, or those of another file that it includes. */
 export interface SequenceEntry extends CompositeEntry {
   readonly _tag: 'Sequence'
   readonly steps: ReadonlyArray<StepEntry>
 }
 
-/**
- * A group of a wave: a step, and the names of the groups that it needs.
- *
- * @category model
- * @since 0.1.0
- */
+/** A group of a wave: a step, and the names of the groups that it needs. */
 export type GroupEntry = StepEntry & { readonly needs: ReadonlyArray<string> }
 
-/**
- * What runs in parallel.
- *
- * @category model
- * @since 0.1.0
- */
+/** What runs in parallel. */
 export interface ParallelEntry extends CompositeEntry {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
 }
 
-/**
- * A wave.
- *
- * @category model
- * @since 0.1.0
- */
+/** A wave. */
 export interface WaveEntry extends ParallelEntry {
   readonly _tag: 'Wave'
   readonly groups: ReadonlyArray<GroupEntry>
 }
 
-/**
- * Where a map has its items from: a variable, or the file itself.
- *
- * @category model
- * @since 0.1.0
- */
+/** Where a map has its items from: a variable, or the file itself. */
 export type ForEach =
   | { readonly _tag: 'Variable'; readonly at: Position; readonly name: string }
   | { readonly _tag: 'List'; readonly values: ReadonlyArray<Json> }
@@ -168,9 +104,6 @@ export type ForEach =
 /**
  * A map: the same for each of some items. `key`: the field of an item that is its name, or `item` if that is the item itself; absent
  * if it is its number.
- *
- * @category model
- * @since 0.1.0
  */
 export interface MapEntry extends ParallelEntry {
   readonly _tag: 'Map'
@@ -179,20 +112,12 @@ export interface MapEntry extends ParallelEntry {
   readonly each: StepEntry
 }
 
-/**
- * A step.
- *
- * @category model
- * @since 0.1.0
- */
+/** A step. */
 export type StepEntry = TaskEntry | SequenceEntry | WaveEntry | MapEntry
 
 /**
  * A workflow file. `secrets` are names of environment variables; `workspace`: of which kind that of a new run is. `warnings` are
  * for people, and nothing in them keeps it from running.
- *
- * @category model
- * @since 0.1.0
  */
 export interface WorkflowFile {
   readonly name: string
@@ -204,40 +129,18 @@ export interface WorkflowFile {
   readonly warnings: ReadonlyArray<Problem>
 }
 
-/**
- * How long an attempt may take if the file does not say: 10 minutes.
- *
- * @category model
- * @since 0.1.0
- */
+/** How long an attempt may take if the file does not say: 10 minutes. */
 export const DEFAULT_TIMEOUT_MILLIS = 600_000
 
-/**
- * How many steps and groups a file may have, with those of the files that it includes.
- *
- * @category model
- * @since 0.1.0
- */
+/** How many steps and groups a file may have, with those of the files that it includes. */
 export const MAX_TASKS = 10_000
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The name of a step that was given none: its number.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The name of a step that was given none: its number. */
 export const numberedName = (index: number): string => `step-${index + 1}`
 
 /**
  * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, whether in a folder of its own,
  * and its version.
- *
- * @category destructors
- * @since 0.1.0
  */
 export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry): Json => ({
   ...(job === undefined
@@ -267,12 +170,7 @@ const actionJson = (action: Action): JsonObject => {
 
 const texts = (words: ReadonlyArray<Argument>): ReadonlyArray<string> => words.map(({ text }) => text)
 
-/**
- * Checks, as far as they are what is done: not what is done about one that fails.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Checks, as far as they are what is done: not what is done about one that fails. */
 export const checksJson = ({ artifacts, commits, files, before, after, expect }: ChecksEntry): Json => ({
   artifacts: texts(artifacts),
   commits: texts(commits),
@@ -282,24 +180,14 @@ export const checksJson = ({ artifacts, commits, files, before, after, expect }:
   expect: { ...expect }
 })
 
-/**
- * What of a map must not change once it has completed, beside what it does for each item.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What of a map must not change once it has completed, beside what it does for each item. */
 export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
   forEach: forEach._tag === 'Variable' ? forEach.name : forEach.values,
   ...(key === undefined ? {} : { key }),
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 
-/**
- * The parts that a step lists: none of a task, the one body of a map.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The parts that a step lists: none of a task, the one body of a map. */
 export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
   switch (step._tag) {
     case 'Task':
@@ -313,12 +201,7 @@ export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
   }
 }
 
-/**
- * All steps on all levels, each before its parts, with its place: its path, where `*` stands for the key of an item.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** All steps on all levels, each before its parts, with its place: its path, where `*` stands for the key of an item. */
 export const placed = (
   steps: ReadonlyArray<StepEntry>
 ): ReadonlyArray<{ readonly step: StepEntry; readonly place: string }> => {
@@ -331,30 +214,15 @@ export const placed = (
   return found
 }
 
-/**
- * All tasks on all levels.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** All tasks on all levels. */
 export const tasksOf = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<TaskEntry> =>
   placed(steps).flatMap(({ step }) => (step._tag === 'Task' ? [step] : []))
 
-/**
- * Everything that a task does.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Everything that a task does. */
 export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
   job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
 
-/**
- * What a task does as a line for people.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** What a task does as a line for people. */
 export const commandLine = (action: Action): string => {
   if (action._tag === 'Reuse') return `reuse:${action.fromRun}/${action.artifact}`
   if (action._tag === 'Argv')

@@ -1,8 +1,4 @@
-/**
- * From a YAML tree to a workflow file, or to a list of all that is wrong with it.
- *
- * @since 0.1.0
- */
+/** From a YAML tree to a workflow file, or to a list of all that is wrong with it. */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -26,12 +22,7 @@ const WORKFLOW_KEYS = ['name', 'input', 'secrets', 'onSuccess', 'workspace', 'st
 const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
 const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
 
-/**
- * Reads a workflow. The name of its file is its own if it gives itself none, and if that can be one.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** Reads a workflow. The name of its file is its own if it gives itself none, and if that can be one. */
 export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
   if (E.isLeft(text.source)) return text.source
   const { node, problems: unread } = text.source.right

@@ -1,8 +1,4 @@
-/**
- * What a workflow file says is looked at around a step, and what that is to leave behind.
- *
- * @since 0.1.0
- */
+/** What a workflow file says is looked at around a step, and what that is to leave behind. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { OnCheckFailure } from '../../executor/Guard.js'
@@ -13,32 +9,17 @@ import type { Entry, Node } from './Source.js'
 import * as Template from './Template.js'
 import type { CommandAction, Argument, ChecksEntry } from './WorkflowFile.js'
 
-/**
- * The keys of a composite that are about checks.
- *
- * @category model
- * @since 0.1.0
- */
+/** The keys of a composite that are about checks. */
 export const COMPOSITE_CHECK_KEYS = ['before', 'expect', 'after', 'onCheckFailure'] as const
 
-/**
- * Those of a task.
- *
- * @category model
- * @since 0.1.0
- */
+/** Those of a task. */
 export const CHECK_KEYS = ['artifacts', 'commits', ...COMPOSITE_CHECK_KEYS] as const
 
 const EXPECT_KEYS = ['files', 'commits', 'cleanTree']
 const ANSWERS: ReadonlyArray<OnCheckFailure> = ['retry', 'continue', 'abort', 'ask']
 const MAX_COMMITS = 10_000
 
-/**
- * The checks of these fields; none if no field is about any.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** The checks of these fields; none if no field is about any. */
 export const decodeChecks = (report: Report, fields: Fields, kind: 'task' | 'composite'): O.Option<ChecksEntry> => {
   if (!CHECK_KEYS.some((key) => fields.has(key))) return O.none
   refuseUnlessChecked(report, fields, kind)
@@ -89,13 +70,7 @@ const refuseUnlessChecked = (report: Report, fields: Fields, kind: 'task' | 'com
   report(policy.at, '"onCheckFailure" is of no use here: the task has no check. Give it "before", "expect" or "after"')
 }
 
-/**
- * A text in which `${name}` stands for a variable. Numbers, true and false are taken as they are written: `[sleep, 5]` needs no
- * quotes.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** A text in which `${name}` stands for a variable. Numbers, true and false are taken as they are written: `[sleep, 5]` needs no quotes. */
 export const argument = (report: Report, node: Node): Argument => {
   const { at } = node
   if (node._tag !== 'Scalar' || node.value === null) {

@@ -1,8 +1,4 @@
-/**
- * Steps of a workflow file, on any level: tasks, sequences, waves, and maps, which are waves of items.
- *
- * @since 0.1.0
- */
+/** Steps of a workflow file, on any level: tasks, sequences, waves, and maps, which are waves of items. */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -28,12 +24,7 @@ import type {
 } from './WorkflowFile.js'
 import { MAX_TASKS, numberedName } from './WorkflowFile.js'
 
-/**
- * A workflow file as text that was parsed. `name`: that of the workflow if it gives itself none; `shown`: that of the file in messages.
- *
- * @category model
- * @since 0.1.0
- */
+/** A workflow file as text that was parsed. `name`: that of the workflow if it gives itself none; `shown`: that of the file in messages. */
 export interface WorkflowText {
   readonly path: string
   readonly shown: string
@@ -41,20 +32,10 @@ export interface WorkflowText {
   readonly source: E.Either<ReadonlyArray<Problem>, Source>
 }
 
-/**
- * Reads the file that another one includes under this name, or says why it can't be read.
- *
- * @category model
- * @since 0.1.0
- */
+/** Reads the file that another one includes under this name, or says why it can't be read. */
 export type Include = (from: WorkflowText, name: string) => E.Either<string, WorkflowText>
 
-/**
- * What the steps of a file are read with. `from`: the files around them, the innermost last; `seen` counts the steps of all of them.
- *
- * @category model
- * @since 0.1.0
- */
+/** What the steps of a file are read with. `from`: the files around them, the innermost last; `seen` counts the steps of all of them. */
 export interface Reading extends Reports {
   readonly include: Include
   readonly from: ReadonlyNonEmptyArray<WorkflowText>
@@ -78,16 +59,7 @@ const INCLUDED_KEYS = ['name', 'steps', 'commands']
 const NOT_INCLUDED = ['input', 'secrets', 'workspace', 'onSuccess']
 const ON_FAILURE: ReadonlyArray<OnFailure> = ['finish', 'continue', 'halt']
 
-// ---------------------------------------------------------------------------------------------------------------------
-// steps
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The steps of a workflow or a sequence; undefined if it lists none that can be read. `of`: whose they are; `at`: where that stands.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** The steps of a workflow or a sequence; undefined if it lists none that can be read. `of`: whose they are; `at`: where that stands. */
 export const decodeSteps = (
   reading: Reading,
   fields: Field.Fields,
@@ -174,10 +146,6 @@ const compositeOf = (
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// sequences
-// ---------------------------------------------------------------------------------------------------------------------
-
 const sequenceOf = (reading: Reading, node: Mapping, place: Place): ReadonlyArray<SequenceEntry> => {
   const { report } = reading
   const own = place.named === undefined ? ['name'] : []
@@ -252,10 +220,6 @@ const includedBy = (
   return steps === undefined ? undefined : { name, steps: steps.entries }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// waves and maps
-// ---------------------------------------------------------------------------------------------------------------------
-
 const parallelOf = (reading: Reading, node: Mapping, place: Place): (WaveEntry | MapEntry) & Needs => {
   const { report } = reading
   const own = place.named === undefined ? ['wave'] : []
@@ -322,10 +286,6 @@ const partOf = (reading: Reading, { at, value }: Entry, of: 'a group' | '"each"'
   const [found = standIn(at, name)] = stepOf(reading, value, place)
   return found
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// needs
-// ---------------------------------------------------------------------------------------------------------------------
 
 type Needs = Partial<Pick<GroupEntry, 'needs'>>
 

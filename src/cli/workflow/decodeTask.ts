@@ -1,8 +1,4 @@
-/**
- * Tasks of a workflow file.
- *
- * @since 0.1.0
- */
+/** Tasks of a workflow file. */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -20,23 +16,13 @@ import { objection } from './Variable.js'
 import type { Action, ChecksEntry, CommandAction, TaskEntry } from './WorkflowFile.js'
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from './WorkflowFile.js'
 
-/**
- * The keys that every task may have.
- *
- * @category model
- * @since 0.1.0
- */
+/** The keys that every task may have. */
 export const TASK_KEYS = [
   ...['shell', 'run', 'reuse', 'job', 'summary', 'capture', 'retry', 'timeout', 'idempotent', 'version', 'workspace'],
   ...CHECK_KEYS
 ] as const
 
-/**
- * Where a task stands, and what it is called.
- *
- * @category model
- * @since 0.1.0
- */
+/** Where a task stands, and what it is called. */
 export interface Named {
   readonly at: Position
   readonly name: string
@@ -44,23 +30,13 @@ export interface Named {
   readonly telling: boolean
 }
 
-/**
- * Where problems and warnings go.
- *
- * @category model
- * @since 0.1.0
- */
+/** Where problems and warnings go. */
 export interface Reports {
   readonly report: Report
   readonly warn: Report
 }
 
-/**
- * A task of these fields. What is wrong is reported, and a stand-in used, so that everything else is looked at too.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** A task of these fields. What is wrong is reported, and a stand-in used, so that everything else is looked at too. */
 export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling }: Named): TaskEntry => {
   const { report } = reports
   const { action, job } = workOf(report, fields, at)
@@ -107,12 +83,7 @@ export const decodeTask = (reports: Reports, fields: Fields, { at, name, telling
 const needsRepository = ({ commits, expect }: ChecksEntry): boolean =>
   commits.length > 0 || expect.commits !== undefined || expect.cleanTree !== undefined
 
-/**
- * Stands in for a task that could not be read, so that nobody is told that its name is missing too.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** Stands in for a task that could not be read, so that nobody is told that its name is missing too. */
 export const standIn = (at: Position, name: string): TaskEntry => ({
   _tag: 'Task',
   at,
@@ -121,10 +92,6 @@ export const standIn = (at: Position, name: string): TaskEntry => ({
   summary: name,
   idempotent: true
 })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what it executes
-// ---------------------------------------------------------------------------------------------------------------------
 
 const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
 
@@ -225,10 +192,6 @@ const argvOf = (report: Report, entry: Entry): CommandAction => {
   if (command.text === '') report(command.at, 'the command must not be empty')
   return { _tag: 'Argv', argv: [command, ...more] }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// how it runs
-// ---------------------------------------------------------------------------------------------------------------------
 
 const captureOf = (report: Report, entry: Entry | undefined): O.Option<string> => {
   const name = Field.text(report, entry)

@@ -1,8 +1,4 @@
-/**
- * What the domain has against a workflow (names, captures, needs), each with its place in the file.
- *
- * @since 0.1.0
- */
+/** What the domain has against a workflow (names, captures, needs), each with its place in the file. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { WorkflowProblem } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
@@ -21,9 +17,6 @@ interface Named {
 /**
  * The problems that lie not in one field, but in how names go together: each once. That something has no steps or no
  * groups is found where they are read, for here they may be missing since they could not be.
- *
- * @category decoding
- * @since 0.1.0
  */
 export const definitionProblems = (
   workflow: Named,

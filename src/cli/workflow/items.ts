@@ -1,8 +1,4 @@
-/**
- * The items of a map in a workflow file: from a list, or from the text of a variable.
- *
- * @since 0.1.0
- */
+/** The items of a map in a workflow file: from a list, or from the text of a variable. */
 import type { Json } from '../../domain/Json.js'
 import { isObject } from '../../domain/Json.js'
 import * as Failure from '../../domain/StepFailure.js'
@@ -10,21 +6,10 @@ import * as StepError from '../../domain/StepError.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ForEach } from './WorkflowFile.js'
 
-/**
- * The variable that has the item, for what is done for each.
- *
- * @category model
- * @since 0.1.0
- */
+/** The variable that has the item, for what is done for each. */
 export const ITEM = 'item'
 
-/**
- * The items that a map has, or why it has none. A variable that is text has one item on each of its lines, or is a JSON
- * list.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The items that a map has, or why it has none. A variable that is text has one item on each of its lines, or is a JSON list. */
 export const itemsOf = (
   forEach: ForEach,
   source: { readonly variables: ReadonlyMap<string, Json>; readonly item?: unknown }
@@ -47,12 +32,7 @@ const listIn = (name: string, text: string): E.Either<string, ReadonlyArray<Json
   return E.isLeft(parsed) ? parsed : E.right(parsed.right as ReadonlyArray<Json>)
 }
 
-/**
- * The key of an item: itself, the value of one of its fields, or if none is named its number, counted from 1.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The key of an item: itself, the value of one of its fields, or if none is named its number, counted from 1. */
 export const keyOf = (key: string | undefined, item: Json, index: number): E.Either<string, string> => {
   if (key === undefined) return E.right(String(index + 1))
   const value = key === ITEM ? item : isObject(item) && Object.hasOwn(item, key) ? item[key] : undefined
@@ -61,11 +41,6 @@ export const keyOf = (key: string | undefined, item: Json, index: number): E.Eit
     : E.left(`item ${index + 1} has no "${key}" that can be its key: ${JSON.stringify(item).slice(0, 80)}`)
 }
 
-/**
- * What fails a map of which the items can't be told.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What fails a map of which the items can't be told. */
 export const notItems = (why: string): Failure.StepFailure =>
   Failure.permanent(StepError.make('NotItems', why, { code: 'NOT_ITEMS' }), 'notApplied')

@@ -1,8 +1,4 @@
-/**
- * Loading a workflow file.
- *
- * @since 0.1.0
- */
+/** Loading a workflow file. */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -14,12 +10,7 @@ import { MAX_BYTES, parse } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
-/**
- * Reads a workflow file, and those that it includes. `shown`: its name in messages.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Reads a workflow file, and those that it includes. `shown`: its name in messages. */
 export const load = (path: string, shown: string): E.Either<CliError, WorkflowFile> => {
   if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
   const found = textAt(path, shown, undefined)
@@ -45,12 +36,7 @@ const textAt = (path: string, shown: string, file: string | undefined): E.Either
   return E.right({ path, shown, name: basename(path, extname(path)), source: parse(text.right, file) })
 }
 
-/**
- * A path as it is shown: relative if it lies below the current folder.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A path as it is shown: relative if it lies below the current folder. */
 export const shownPath = (path: string, folder: string): string => {
   const below = relative(folder, path)
   return below.startsWith('..') || below === '' ? path : below

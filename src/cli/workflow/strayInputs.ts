@@ -1,19 +1,9 @@
-/**
- * Input that is given to a workflow and that it does not know: most likely a mistyped name.
- *
- * @since 0.1.0
- */
+/** Input that is given to a workflow and that it does not know: most likely a mistyped name. */
 import { didYouMean } from './Suggestion.js'
 import type { Action, WorkflowFile } from './WorkflowFile.js'
 import { placed, tasksOf } from './WorkflowFile.js'
 
-/**
- * Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names
- * needs no default.
- *
- * @category decoding
- * @since 0.1.0
- */
+/** Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names needs no default. */
 export const strayInputs = (
   { input, steps }: WorkflowFile,
   shown: string,

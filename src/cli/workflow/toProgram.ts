@@ -1,8 +1,4 @@
-/**
- * From a workflow file to a program that runs it.
- *
- * @since 0.1.0
- */
+/** From a workflow file to a program that runs it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
@@ -38,23 +34,13 @@ import type {
 } from './WorkflowFile.js'
 import { checksJson, commandLine, definitionOf, mapJson, numberedName } from './WorkflowFile.js'
 
-/**
- * What a task does when it runs its command, and how one hands its work over that has a job.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a task does when it runs its command, and how one hands its work over that has a job. */
 export interface Runner {
   readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
   readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
 }
 
-/**
- * A program of this file. `path` is where the file is, absolute.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A program of this file. `path` is where the file is, absolute. */
 export const toProgram = (
   file: WorkflowFile,
   path: string,
@@ -128,10 +114,6 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
     definitionOf(entry),
     entry.checks === undefined || entry.fresh === true ? undefined : leavesOf(entry.checks, entry.capture)
   )
-
-// ---------------------------------------------------------------------------------------------------------------------
-// checks
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A composite executes nothing itself. */
 const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }

@@ -1,8 +1,4 @@
-/**
- * Variables that a `run:` step names and that nobody sets: found before anything runs.
- *
- * @since 0.1.0
- */
+/** Variables that a `run:` step names and that nobody sets: found before anything runs. */
 import { listed } from '../../domain/listed.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_TOLD } from './Problem.js'
@@ -28,9 +24,6 @@ interface Scope {
 /**
  * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier steps captured, on
  * its own level and on those around it; a group also what the groups captured that it needs, and those that they need.
- *
- * @category decoding
- * @since 0.1.0
  */
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
@@ -81,10 +74,6 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   return problems
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// scopes
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** The variables that a step captured, with all in it. */
 type Captured = ReadonlyArray<string>
 
@@ -125,10 +114,6 @@ const capturedIn = (step: StepEntry): Captured =>
       ? NOTHING
       : partsOf(step).flatMap(capturedIn)
 
-// ---------------------------------------------------------------------------------------------------------------------
-// names
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** The variable that has the items of a map, if it has them from one. */
 const mapped = (step: StepEntry): ReadonlyArray<Named> =>
   step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []
@@ -151,10 +136,6 @@ const behind = ({ artifacts, commits, files, after }: ChecksEntry, capture: stri
   [...[...artifacts, ...commits, ...files].flatMap(namesIn), ...after.flatMap(namedBy)].filter(
     ({ name }) => name !== capture
   )
-
-// ---------------------------------------------------------------------------------------------------------------------
-// messages
-// ---------------------------------------------------------------------------------------------------------------------
 
 const unknown = (name: string): string => `unknown variable "${name}"`
 

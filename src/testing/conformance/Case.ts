@@ -1,24 +1,15 @@
-/**
- * One law of the storage port, as something that can be run against any store.
- *
- * @since 0.1.0
- */
+/** One law of the storage port, as something that can be run against any store. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import { withNames } from './calls.js'
 import { tryLaw } from './Limit.js'
 import type { Capability, Faulty, OtherProcess, RevisionOfRun, Stalling, StorageSpec } from './Spec.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How much a case asks: `core` is asked of every store; `capability` of those that claim one; `stress` asks the same under
  * load, and takes seconds.
  *
  * @category model
- * @since 0.1.0
  */
 export type Level = 'core' | 'capability' | 'stress'
 
@@ -27,7 +18,6 @@ export type Level = 'core' | 'capability' | 'stress'
  * `title` says what always holds. `needs`: the capabilities that a store must claim for it to count.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ConformanceCase {
   readonly id: string
@@ -71,10 +61,6 @@ const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   stalls: ['stall'],
   takeOver: ['undecided']
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A case whose law is tried on a bench. */
 export const conformanceCase = (
@@ -162,10 +148,6 @@ export const storageFrom = (tool: string, given: CheckpointStorage): CheckpointS
   assert.ok(missing.length === 0, `\`${tool}\` gave no store: it has no function ${missing.join(', ')}`)
   return withNames(given)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The tools that a spec lacks for a case to be tried. */
 export const missingTools = <Data>({ needs }: ConformanceCase, spec: StorageSpec<Data>): ReadonlyArray<string> =>

@@ -1,16 +1,11 @@
 /** Holds calls until a test releases them. */
 import type { Stalling } from './Spec.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A gate: `pass` resolves at once while the gate is open, else when the test releases that call. The other functions are those
  * of {@link Stalling}.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Gate extends Omit<Stalling, 'storage'> {
   /** Await this before each call to the storage below the store. */
@@ -20,10 +15,6 @@ export interface Gate extends Omit<Stalling, 'storage'> {
   readonly step: () => void
   readonly letGo: () => void
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Creates an open gate. Await its `pass` before each call to the storage below a store, so that tests can stall the store.
@@ -47,7 +38,6 @@ export interface Gate extends Omit<Stalling, 'storage'> {
  * assert.deepEqual(rows, ['a'])
  *
  * @category constructors
- * @since 0.1.0
  */
 export const stallGate = (): Gate => {
   const waiting: Array<() => void> = []

@@ -2,14 +2,11 @@
  * What a conformance run found, as data, and as text for people, programs and TAP readers.
  *
  * @module
- * @since 0.1.0
  */
 import type { ConformanceCase, Level } from './Case.js'
 import type { Capability } from './Spec.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * What came of a case.
@@ -20,7 +17,6 @@ import type { Capability } from './Spec.js'
  *   spec has the means, and would have passed, failed, or was not tried.
  *
  * @category model
- * @since 0.1.0
  */
 export type CaseOutcome =
   | { readonly _tag: 'Passed' }
@@ -35,7 +31,6 @@ export type CaseOutcome =
  * One case and what came of it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CaseResult {
   readonly id: string
@@ -51,7 +46,6 @@ export interface CaseResult {
  * cover, one sentence each.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Report {
   readonly store: string
@@ -61,9 +55,7 @@ export interface Report {
   readonly untried: ReadonlyArray<string>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- constructors
 
 /** The selected cases, and what no case covers. */
 interface Scope {
@@ -153,9 +145,7 @@ export const failedOutcome = (
   return lacks.length === 0 ? { _tag: 'Failed', why } : { _tag: 'NotClaimed', lacks, wouldHave: 'failed' }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// refinements
-// ---------------------------------------------------------------------------------------------------------------------
+// --- refinements
 
 /**
  * Whether the store keeps every law that it must keep.
@@ -169,13 +159,10 @@ export const failedOutcome = (
  * assert.equal(ConformanceReport.isConformant(report), false)
  *
  * @category refinements
- * @since 0.1.0
  */
 export const isConformant = ({ results }: Report): boolean => results.every(({ outcome }) => outcome._tag !== 'Failed')
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 const countOf = ({ results }: Report, tag: CaseOutcome['_tag']): number =>
   results.filter(({ outcome }) => outcome._tag === tag).length
@@ -196,7 +183,6 @@ const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
  * assert.match(ConformanceReport.toText(report), /✓ CS-ID-04 runs whose ids begin alike are apart\n.*1 passed, 0 failed/s)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const toText = (report: Report): string =>
   [headingOf(report), '', ...report.results.flatMap(linesOf), '', ...closingOf(report)].join('\n')
@@ -256,7 +242,6 @@ const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((
  * assert.deepEqual([conformant, results[0].id], [true, 'CS-REV-01'])
  *
  * @category destructors
- * @since 0.1.0
  */
 export const toJson = (report: Report): string =>
   JSON.stringify({ conformant: isConformant(report), ...report }, undefined, 2)
@@ -273,7 +258,6 @@ export const toJson = (report: Report): string =>
  * assert.match(ConformanceReport.toTap(report), /^TAP version 14\n1\.\.1\nok 1 - CS-REV-01 /)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const toTap = (report: Report): string =>
   [

@@ -1,13 +1,5 @@
-/**
- * What the kit has to know of a store: how to make one, how to open its data again, and what it claims to be able to do.
- *
- * @since 0.1.0
- */
+/** What the kit has to know of a store: how to make one, how to open its data again, and what it claims to be able to do. */
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What a store may or may not be able to do. Everything else is asked of every store.
@@ -26,7 +18,6 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
  * - `takeOver`: an owner whose liveness is undecided can be superseded. Needs {@link StorageSpec.undecided}.
  *
  * @category model
- * @since 0.1.0
  */
 export type Capability =
   'history' | 'large' | 'watch' | 'processes' | 'damage' | 'formats' | 'faults' | 'stalls' | 'takeOver'
@@ -35,7 +26,6 @@ export type Capability =
  * A store that another live process uses.
  *
  * @category model
- * @since 0.1.0
  */
 export interface OtherProcess {
   readonly storage: CheckpointStorage
@@ -50,7 +40,6 @@ export interface OtherProcess {
  * A store below which calls can be made to fail.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Faulty {
   readonly storage: CheckpointStorage
@@ -71,7 +60,6 @@ export interface Faulty {
  * They only affect this instance's calls: statements, requests, file operations. Other instances proceed.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Stalling {
   readonly storage: CheckpointStorage
@@ -89,7 +77,6 @@ export interface Stalling {
  * A revision of a run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RevisionOfRun {
   readonly runId: string
@@ -116,7 +103,6 @@ export interface RevisionOfRun {
  * assert.deepEqual(report.results.filter(({ outcome }) => outcome._tag === 'Failed'), [])
  *
  * @category model
- * @since 0.1.0
  */
 export interface StorageSpec<Data> {
   readonly name: string
@@ -149,9 +135,6 @@ export interface StorageSpec<Data> {
   readonly faulty?: (data: Data) => Promise<Faulty>
   /** Like `reopen`, but the instance's calls to the storage below it can be held. */
   readonly stall?: (data: Data) => Promise<Stalling>
-  /**
-   * Like `reopen`, but the instance cannot tell whether other owners live, like one on an isolated host. The other owners keep
-   * working.
-   */
+  /** Like `reopen`, but the instance cannot tell whether other owners live, like one on an isolated host. The other owners keep working. */
   readonly undecided?: (data: Data) => Promise<CheckpointStorage>
 }

@@ -1,8 +1,4 @@
-/**
- * Runs the cases against a store: by itself, or as the tests of whatever runner there is.
- *
- * @since 0.1.0
- */
+/** Runs the cases against a store: by itself, or as the tests of whatever runner there is. */
 import { strict as assert } from 'node:assert'
 import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
 import { missingArtifactTools } from './artifacts/ArtifactCase.js'
@@ -15,10 +11,6 @@ import type { CaseOutcome, CaseResult, Report } from './Report.js'
 import { BEYOND, make, resultOf } from './Report.js'
 import type { Capability, StorageSpec } from './Spec.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What is run, and how.
  *
@@ -29,7 +21,6 @@ import type { Capability, StorageSpec } from './Spec.js'
  * - `onResult`: told each result as it comes.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ConformanceOptions {
   readonly levels?: ReadonlyArray<Level>
@@ -38,10 +29,6 @@ export interface ConformanceOptions {
   /** Told each result as it comes. */
   readonly onResult?: (result: CaseResult) => void
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// running
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Runs the cases one after the other, each in a place of its own. Never rejects: what goes wrong is in the report.
@@ -64,7 +51,6 @@ export interface ConformanceOptions {
  * assert.deepEqual(report.hints, ['every case for `history` passes: the store could claim it'])
  *
  * @category running
- * @since 0.1.0
  */
 export const runConformance = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions = {}): Promise<Report> =>
   tryAll(storeOf(spec), trialsOf(spec, options), options)
@@ -90,7 +76,6 @@ export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): Re
  * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
  *
  * @category running
- * @since 0.1.0
  */
 export const runArtifactConformance = <Data>(
   spec: ArtifactSpec<Data>,
@@ -191,16 +176,11 @@ const failureOf = async (trial: Trial, { limitMillis }: ConformanceOptions): Pro
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// runners
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What a test runner offers: vitest, `node:test` and Jest as they are. The third argument of `test` is a limit in
  * milliseconds; a runner that knows of none ignores it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TestRunner {
   /** Puts tests under a title. */
@@ -213,7 +193,6 @@ export interface TestRunner {
  * The options of a conformance run, and `onReport`, which is told the report when all tests have ended.
  *
  * @category model
- * @since 0.1.0
  */
 export interface TestOptions extends ConformanceOptions {
   /** Told the report when all tests have ended. */
@@ -243,7 +222,6 @@ export interface TestOptions extends ConformanceOptions {
  * )
  *
  * @category running
- * @since 0.1.0
  */
 export const conformanceTests = <Data>(runner: TestRunner, spec: StorageSpec<Data>, options: TestOptions = {}): void =>
   testAll(runner, storeOf(spec), `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
@@ -267,7 +245,6 @@ export const conformanceTests = <Data>(runner: TestRunner, spec: StorageSpec<Dat
  * )
  *
  * @category running
- * @since 0.1.0
  */
 export const artifactConformanceTests = <Data>(
   runner: TestRunner,
@@ -318,12 +295,7 @@ const testAll = (
   })
 }
 
-/**
- * The capabilities that a spec may claim.
- *
- * @category model
- * @since 0.1.0
- */
+/** The capabilities that a spec may claim. */
 export const capabilities: ReadonlyArray<Capability> = [
   'history',
   'large',

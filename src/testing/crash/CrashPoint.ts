@@ -1,18 +1,10 @@
-/**
- * Where and how a process dies.
- *
- * @since 0.1.0
- */
+/** Where and how a process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
 import type { DeathAtCall } from './Life.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Something goes wrong at the `n`-th call of the store (from 1) in the life of a process. `call` is which method that was when
@@ -22,7 +14,6 @@ const PLAIN = { noNullPrototype: true } as const
  * store says that the call failed: `fails`, nothing was done; `failsAfter`, it was done all the same.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AtCall {
   readonly _tag: 'AtCall'
@@ -42,7 +33,6 @@ export interface AtCall {
  *   whoever leans on the order of groups that don't need one another is found out.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AtUnit {
   readonly _tag: 'AtUnit'
@@ -56,7 +46,6 @@ export interface AtUnit {
  * `after`. `name` is there to be read.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AtEffect {
   readonly _tag: 'AtEffect'
@@ -69,7 +58,6 @@ export interface AtEffect {
  * A call by which a process changes what `Requests` keeps, by the name of its method.
  *
  * @category model
- * @since 0.1.0
  */
 export type RequestCall = 'withdraw' | 'clearPause' | 'point' | 'unpoint'
 
@@ -78,7 +66,6 @@ export type RequestCall = 'withdraw' | 'clearPause' | 'point' | 'unpoint'
  * done, and it is told so (`fails`). `call` is there to be read.
  *
  * @category model
- * @since 0.1.0
  */
 export interface AtRequest {
   readonly _tag: 'AtRequest'
@@ -91,7 +78,6 @@ export interface AtRequest {
  * Where a process dies.
  *
  * @category model
- * @since 0.1.0
  */
 export type CrashPoint = AtCall | AtUnit | AtEffect | AtRequest
 
@@ -100,13 +86,8 @@ export type CrashPoint = AtCall | AtUnit | AtEffect | AtRequest
  * A process that does not come to its point lives too.
  *
  * @category model
- * @since 0.1.0
  */
 export type CrashSchedule = ReadonlyArray<CrashPoint>
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
   before: 'killed before',
@@ -129,7 +110,6 @@ const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
  * assert.equal(describePoint({ _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' }), 'killed after publish')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
@@ -143,10 +123,6 @@ export const describePoint = (point: CrashPoint): string => {
       return `${AT_CALL[point.how]} call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// arbitraries
-// ---------------------------------------------------------------------------------------------------------------------
 
 const HOW: ReadonlyArray<AtCall['how']> = [
   'before',
@@ -177,7 +153,6 @@ const HOW: ReadonlyArray<AtCall['how']> = [
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const crashSchedule = (
   options: {

@@ -2,7 +2,6 @@
  * What a crash test found.
  *
  * @module
- * @since 0.1.0
  */
 import type { CrashPoint, CrashSchedule } from './CrashPoint.js'
 import { describePoint } from './CrashPoint.js'
@@ -10,10 +9,6 @@ import type { Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
 import type { Trace } from './Trace.js'
 import { describeEntry } from './Trace.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What does not hold.
@@ -48,7 +43,6 @@ import { describeEntry } from './Trace.js'
  * - `Invariant`: one of your own; `name` says which.
  *
  * @category model
- * @since 0.1.0
  */
 export type CrashLaw =
   | 'Undisturbed'
@@ -76,7 +70,6 @@ export type CrashLaw =
  * between two processes or while one runs (default: nothing).
  *
  * @category model
- * @since 0.1.0
  */
 export interface CrashCase {
   readonly schedule: CrashSchedule
@@ -89,7 +82,6 @@ export interface CrashCase {
  * `crashEverywhere` to see exactly this again, `trace` what happened up to there.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Violation {
   readonly law: CrashLaw
@@ -111,7 +103,6 @@ export interface Violation {
  * - `violations`: empty if all holds. The test ends after `stopAfter` of them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CrashReport {
   readonly workflow: string
@@ -123,10 +114,6 @@ export interface CrashReport {
   readonly seed: number
   readonly violations: ReadonlyArray<Violation>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * A report as text for people: one line if all holds, else for each violation what, where, what happened, and what to pass
@@ -141,7 +128,6 @@ export interface CrashReport {
  * assert.match(CrashReport.toText(report), /^job: no violation in \d+ crash points/)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const toText = (report: CrashReport): string => {
   const { workflow, points, runs, twice, overridden, paused, seed, violations } = report

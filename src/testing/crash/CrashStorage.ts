@@ -1,8 +1,4 @@
-/**
- * The store that simulated processes share.
- *
- * @since 0.1.0
- */
+/** The store that simulated processes share. */
 import { memoryRequests } from '../../adapters/memory.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Requests } from '../../ports/Requests.js'
@@ -17,7 +13,6 @@ import type { StorageSpec } from '../conformance/Spec.js'
  * what it must not do is to go on as if nothing had happened.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CrashStorage<Data> extends Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'> {
   /** Opens the store as the simulated process with this number has it, from 1. */
@@ -26,12 +21,7 @@ export interface CrashStorage<Data> extends Pick<StorageSpec<Data>, 'create' | '
   readonly requests?: (data: Data) => Requests
 }
 
-/**
- * Where requests to runs are left: by the store's own, opened each time, or else in memory, once for the run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Where requests to runs are left: by the store's own, opened each time, or else in memory, once for the run. */
 export const requestsOn = <Data>({ requests }: CrashStorage<Data>, data: Data): (() => Requests) => {
   if (requests !== undefined) return () => requests(data)
   const inMemory = memoryRequests()

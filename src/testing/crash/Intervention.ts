@@ -1,8 +1,4 @@
-/**
- * What somebody does between two processes of a run, or while one runs.
- *
- * @since 0.1.0
- */
+/** What somebody does between two processes of a run, or while one runs. */
 import * as fc from 'fast-check'
 import { none } from '../../domain/Items.js'
 import type { Json } from '../../domain/Json.js'
@@ -13,16 +9,11 @@ import { tasksOf } from './tasksOf.js'
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * The process with the number `life` (from 1) is told to run everything from this step on, and to take what comes before as
  * done (with its output of the undisturbed run).
  *
  * @category model
- * @since 0.1.0
  */
 export interface FromStep {
   readonly _tag: 'FromStep'
@@ -34,7 +25,6 @@ export interface FromStep {
  * The process with the number `life` (from 1) is told to run all groups of this wave, and everything after it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RestartWave {
   readonly _tag: 'RestartWave'
@@ -47,7 +37,6 @@ export interface RestartWave {
  * or `step/group`; the name of a wave for what it leaves as a whole). Nothing happens if it is not recorded or left none.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Gone {
   readonly _tag: 'Gone'
@@ -60,7 +49,6 @@ export interface Gone {
  * `answer`, in this process or a later one. Nothing happens if the unit has no record or no artifacts.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Edited {
   readonly _tag: 'Edited'
@@ -73,7 +61,6 @@ export interface Edited {
  * What a process is told. Only that process is: those after it resume plainly, as after a crash in the middle of it.
  *
  * @category model
- * @since 0.1.0
  */
 export type Override = FromStep | RestartWave
 
@@ -85,7 +72,6 @@ export type Override = FromStep | RestartWave
  * - `late`: the request is under way until another process has claimed the run, and who asked is gone by then. It is for nobody any more.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Pause {
   readonly _tag: 'Pause'
@@ -99,7 +85,6 @@ export interface Pause {
  * it takes effect or `after` that. The call goes on when the answer is there.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PauseAtCall {
   readonly _tag: 'PauseAtCall'
@@ -113,7 +98,6 @@ export interface PauseAtCall {
  * refused reopens it. Nothing happens if the process dies before that.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Cancel {
   readonly _tag: 'Cancel'
@@ -126,7 +110,6 @@ export interface Cancel {
  * time (from 1). `value`: an answer that the unit may reject; by default it is what `reply` of `crashEverywhere` returns.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Reply {
   readonly _tag: 'Reply'
@@ -140,7 +123,6 @@ export interface Reply {
  * What another process asks of the one that runs.
  *
  * @category model
- * @since 0.1.0
  */
 export type Ask = Pause | PauseAtCall | Cancel
 
@@ -148,13 +130,8 @@ export type Ask = Pause | PauseAtCall | Cancel
  * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`, `Cancel`).
  *
  * @category model
- * @since 0.1.0
  */
 export type Intervention = Override | Gone | Edited | Ask | Reply
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * An intervention in words: `process 2 is told to start from pack`.
@@ -167,7 +144,6 @@ export type Intervention = Override | Gone | Edited | Ask | Reply
  * assert.equal(told, 'process 2 is told to start from pack')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeIntervention = (one: Intervention): string => {
   switch (one._tag) {
@@ -194,10 +170,6 @@ export const describeIntervention = (one: Intervention): string => {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// arbitraries
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
  * from no step behind a map; up to two units whose evidence is deleted or edited, from `leaving`, by default any; and up to three
@@ -219,7 +191,6 @@ export const describeIntervention = (one: Intervention): string => {
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const interventions = (
   workflow: Workflow,

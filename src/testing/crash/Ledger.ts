@@ -1,16 +1,8 @@
-/**
- * What is on record of a run, as it went to the store: folded from the changes by other means than the checkpoint is.
- *
- * @since 0.1.0
- */
+/** What is on record of a run, as it went to the store: folded from the changes by other means than the checkpoint is. */
 import type { Change, Rewound } from '../../domain/Change.js'
 import type { Unit } from '../../domain/Unit.js'
 import { isWithin, top } from '../../domain/Unit.js'
 import type { Revision } from '../../ports/CheckpointStorage.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The units that are recorded completed, those of them that somebody only said are done, those that wait for a job, and those that
@@ -45,10 +37,6 @@ export interface Ledger {
   /** Everything up to this revision is durable. Gives what was not known to be before. */
   readonly advance: (revision: number) => ReadonlyArray<Entry>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A ledger of a run of which nothing is stored. */
 export const makeLedger = (): Ledger => {
@@ -93,10 +81,6 @@ export const copyOf = ({ records, assumed, jobs, takenBack }: Standing): Standin
   jobs: new Set(jobs),
   takenBack: new Set(takenBack)
 })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Whether a rewind is about a unit: it is named, part of what is named, or made of it. */
 export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>

@@ -1,23 +1,10 @@
-/**
- * A process that can be killed: from then on nothing of it has an effect any more.
- *
- * @since 0.1.0
- */
+/** A process that can be killed: from then on nothing of it has an effect any more. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { CheckpointStorage, StorageError } from '../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../faults.js'
 import { aroundEach } from '../faults.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * One process. `signal` fires when it is killed.
- *
- * @category model
- * @since 0.1.0
- */
+/** One process. `signal` fires when it is killed. */
 export interface Life {
   readonly alive: () => boolean
   readonly kill: () => void
@@ -42,7 +29,6 @@ export interface Life {
  * for its conformance test to say.
  *
  * @category model
- * @since 0.1.0
  */
 export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
 
@@ -50,16 +36,12 @@ export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
  * When a call reaches the store that a process made before it died: see {@link DeathAtCall}.
  *
  * @category model
- * @since 0.1.0
  */
 export type Delayed = 'slow' | 'meanwhile' | 'late'
 
 /**
  * What is told of the calls of a mortal process, and what it asks: the n-th call (from 1) is made; how does it die there?
  * `delayed`: a call that is yet to be made, when the next process claims. `begun` and `ended`: a call is under way.
- *
- * @category model
- * @since 0.1.0
  */
 export interface CallWatch {
   readonly death: (call: StorageCall, n: number) => DeathAtCall | undefined
@@ -68,16 +50,7 @@ export interface CallWatch {
   readonly ended?: (call: StorageCall, result: E.Either<StorageError, unknown>) => void
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A process that was just started.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A process that was just started. */
 export const newLife = (): Life => {
   const controller = new AbortController()
   let tell: (value: 'killed') => void = () => undefined
@@ -93,20 +66,12 @@ export const newLife = (): Life => {
   }
 }
 
-/**
- * What a dead process waits for.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What a dead process waits for. */
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
 
 /**
  * A store as a mortal process has it: at some call the process dies, and from then on nothing that it calls takes effect
  * or comes back, nor does the answer to what was under way.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const mortal = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
   let count = 0
@@ -138,12 +103,7 @@ const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promis
   }
 }
 
-/**
- * A store at whose n-th call (from 1) the process dies.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A store at whose n-th call (from 1) the process dies. */
 export const killingAt =
   (life: Life, n: number, how: DeathAtCall) =>
   (storage: CheckpointStorage): CheckpointStorage =>

@@ -1,8 +1,4 @@
-/**
- * The requests port of a process that can be killed.
- *
- * @since 0.1.0
- */
+/** The requests port of a process that can be killed. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'

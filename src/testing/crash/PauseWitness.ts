@@ -1,8 +1,4 @@
-/**
- * Who sees what is asked of processes, and whether they pause as they must.
- *
- * @since 0.1.0
- */
+/** Who sees what is asked of processes, and whether they pause as they must. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
@@ -22,10 +18,6 @@ import type { StorageCall } from '../faults.js'
 import type { CrashLaw } from './CrashReport.js'
 import type { Ask } from './Intervention.js'
 import type { Standing } from './Ledger.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Somebody asks. `leaves`: the request is left; `answered`: whether the process still lives then. */
 export interface Asked {
@@ -93,10 +85,6 @@ interface Course {
 
 /** Notes that something does not hold. */
 type Note = (law: CrashLaw, what: string, unit?: string) => void
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const begun = (life: number): Course => ({
   life,

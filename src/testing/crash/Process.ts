@@ -1,8 +1,4 @@
-/**
- * One simulated process: the program as it runs there, its ports, and what of it is under way.
- *
- * @since 0.1.0
- */
+/** One simulated process: the program as it runs there, its ports, and what of it is under way. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Program } from '../../executor/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../ports/CheckpointStorage.js'
@@ -27,10 +23,6 @@ import type { VirtualClock } from './VirtualClock.js'
 import type { Surroundings } from './watchedProgram.js'
 import { programIn } from './watchedProgram.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What a workflow's steps may use of the simulation. The program is made anew for each simulated process, as a process makes
  * it when it starts; `world` is the outside, one for each simulated run.
@@ -43,7 +35,6 @@ import { programIn } from './watchedProgram.js'
  *   process that is dead nothing is done.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Scene<World> {
   readonly world: World
@@ -116,10 +107,6 @@ interface Inside<World> extends ProcessParts<World>, Surroundings {
   readonly clock: VirtualClock
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A process that was just started. */
 export const startProcess = <World>(parts: ProcessParts<World>): Process<World> => {
   const life = newLife()
@@ -180,10 +167,6 @@ const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'r
   random: () => 0.5,
   graceMillis: 10_000
 })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the store
-// ---------------------------------------------------------------------------------------------------------------------
 
 const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): CheckpointStorage => {
   const { point, state, points, life } = inside
@@ -279,10 +262,6 @@ const askerOf = <World>(inside: Inside<World>): Asker => {
 }
 
 const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
-
-// ---------------------------------------------------------------------------------------------------------------------
-// the steps
-// ---------------------------------------------------------------------------------------------------------------------
 
 const sceneOf = <World>(inside: Inside<World>): Scene<World> => {
   const { state, point, clock, life_: life } = inside

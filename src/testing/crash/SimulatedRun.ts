@@ -1,8 +1,4 @@
-/**
- * One run from beginning to end, through as many processes as it takes.
- *
- * @since 0.1.0
- */
+/** One run from beginning to end, through as many processes as it takes. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
@@ -41,10 +37,6 @@ import { quiet } from './VirtualClock.js'
 import type { Finding, Witness } from './Witness.js'
 import { makeWitness } from './Witness.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** What is the same for all simulated runs. */
 export interface Setting<World, Data> {
   readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
@@ -75,10 +67,7 @@ export interface Between<World> {
 /** What does not hold there. */
 export type Judge<World> = (between: Between<World>) => ReadonlyArray<Finding>
 
-/**
- * A run that was simulated. `points`: where each process came along; `asked`: whether there was a question; `checkpoint`: what
- * it left.
- */
+/** A run that was simulated. `points`: where each process came along; `asked`: whether there was a question; `checkpoint`: what it left. */
 export interface SimulatedRun {
   readonly findings: ReadonlyArray<Finding>
   readonly trace: Trace
@@ -122,10 +111,6 @@ interface DelayedCall {
 
 /** The id of every simulated run. */
 export const RUN_ID = 'simulated'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// a run
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Simulates one run, with one process after the other, the n-th dying at the n-th point of the schedule. */
 export const simulateRun = async <World, Data>(
@@ -270,10 +255,6 @@ const bury = async <World, Data>({ dead, setting }: Course<World, Data>): Promis
     for (const claim of process.claims) await soon(storage.release(claim), limits)
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// a life
-// ---------------------------------------------------------------------------------------------------------------------
 
 type Ended = E.Either<RunError, RunOutcome>
 

@@ -1,8 +1,4 @@
-/**
- * Who sees the sub-steps of a run start, and knows from what is on record which of them must not.
- *
- * @since 0.1.0
- */
+/** Who sees the sub-steps of a run start, and knows from what is on record which of them must not. */
 import type { Answer } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
 import { ancestors, isWithin } from '../../domain/Unit.js'

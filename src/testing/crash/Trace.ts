@@ -1,8 +1,4 @@
-/**
- * What happened in a simulated run, one life of a process after the other.
- *
- * @since 0.1.0
- */
+/** What happened in a simulated run, one life of a process after the other. */
 import type { Json } from '../../domain/Json.js'
 import type { Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
@@ -23,7 +19,6 @@ import { describeIntervention } from './Intervention.js'
  * - `Ended`: the process came to an end by itself; `how` in words.
  *
  * @category model
- * @since 0.1.0
  */
 export type TraceEntry =
   | {
@@ -79,7 +74,6 @@ export type TraceEntry =
  * What happened, in order.
  *
  * @category model
- * @since 0.1.0
  */
 export type Trace = ReadonlyArray<TraceEntry>
 
@@ -93,7 +87,6 @@ export type Trace = ReadonlyArray<TraceEntry>
  * assert.equal(describeEntry({ _tag: 'Done', life: 1, unit: 'publish' }), 'publish is done')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describeEntry = (entry: TraceEntry): string => {
   switch (entry._tag) {

@@ -1,15 +1,10 @@
-/**
- * Time that stands still until somebody moves it.
- *
- * @since 0.1.0
- */
+/** Time that stands still until somebody moves it. */
 import type { Clock } from '../../ports/Clock.js'
 
 /**
  * A clock that is moved by hand. `sleeping`: how many milliseconds each sleeper still sleeps, shortest first.
  *
  * @category model
- * @since 0.1.0
  */
 export interface VirtualClock extends Clock {
   /** Moves time on by milliseconds, waking sleepers in order of their time. */
@@ -23,12 +18,7 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/**
- * When virtual time begins: 2026-01-02T03:04:05Z, in milliseconds.
- *
- * @category model
- * @since 0.1.0
- */
+/** When virtual time begins: 2026-01-02T03:04:05Z, in milliseconds. */
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5)
 
 /**
@@ -47,7 +37,6 @@ export const START = Date.UTC(2026, 0, 2, 3, 4, 5)
  * assert.equal(awake, true)
  *
  * @category constructors
- * @since 0.1.0
  */
 export const virtualClock = (tick = 0, start = START): VirtualClock => {
   let now = start
@@ -87,22 +76,12 @@ const settled = async (): Promise<void> => {
   await new Promise<void>((resolve) => process.nextTick(() => process.nextTick(resolve)))
 }
 
-/**
- * Resolves when everything has happened that promises alone can bring about.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Resolves when everything has happened that promises alone can bring about. */
 export const quiet = async (): Promise<void> => {
   await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
-/**
- * Waits for a promise, moving time to the next sleeper whenever nothing else can happen.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Waits for a promise, moving time to the next sleeper whenever nothing else can happen. */
 export const patiently = async <A>(clock: VirtualClock, promise: Promise<A>): Promise<A> => {
   let over = false
   const end = (): void => {

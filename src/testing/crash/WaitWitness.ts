@@ -1,8 +1,4 @@
-/**
- * Checks the waits of a run against the changes that are durable. Knows nothing of plans.
- *
- * @since 0.1.0
- */
+/** Checks the waits of a run against the changes that are durable. Knows nothing of plans. */
 import type * as Change from '../../domain/Change.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Item } from '../../domain/Items.js'

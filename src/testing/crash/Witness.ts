@@ -1,8 +1,4 @@
-/**
- * Who sees everything that a run's processes give to the store and do, and knows at once what must not be.
- *
- * @since 0.1.0
- */
+/** Who sees everything that a run's processes give to the store and do, and knows at once what must not be. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/Change.js'
@@ -31,10 +27,6 @@ import { expanded, tasksOf } from './tasksOf.js'
 import type { TraceEntry } from './Trace.js'
 import type { WaitWitness } from './WaitWitness.js'
 import { makeWaitWitness } from './WaitWitness.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Something that does not hold. */
 export interface Finding {
@@ -93,10 +85,6 @@ interface Course extends Omit<Call, 'program'> {
 
 /** Notes that something does not hold. */
 type Note = (law: CrashLaw, what: string, unit?: string) => void
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The witness of a run. `mayFail`: something goes wrong below its store; `misfits`: the answers that a wait may reject. */
 export const makeWitness = (
@@ -211,10 +199,6 @@ export const makeWitness = (
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what is on record
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** What is found must be what went to the store, neither less nor more. */
 const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, takenBack }: Standing): void => {
   const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(({ unit }) => unit))
@@ -265,10 +249,6 @@ const tracesOf = (
       return []
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what was decided against the record
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The law that is broken if what is due is not done, or something else is. */
 const lawOf = ({ override, due }: Course): CrashLaw =>

@@ -1,8 +1,4 @@
-/**
- * Somebody who asks a process to pause or cancel while it runs.
- *
- * @since 0.1.0
- */
+/** Somebody who asks a process to pause or cancel while it runs. */
 import { cancel } from '../../executor/cancel.js'
 import { pause } from '../../executor/pause.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'

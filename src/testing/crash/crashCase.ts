@@ -1,8 +1,4 @@
-/**
- * Arbitrary ways to disturb a run.
- *
- * @since 0.1.0
- */
+/** Arbitrary ways to disturb a run. */
 import * as fc from 'fast-check'
 import type { Workflow } from '../../domain/Workflow.js'
 import { crashSchedule } from './CrashPoint.js'
@@ -29,7 +25,6 @@ import { tasksOf } from './tasksOf.js'
  * }
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const crashCase = (
   workflow: Workflow,

@@ -1,8 +1,4 @@
-/**
- * Kills a workflow everywhere, and sees whether it comes to the same end.
- *
- * @since 0.1.0
- */
+/** Kills a workflow everywhere, and sees whether it comes to the same end. */
 import * as fc from 'fast-check'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -23,10 +19,6 @@ import { simulateRun } from './SimulatedRun.js'
 import type { Trace } from './Trace.js'
 import type { Finding } from './Witness.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What an invariant sees: between two processes of a run, and when it is over (`completed`).
  *
@@ -35,7 +27,6 @@ import type { Finding } from './Witness.js'
  * - `undisturbed`: what the undisturbed run left; none while that is the one looked at.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Seen<World> {
   readonly world: World
@@ -49,7 +40,6 @@ export interface Seen<World> {
  * Something that must always hold. It does not if it throws, or returns `false` or a text that says what is wrong.
  *
  * @category model
- * @since 0.1.0
  */
 export type Invariant<World> = (seen: Seen<World>) => unknown
 
@@ -80,7 +70,6 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * - `only`: repeats one case, as a violation has it, after the undisturbed run.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CrashOptions<World, Data, Input> {
   readonly storage?: CrashStorage<Data>
@@ -102,10 +91,6 @@ export interface CrashOptions<World, Data, Input> {
   readonly maxWaits?: number
   readonly only?: CrashCase
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// testing
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Runs a workflow once undisturbed, and then again for every place where its process can die: every call of the store
@@ -146,7 +131,6 @@ export interface CrashOptions<World, Data, Input> {
  * assert.equal(report.violations.length, 0, CrashReport.toText(report))
  *
  * @category testing
- * @since 0.1.0
  */
 export const crashEverywhere = async <Outputs, Input, World = undefined, Data = unknown>(
   program:
@@ -274,10 +258,6 @@ const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<Simu
   return found
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// ways to die
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** What has no effect can't be cut in two, and what gives something can't arrive late. */
 const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
@@ -302,10 +282,6 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
       return (['before', 'after', 'fails'] as const).map((how) => ({ ...point, how }))
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// a test
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A workflow under test. */
 interface Test {

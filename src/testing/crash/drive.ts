@@ -1,8 +1,4 @@
-/**
- * Moves virtual time on while a process runs, until it ends, dies or is found to be stuck.
- *
- * @since 0.1.0
- */
+/** Moves virtual time on while a process runs, until it ends, dies or is found to be stuck. */
 import { quiet } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
 
@@ -22,10 +18,7 @@ interface Driven {
   readonly busy: () => { readonly calls: number; readonly units: number }
 }
 
-/**
- * How the drive ended: what is awaited has settled, the process was killed, nothing goes on any more, or time was moved on
- * too often.
- */
+/** How the drive ended: what is awaited has settled, the process was killed, nothing goes on any more, or time was moved on too often. */
 export type Driving = 'settled' | 'killed' | 'stuck' | 'endless'
 
 /** A store's call may take longer than a step: a disk may be busy. */

@@ -1,8 +1,4 @@
-/**
- * What an override, or evidence that is gone, makes run again: said by other means than the planner's.
- *
- * @since 0.1.0
- */
+/** What an override, or evidence that is gone, makes run again: said by other means than the planner's. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../domain/CompletedStep.js'

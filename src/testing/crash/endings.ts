@@ -1,8 +1,4 @@
-/**
- * How a simulated process may end, and how that is said.
- *
- * @since 0.1.0
- */
+/** How a simulated process may end, and how that is said. */
 import type { RunError } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'

@@ -1,8 +1,4 @@
-/**
- * Does what somebody does between two processes of a run.
- *
- * @since 0.1.0
- */
+/** Does what somebody does between two processes of a run. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as Steps from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'

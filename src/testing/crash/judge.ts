@@ -1,8 +1,4 @@
-/**
- * What must hold between two processes of a run, and at its end.
- *
- * @since 0.1.0
- */
+/** What must hold between two processes of a run, and at its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint, Variables } from '../../domain/Checkpoint.js'
 import type { Json } from '../../domain/Json.js'
@@ -30,9 +26,7 @@ export const resultOf = (checkpoint: Checkpoint): Result => ({
   variables: checkpoint.variables
 })
 
-/**
- * What must hold whatever the workflow is, beside what the witness sees. `undisturbed`: none if this is the undisturbed run.
- */
+/** What must hold whatever the workflow is, beside what the witness sees. `undisturbed`: none if this is the undisturbed run. */
 export const judge =
   (undisturbed: Result | undefined, mayDiffer: ReadonlySet<string>) =>
   <World>(between: Between<World>): ReadonlyArray<Finding> => [

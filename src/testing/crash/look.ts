@@ -1,8 +1,4 @@
-/**
- * Calls of a store that may not end.
- *
- * @since 0.1.0
- */
+/** Calls of a store that may not end. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'

@@ -1,8 +1,4 @@
-/**
- * What happens while a simulated run rests: jobs are asked for, units are answered, and time passes.
- *
- * @since 0.1.0
- */
+/** What happens while a simulated run rests: jobs are asked for, units are answered, and time passes. */
 import * as E from 'fp-ts/lib/Either.js'
 import { none, type PendingWait } from '../../domain/Pending.js'
 import { answer } from '../../executor/answer.js'

@@ -1,8 +1,4 @@
-/**
- * The tasks of a program, with those of maps whose items are known.
- *
- * @since 0.1.0
- */
+/** The tasks of a program, with those of maps whose items are known. */
 import type { Items } from '../../domain/Items.js'
 import { none } from '../../domain/Items.js'
 import { partNamed, partNames } from '../../domain/Tree.js'

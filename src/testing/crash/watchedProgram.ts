@@ -1,8 +1,4 @@
-/**
- * What a simulated process does: its program, watched, and killed where it is to die.
- *
- * @since 0.1.0
- */
+/** What a simulated process does: its program, watched, and killed where it is to die. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { fromUnknown } from '../../domain/StepFailure.js'

@@ -1,8 +1,4 @@
-/**
- * The calls to files, on a volume in memory: what they give, and the system's errors (those of Linux).
- *
- * @since 0.1.0
- */
+/** The calls to files, on a volume in memory: what they give, and the system's errors (those of Linux). */
 import assert from 'node:assert'
 import type { Facts, FileSystem } from '../../ports/FileSystem.js'
 import * as Content from './Content.js'
@@ -10,38 +6,20 @@ import { systemError } from './Intercept.js'
 import type { FileNode, FolderNode, Operation, Place, Volume } from './Volume.js'
 import { folderOf, pathOf, ROOT } from './Volume.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A volume, and how something is done to it.
- *
- * @category model
- * @since 0.1.0
- */
+/** A volume, and how something is done to it. */
 export interface Disk {
   readonly volume: Volume
   readonly perform: (operation: Operation) => void
   readonly handles: Map<number, Handle>
 }
 
-/**
- * An open file: where it was opened, unless that name was taken from it.
- *
- * @category model
- * @since 0.1.0
- */
+/** An open file: where it was opened, unless that name was taken from it. */
 export interface Handle {
   readonly node: FileNode | FolderNode
   readonly isWritable: boolean
   place: Place
   isDeleted: boolean
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// paths
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Where a path leads: to a place, and to what is there. */
 interface Found {
@@ -98,10 +76,6 @@ const findFolder = (disk: Disk, path: string): FolderNode => {
   const node = findNode(disk, path)
   return node.kind === 'folder' ? node : refuse('ENOTDIR', path)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// names
-// ---------------------------------------------------------------------------------------------------------------------
 
 const makeNode = ({ volume, perform }: Disk, kind: 'file' | 'folder', { path, at }: Found): FileNode | FolderNode => {
   const ino = volume.nextIno
@@ -170,10 +144,6 @@ const removeTree = (disk: Disk, path: string): void => {
   }
   unlink(disk, found)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// open files
-// ---------------------------------------------------------------------------------------------------------------------
 
 const FIRST_FD = 3
 
@@ -244,10 +214,6 @@ const close = (disk: Disk, fd: number): void => {
   disk.handles.delete(fd)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// what packages do
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** As write-file-atomic does it: beside it, whole and synced, and then by a rename; its folder is not synced. */
 const replace = (disk: Disk, path: string, text: string): void => {
   let nth = disk.volume.nextIno
@@ -288,21 +254,12 @@ const heartbeat = (disk: Disk, path: string, staleMillis: number): (() => void) 
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// the calls
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** Nothing is durable before the sync is done: who does not wait for it is found out. */
 const later = (act: () => void): Promise<void> => new Promise((resolve) => setImmediate(() => resolve(act())))
 
 const promised = <A>(call: () => A): Promise<A> => new Promise((resolve) => resolve(call()))
 
-/**
- * The calls to a disk.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The calls to a disk. */
 export const callsOf = (disk: Disk): FileSystem => ({
   mkdir: (path) => promised(() => void makeNode(disk, 'folder', findFree(disk, path))),
   readdir: (path) => promised(() => [...findFolder(disk, path).names.keys()]),

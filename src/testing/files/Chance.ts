@@ -1,23 +1,9 @@
-/**
- * Chance that can be repeated.
- *
- * @since 0.1.0
- */
+/** Chance that can be repeated. */
 
-/**
- * A whole number from 0 up to, and not including, a bound.
- *
- * @category model
- * @since 0.1.0
- */
+/** A whole number from 0 up to, and not including, a bound. */
 export type Chance = (below: number) => number
 
-/**
- * The same numbers for the same seed, on every machine (mulberry32, by Tommy Ettinger).
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The same numbers for the same seed, on every machine (mulberry32, by Tommy Ettinger). */
 export const chance = (seed: number): Chance => {
   let state = seed >>> 0
   return (below) => {

@@ -5,28 +5,12 @@
  * as it is now, or as it was at any time since it was last made durable; and so may the length of the file. Bytes that
  * never got there are zeros. The system writes in pages of 4096 bytes: a sync writes those that were written to since the
  * last one, also if that one failed. That is why a sync that goes well says nothing of what an earlier one has lost.
- *
- * @since 0.1.0
  */
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * What a disk writes whole or not at all.
- *
- * @category model
- * @since 0.1.0
- */
+/** What a disk writes whole or not at all. */
 export const SECTOR_BYTES = 512
 
-/**
- * What the system writes at a time.
- *
- * @category model
- * @since 0.1.0
- */
+/** What the system writes at a time. */
 export const PAGE_BYTES = 4096
 
 /**
@@ -38,9 +22,6 @@ export const PAGE_BYTES = 4096
  * - `dirty`: the pages that the next sync writes. `dirtySize`: whether it writes the length.
  *
  * Times are those of the volume: how many operations there were. A sync covers what was written before it began.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Content {
   bytes: Uint8Array
@@ -51,12 +32,7 @@ export interface Content {
   dirtySize: Dirt | undefined
 }
 
-/**
- * What was there until something else was written in its place.
- *
- * @category model
- * @since 0.1.0
- */
+/** What was there until something else was written in its place. */
 export interface Version<A> {
   readonly value: A
   readonly until: number
@@ -68,16 +44,7 @@ interface Dirt {
   readonly last: number
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A durable content.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A durable content. */
 export const make = (bytes: Uint8Array, size: number): Content => ({
   bytes,
   size,
@@ -87,12 +54,7 @@ export const make = (bytes: Uint8Array, size: number): Content => ({
   dirtySize: undefined
 })
 
-/**
- * What a power cut leaves when it leaves these versions: for some sectors and for the length.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What a power cut leaves when it leaves these versions: for some sectors and for the length. */
 export const left = (self: Content, sectors: ReadonlyMap<number, Uint8Array>, size: number): Content => {
   const bytes = self.bytes.slice()
   for (const [sector, version] of sectors)
@@ -100,16 +62,7 @@ export const left = (self: Content, sectors: ReadonlyMap<number, Uint8Array>, si
   return make(size < bytes.length ? padded(bytes.subarray(0, size)) : bytes, size)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Reads into a buffer; how many bytes it were.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** Reads into a buffer; how many bytes it were. */
 export const read = (self: Content, into: Uint8Array, position: number): number => {
   const count = Math.max(0, Math.min(into.length, self.size - position))
   const there = self.bytes.subarray(position, position + count)
@@ -118,28 +71,14 @@ export const read = (self: Content, into: Uint8Array, position: number): number 
   return count
 }
 
-/**
- * The bytes of a content without the zeros at their end.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The bytes of a content without the zeros at their end. */
 export const written = ({ bytes }: Content): Uint8Array => {
   let end = bytes.length
   while (end > 0 && bytes[end - 1] === 0) end--
   return bytes.subarray(0, end)
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Writes bytes, which are not durable then.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Writes bytes, which are not durable then. */
 export const write = (self: Content, position: number, bytes: Uint8Array, now: number): void => {
   const end = position + bytes.length
   const isZero = bytes.every((byte) => byte === 0)
@@ -147,24 +86,14 @@ export const write = (self: Content, position: number, bytes: Uint8Array, now: n
   if (end > self.size) resizeTo(self, end, now)
 }
 
-/**
- * Makes a content so long. What is cut off is gone; what is new are zeros.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Makes a content so long. What is cut off is gone; what is new are zeros. */
 export const resize = (self: Content, length: number, now: number): void => {
   const end = self.bytes.length
   if (length < end) change(self, { from: length, to: end, isZero: true, now }, (all) => all.fill(0, length))
   if (length !== self.size) resizeTo(self, length, now)
 }
 
-/**
- * Makes durable what was written until then, and since the last sync, also if that failed.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Makes durable what was written until then, and since the last sync, also if that failed. */
 export const sync = (self: Content, until: number): void => {
   for (const [sector, versions] of [...self.sectors]) {
     if (!isCovered(self.dirty.get(pageOf(sector)), until)) continue
@@ -176,12 +105,7 @@ export const sync = (self: Content, until: number): void => {
   failSync(self, until)
 }
 
-/**
- * What a sync does that fails: nothing became durable for sure, and yet the next one finds nothing to write.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** What a sync does that fails: nothing became durable for sure, and yet the next one finds nothing to write. */
 export const failSync = (self: Content, until: number): void => {
   for (const [page, dirt] of [...self.dirty]) {
     const rest = cleaned(dirt, until)

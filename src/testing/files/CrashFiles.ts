@@ -3,8 +3,6 @@
  *
  * They are for stores that make their calls to files through `FileSystem`: `jsonFileStorage('/store', { fs })` keeps its runs
  * in them. The idea, and much of what is left to chance, is that of ALICE (Pillai et al., OSDI 2014).
- *
- * @since 0.1.0
  */
 import type { FileSystem } from '../../ports/FileSystem.js'
 import type { Handle } from './Calls.js'
@@ -16,10 +14,6 @@ import { intercepting } from './Intercept.js'
 import * as Survivors from './Survivors.js'
 import type { FileNode, Operation, Volume } from './Volume.js'
 import * as Volumes from './Volume.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Files in memory.
@@ -36,7 +30,6 @@ import * as Volumes from './Volume.js'
  * - `fingerprint`: a digest of all names and contents, the same for the same files.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CrashFiles {
   readonly fs: FileSystem
@@ -55,7 +48,6 @@ export interface CrashFiles {
  * Files after something happened, and what of them is not as it was before, in words.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Aftermath {
   readonly files: CrashFiles
@@ -71,7 +63,6 @@ export interface Aftermath {
  * - `seed`: the same seed chooses the same ones. Default 1.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PowerCutOptions {
   readonly after?: number
@@ -84,15 +75,10 @@ export interface PowerCutOptions {
  * as the Linux kernel does: a later one that goes well makes it no more durable.
  *
  * @category model
- * @since 0.1.0
  */
 export interface CrashFilesOptions {
   readonly before?: BeforeCall
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Files in memory; at first there is an empty folder `/`.
@@ -143,7 +129,6 @@ export interface CrashFilesOptions {
  * await storage.release(claimed.right.claim)()
  *
  * @category constructors
- * @since 0.1.0
  */
 export const crashFiles = (options: CrashFilesOptions = {}): CrashFiles => filesOn(Volumes.empty, options)
 
@@ -188,10 +173,6 @@ const replay = (volume: Volume, log: ReadonlyArray<Operation>): Volume => {
 function* aftermaths(survivors: Iterable<Survivors.Survivor>): Generator<Aftermath> {
   for (const { volume, what } of survivors) yield { files: filesOn(() => Survivors.durable(volume), {}), what }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// bits
-// ---------------------------------------------------------------------------------------------------------------------
 
 function* flips(volume: Volume, limit: number, seed: number): Generator<Survivors.Survivor> {
   const pick = chance(seed)

@@ -1,20 +1,11 @@
-/**
- * Things that happen before a call to files: it is noted, it fails, or it does less than it was asked to.
- *
- * @since 0.1.0
- */
+/** Things that happen before a call to files: it is noted, it fails, or it does less than it was asked to. */
 import assert from 'node:assert'
 import type { FileSystem } from '../../ports/FileSystem.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The name of a call.
  *
  * @category model
- * @since 0.1.0
  */
 export type FileCall = keyof FileSystem
 
@@ -22,7 +13,6 @@ export type FileCall = keyof FileSystem
  * One call: its name and its first argument, a path or a file descriptor.
  *
  * @category model
- * @since 0.1.0
  */
 export interface MadeCall {
   readonly call: FileCall
@@ -34,7 +24,6 @@ export interface MadeCall {
  * through the callback. `'short'`: a `read`, `write` or `writeSync` does half of what it was asked to, as the system may.
  *
  * @category model
- * @since 0.1.0
  */
 export type BeforeCall = (made: MadeCall) => 'short' | undefined
 
@@ -47,7 +36,6 @@ export type BeforeCall = (made: MadeCall) => 'short' | undefined
  * - `call`: the only one that fails and is counted. Default: all of them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface FailingCalls {
   readonly nth: number
@@ -55,10 +43,6 @@ export interface FailingCalls {
   readonly code: string
   readonly call?: FileCall
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * An error as the system gives it.
@@ -70,7 +54,6 @@ export interface FailingCalls {
  * assert.equal(systemError('ENOSPC').code, 'ENOSPC')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const systemError = (code: string, what = 'as a test wants it'): Error & { readonly code: string } =>
   Object.assign(new Error(`${code}: ${what}`), { code })
@@ -88,7 +71,6 @@ export const systemError = (code: string, what = 'as a test wants it'): Error & 
  * await fs.mkdir('/more')
  *
  * @category constructors
- * @since 0.1.0
  */
 export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): BeforeCall => {
   let seen = 0
@@ -99,10 +81,6 @@ export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): Befo
     return code === 'SHORT' ? 'short' : assert.fail(systemError(code))
   }
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Files for which something happens before each call.
@@ -119,17 +97,11 @@ export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): Befo
  * assert.deepEqual(calls, [{ call: 'mkdir', target: '/runs' }])
  *
  * @category combinators
- * @since 0.1.0
  */
 export const interceptedFiles = (before: BeforeCall): ((fs: FileSystem) => FileSystem) =>
   intercepting(before, () => undefined)
 
-/**
- * The same, for files that want to know which calls failed.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** The same, for files that want to know which calls failed. */
 export const intercepting =
   (before: BeforeCall, onFailure: (made: MadeCall) => void) =>
   (fs: FileSystem): FileSystem => {

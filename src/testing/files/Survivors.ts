@@ -3,18 +3,12 @@
  *
  * Each change of names that is not durable is there or not, each sector that is not durable is as it was at some time since
  * it was, and so is the length of each file. All of these are free of one another.
- *
- * @since 0.1.0
  */
 import { sha256 } from '../../domain/Digest.js'
 import { chance } from './Chance.js'
 import * as Content from './Content.js'
 import type { FileNode, FolderNode, Volume } from './Volume.js'
 import { emptyFolder, folderOf, ROOT } from './Volume.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Something that is left to chance: how many ways it may come out. The first one is how it was before the cut. */
 interface Question {
@@ -28,28 +22,16 @@ interface Question {
 
 type Answers = ReadonlyArray<number>
 
-/**
- * A volume after a power cut, and what of it is not as it was before, for people.
- *
- * @category model
- * @since 0.1.0
- */
+/** A volume after a power cut, and what of it is not as it was before, for people. */
 export interface Survivor {
   readonly volume: Volume
   readonly what: () => string
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * What a power cut may leave: all of it if that is at most `limit` volumes, else so many. Those that are chosen then are
  * the one that lost nothing, the one that lost all that it could, those that lost or kept one thing only, and others by
  * chance.
- *
- * @category constructors
- * @since 0.1.0
  */
 export function* survivors(self: Volume, limit: number, seed: number): Generator<Survivor> {
   const questions = questionsOf(self)
@@ -113,10 +95,6 @@ const filesWithin = (self: Volume): ReadonlyArray<{ readonly path: string; reado
   return [...found.values()]
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// answers
-// ---------------------------------------------------------------------------------------------------------------------
-
 function* allAnswers(questions: ReadonlyArray<Question>, all: number): Generator<Answers> {
   for (let nth = 0; nth < all; nth++) {
     let rest = nth
@@ -163,10 +141,6 @@ const describe = (questions: ReadonlyArray<Question>, answers: Answers): string 
   })
   return lost.length === 0 ? 'nothing is lost' : lost.join('; ')
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// volumes
-// ---------------------------------------------------------------------------------------------------------------------
 
 const leave = (self: Volume, questions: ReadonlyArray<Question>, answers: Answers): Volume => {
   const lost = new Set<number>()
@@ -239,12 +213,7 @@ const copy = (
   return { nodes, namings: [], nextIno: self.nextIno, time: 0 }
 }
 
-/**
- * A volume as it is, with all in it durable.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A volume as it is, with all in it durable. */
 export const durable = (self: Volume): Volume =>
   copy(
     self,
@@ -252,16 +221,7 @@ export const durable = (self: Volume): Volume =>
     ({ content }) => Content.make(content.bytes.slice(), content.size)
   )
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A digest of all names and contents.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** A digest of all names and contents. */
 export const fingerprint = (self: Volume): string => {
   const parts: Array<string> = []
   const visit = ({ names }: FolderNode): void => {

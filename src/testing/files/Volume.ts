@@ -5,21 +5,10 @@
  * leave any of these changes and lose any other. A rename is one change, also between two folders. After a sync of the
  * folder that it led to it is durable in both. After a sync of nothing but the one that it came from it may be in neither:
  * POSIX promises no more, though file systems with a journal do.
- *
- * @since 0.1.0
  */
 import * as Content from './Content.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A file.
- *
- * @category model
- * @since 0.1.0
- */
+/** A file. */
 export interface FileNode {
   readonly kind: 'file'
   readonly ino: number
@@ -30,9 +19,6 @@ export interface FileNode {
 /**
  * A folder. `names` is what is in it, `durable` what is in it for sure after a power cut unless a change that is not
  * durable says otherwise. `beats`: somebody keeps a heartbeat in it.
- *
- * @category model
- * @since 0.1.0
  */
 export interface FolderNode {
   readonly kind: 'folder'
@@ -44,23 +30,13 @@ export interface FolderNode {
   modifiedMillis: number
 }
 
-/**
- * A name in a folder.
- *
- * @category model
- * @since 0.1.0
- */
+/** A name in a folder. */
 export interface Place {
   readonly folder: number
   readonly name: string
 }
 
-/**
- * A change of names that is not durable yet: to what each of its places leads after it, if to anything.
- *
- * @category model
- * @since 0.1.0
- */
+/** A change of names that is not durable yet: to what each of its places leads after it, if to anything. */
 export interface Naming {
   readonly what: string
   readonly time: number
@@ -72,12 +48,7 @@ export interface Part extends Place {
   readonly ino: number | undefined
 }
 
-/**
- * All that a disk has. `time` is how many operations there were.
- *
- * @category model
- * @since 0.1.0
- */
+/** All that a disk has. `time` is how many operations there were. */
 export interface Volume {
   readonly nodes: Map<number, FileNode | FolderNode>
   namings: Array<Naming>
@@ -88,9 +59,6 @@ export interface Volume {
 /**
  * What is done to a volume: the smallest steps between which a power cut can come. `what` is for people. A sync covers what
  * was done `until` then.
- *
- * @category model
- * @since 0.1.0
  */
 export type Operation = { readonly what: string } & (
   | { readonly _tag: 'Made'; readonly kind: 'file' | 'folder'; readonly ino: number; readonly at: Place }
@@ -103,24 +71,10 @@ export type Operation = { readonly what: string } & (
   | { readonly _tag: 'SyncFailed'; readonly ino: number; readonly until: number }
 )
 
-/**
- * The number of the folder that everything is in.
- *
- * @category model
- * @since 0.1.0
- */
+/** The number of the folder that everything is in. */
 export const ROOT = 1
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * An empty volume.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** An empty volume. */
 export const empty = (): Volume => ({
   nodes: new Map([[ROOT, emptyFolder(ROOT, undefined)]]),
   namings: [],
@@ -128,12 +82,7 @@ export const empty = (): Volume => ({
   time: 0
 })
 
-/**
- * A durable folder with nothing in it.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A durable folder with nothing in it. */
 export const emptyFolder = (ino: number, above: Place | undefined): FolderNode => ({
   kind: 'folder',
   ino,
@@ -144,41 +93,18 @@ export const emptyFolder = (ino: number, above: Place | undefined): FolderNode =
   modifiedMillis: Date.now()
 })
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The folder with a number that is known to be one.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The folder with a number that is known to be one. */
 export const folderOf = (self: Volume, ino: number): FolderNode => self.nodes.get(ino) as FolderNode
 
 const fileOf = (self: Volume, ino: number): FileNode => self.nodes.get(ino) as FileNode
 
-/**
- * The path of a place.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The path of a place. */
 export const pathOf = (self: Volume, { folder, name }: Place): string => {
   const { above } = folderOf(self, folder)
   return `${above === undefined ? '' : pathOf(self, above)}/${name}`
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// combinators
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Does what an operation says; that it can be done was checked before.
- *
- * @category combinators
- * @since 0.1.0
- */
+/** Does what an operation says; that it can be done was checked before. */
 export const apply = (self: Volume, operation: Operation): void => {
   self.time++
   switch (operation._tag) {

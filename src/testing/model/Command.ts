@@ -2,13 +2,10 @@
  * What clients of a store do, as data: it can be drawn, shrunk, printed and played again.
  *
  * @module
- * @since 0.1.0
  */
 import * as fc from 'fast-check'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
+// --- model
 
 /**
  * One thing that a client does. Numbers stand for whatever there is at that moment, counted round: `claim` for one of the
@@ -20,7 +17,6 @@ import * as fc from 'fast-check'
  * - `Reopen`: all processes are killed and a new one starts. `Beside`: one more starts. `Kill`: one of those is killed.
  *
  * @category model
- * @since 0.1.0
  */
 export type Command =
   | { readonly _tag: 'Claim'; readonly runId: string; readonly instance: number }
@@ -35,9 +31,7 @@ export type Command =
   | { readonly _tag: 'Beside' }
   | { readonly _tag: 'Kill'; readonly instance: number }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// arbitraries
-// ---------------------------------------------------------------------------------------------------------------------
+// --- arbitraries
 
 /** Of runs whose ids begin alike. */
 const runId = fc.constantFrom('a', 'ab')
@@ -62,7 +56,6 @@ const record = <Tag extends Command['_tag'], F extends object>(
  * assert.ok(commands.some(({ _tag }) => _tag === 'Beside'))
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const command = (several: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
@@ -90,9 +83,7 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
       : [])
   )
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
+// --- destructors
 
 /**
  * A command as a line for people.
@@ -104,7 +95,6 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
  * assert.equal(ModelCommand.describe({ _tag: 'Claim', runId: 'a', instance: 0 }), 'Claim runId=a instance=0')
  *
  * @category destructors
- * @since 0.1.0
  */
 export const describe = ({ _tag, ...fields }: Command): string =>
   [

@@ -1,14 +1,8 @@
 /**
  * What a store is to be like, as simply as it can be said: for each run the values of its revisions, and which claim is in
  * force. It says of each answer of a store whether it may be given, and is what it is after that answer.
- *
- * @since 0.1.0
  */
 import type { Json } from '../../domain/Json.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A claim that was granted: to which instance, and what is known of it. */
 export interface Granted {
@@ -38,16 +32,8 @@ export interface Model {
   readonly live: Set<number>
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** No runs, and no instances. */
 export const make = (): Model => ({ runs: new Map(), claims: [], live: new Set() })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A run, of which nothing need be known. */
 export const runOf = ({ runs }: Model, runId: string): ModelRun => {
@@ -67,10 +53,6 @@ export const standing = (model: Model, claim: Granted): 'owner' | 'over' | 'take
   if (claim.over || runOf(model, claim.runId).inForce !== claim) return 'over'
   return model.live.has(claim.instance) ? 'owner' : 'taken for dead'
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what happens
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A claim was granted: the one before it is over. */
 export const grant = (model: Model, runId: string, instance: number, epoch: number): Granted => {

@@ -2,21 +2,15 @@
  * What came of a comparison with the model.
  *
  * @module
- * @since 0.1.0
  */
 import type { Command } from './Command.js'
 import { describe } from './Command.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What was found. A failure has the shortest sequence of commands that was found to fail, why it does, and what to give
  * `checkModel` in order to see it again.
  *
  * @category model
- * @since 0.1.0
  */
 export type ModelReport =
   | { readonly _tag: 'Passed'; readonly store: string; readonly seed: number; readonly numRuns: number }
@@ -31,10 +25,6 @@ export type ModelReport =
       readonly why: string
     }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A report for people: the commands that fail, why, and how to see it again.
  *
@@ -46,7 +36,6 @@ export type ModelReport =
  * assert.match(ModelReport.toText(report), /^a sound store: 5 sequences of commands, all as the model has it/)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const toText = (report: ModelReport): string =>
   report._tag === 'Passed'

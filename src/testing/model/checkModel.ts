@@ -1,8 +1,4 @@
-/**
- * Tries a store on random commands of several clients, against a model that is too simple to be wrong.
- *
- * @since 0.1.0
- */
+/** Tries a store on random commands of several clients, against a model that is too simple to be wrong. */
 import * as fc from 'fast-check'
 import type { StorageSpec } from '../conformance/Spec.js'
 import { reasonOf } from '../conformance/difference.js'
@@ -10,10 +6,6 @@ import type { Command } from './Command.js'
 import { command } from './Command.js'
 import type { ModelReport } from './ModelReport.js'
 import { isLate, play } from './play.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * How much is tried.
@@ -24,7 +16,6 @@ import { isLate, play } from './play.js'
  * - `limitMillis`: how long one command may take, default 10,000. A sequence with one that takes longer is not shrunk.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ModelOptions {
   readonly numRuns?: number
@@ -33,10 +24,6 @@ export interface ModelOptions {
   readonly path?: string
   readonly limitMillis?: number
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// checking
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Plays random commands of several clients on a store and on a model of it. Never rejects: what goes wrong is in the report,
@@ -52,7 +39,6 @@ export interface ModelOptions {
  * assert.match(ModelReport.toText(report), /Release/)
  *
  * @category running
- * @since 0.1.0
  */
 export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOptions = {}): Promise<ModelReport> => {
   const { numRuns = 100, maxCommands = 60, seed, path, limitMillis = 10_000 } = options

@@ -1,8 +1,4 @@
-/**
- * Plays commands on a store and on the model, and compares what they say.
- *
- * @since 0.1.0
- */
+/** Plays commands on a store and on the model, and compares what they say. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -18,10 +14,6 @@ import { describe } from './Command.js'
 import type { Granted, Model } from './Model.js'
 import * as M from './Model.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A store and its model, side by side. Instances and claims have the same numbers in both. */
 interface Table<Data> {
   readonly spec: StorageSpec<Data>
@@ -32,10 +24,6 @@ interface Table<Data> {
   /** So that each revision carries something that no other one does. */
   serial: number
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// playing
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Plays commands from an empty place on. Rejects with the first thing that the store does and the model does not, or if
@@ -137,10 +125,6 @@ const perform = async <Data>(table: Table<Data>, command: Command): Promise<void
 const storageOf = <Data>({ instances }: Table<Data>, instance: number): CheckpointStorage =>
   (instances[instance] ?? assert.fail(`no instance ${instance}`)).storage
 
-// ---------------------------------------------------------------------------------------------------------------------
-// processes
-// ---------------------------------------------------------------------------------------------------------------------
-
 const reopen = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
   for (const instance of model.live) await instances[instance]?.kill?.()
   model.live.clear()
@@ -168,10 +152,6 @@ const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
 /** Whether a call through this instance comes back: one that was really killed is silent. */
 const answers = <Data>({ instances, model }: Table<Data>, instance: number): boolean =>
   instances[instance]?.kill === undefined || model.live.has(instance)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// who writes
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Each process is another owner. */
 const ownerOf = (instance: number): Owner => ({ host: 'build-1', pid: instance + 1 })
@@ -212,10 +192,6 @@ const release = async <Data>(table: Table<Data>, granted: Granted): Promise<void
   } else await answerOf(task)
   M.giveBack(table.model, granted)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// saving
-// ---------------------------------------------------------------------------------------------------------------------
 
 const save = async <Data>(table: Table<Data>, granted: Granted, count: number, skew: number): Promise<void> => {
   if (!answers(table, granted.instance)) return
@@ -289,10 +265,6 @@ const race = async <Data>(table: Table<Data>): Promise<void> => {
   ]
   for (const { granted, result, all, first } of inOrder) judge(table, granted, result, all, first)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what is stored
-// ---------------------------------------------------------------------------------------------------------------------
 
 const load = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
   if (!answers(table, instance)) return

@@ -1,21 +1,11 @@
-/**
- * What the sample store and its mutants write to: texts by name, that can be damaged and made to fail, and the processes
- * that use them.
- *
- * @since 0.1.0
- */
+/** What the sample store and its mutants write to: texts by name, that can be damaged and made to fail, and the processes that use them. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Gate } from '../conformance/Gate.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Texts by name. Every call takes a while, and can be made to fail with a code.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Disk {
   /** The text of a name, if there is one. */
@@ -44,7 +34,6 @@ export interface Disk {
  * The processes that use a disk, by number.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Processes {
   /** Starts one; it is told of every claim. */
@@ -58,10 +47,6 @@ export interface Processes {
   /** Tells all of them that a run was claimed. */
   readonly tell: (runId: string, epoch: number) => void
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const aWhile = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

@@ -1,8 +1,4 @@
-/**
- * Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it.
- *
- * @since 0.1.0
- */
+/** Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as ArtifactId from '../../domain/ArtifactId.js'
@@ -10,10 +6,6 @@ import { sha256 } from '../../domain/Digest.js'
 import * as RunId from '../../domain/RunId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { ArtifactSpec } from '../conformance/artifacts/ArtifactCase.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Each flaw of a store of artifacts, and the case that finds it. Others may find it as well.
@@ -25,7 +17,6 @@ import type { ArtifactSpec } from '../conformance/artifacts/ArtifactCase.js'
  * assert.equal(ARTIFACT_KILLED_BY['takes bytes for text'], 'AS-TRIP-01')
  *
  * @category model
- * @since 0.1.0
  */
 export const ARTIFACT_KILLED_BY = {
   'takes bytes for text': 'AS-TRIP-01',
@@ -50,7 +41,6 @@ export const ARTIFACT_KILLED_BY = {
  * What a mutant of a store of artifacts does wrong.
  *
  * @category model
- * @since 0.1.0
  */
 export type ArtifactFlaw = keyof typeof ARTIFACT_KILLED_BY
 
@@ -58,7 +48,6 @@ export type ArtifactFlaw = keyof typeof ARTIFACT_KILLED_BY
  * A store of artifacts that has one flaw: what it does wrong, and the case that names it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ArtifactMutant {
   readonly flaw: ArtifactFlaw
@@ -75,7 +64,6 @@ interface Kept {
  * Where the sample store keeps its artifacts: each run's by id, and what was removed, for the flaw that needs it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Shelf {
   /** @internal */
@@ -83,10 +71,6 @@ export interface Shelf {
   /** @internal */
   readonly removed: Map<string, Map<string, Kept>>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const aWhile = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -234,7 +218,6 @@ const specOf = (name: string, flaw?: ArtifactFlaw): ArtifactSpec<Shelf> => ({
  * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
  *
  * @category specs
- * @since 0.1.0
  */
 export const sampleArtifactSpec: ArtifactSpec<Shelf> = specOf('a sound store of artifacts')
 
@@ -242,7 +225,6 @@ export const sampleArtifactSpec: ArtifactSpec<Shelf> = specOf('a sound store of 
  * Broken stores of artifacts, one for each flaw. The kit kills every one of them, by the case that names its flaw.
  *
  * @category specs
- * @since 0.1.0
  */
 export const artifactMutants: ReadonlyArray<ArtifactMutant> = (
   Object.keys(ARTIFACT_KILLED_BY) as ReadonlyArray<ArtifactFlaw>

@@ -1,8 +1,4 @@
-/**
- * What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each.
- *
- * @since 0.1.0
- */
+/** What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each. */
 import type { Json } from '../../domain/Json.js'
 import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
@@ -16,7 +12,6 @@ import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
  * assert.equal(KILLED_BY['does not fence'], 'CS-FENCE-01')
  *
  * @category model
- * @since 0.1.0
  */
 export const KILLED_BY = {
   'folds the case of ids': 'CS-ID-02',
@@ -114,7 +109,6 @@ export const KILLED_BY = {
  * What a mutant does wrong.
  *
  * @category model
- * @since 0.1.0
  */
 export type Flaw = keyof typeof KILLED_BY
 

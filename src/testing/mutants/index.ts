@@ -1,9 +1,4 @@
-/**
- * Stores that are broken on purpose, one flaw each: who writes a case for the kit, or a kit of their own, sees with them that
- * it finds something.
- *
- * @since 0.1.0
- */
+/** Stores that are broken on purpose, one flaw each: who writes a case for the kit, or a kit of their own, sees with them that it finds something. */
 import type { Disk } from './Disk.js'
 import { behind, make } from './Disk.js'
 import { stallGate } from '../conformance/Gate.js'
@@ -17,25 +12,16 @@ export type { Disk, Processes } from './Disk.js'
 export type { Flaw } from './flaws.js'
 export { KILLED_BY } from './flaws.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A store that has one flaw: what it does wrong, and the case that names it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Mutant {
   readonly flaw: Flaw
   readonly killedBy: string
   readonly spec: StorageSpec<Disk>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<Disk> => {
   const reopen = (disk: Disk) => {
@@ -81,7 +67,6 @@ const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<
  * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
  *
  * @category specs
- * @since 0.1.0
  */
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
 
@@ -104,7 +89,6 @@ export const statementsSpec: StorageSpec<Disk> = specOf('a sound store, in state
  * assert.equal(results[0]?.outcome._tag, 'Failed')
  *
  * @category specs
- * @since 0.1.0
  */
 export const mutants: ReadonlyArray<Mutant> = (Object.keys(KILLED_BY) as ReadonlyArray<Flaw>).map((flaw) => ({
   flaw,

@@ -2,8 +2,6 @@
  * A small sound store, and in it the places where a mutant goes wrong: one flaw each, and nothing else.
  *
  * Each run is one string on a {@link Disk}: see `sampleTexts.ts`. One call at a time reads and writes it as a whole.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -24,10 +22,6 @@ import {
 } from './sampleStatements.js'
 import type { Answer, Instance, Run } from './sampleTexts.js'
 import { EMPTY, foundOf, lookUp, read, textOf, write } from './sampleTexts.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The functions that skip mutual exclusion, or part of it. */
 const WITHOUT_TURN: Readonly<Record<'claim' | 'save' | 'release' | 'remove', ReadonlyArray<Flaw>>> = {
@@ -132,10 +126,6 @@ export const sampleStorage = (
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// looking
-// ---------------------------------------------------------------------------------------------------------------------
-
 const look = async <A>(instance: Instance, runId: string, view: (run: Run) => E.Either<StorageError, A>): Answer<A> =>
   E.chain((run: Run) =>
     run === EMPTY && instance.has('takes a run that is not there for an error')
@@ -200,10 +190,6 @@ const list = async (instance: Instance): Answer<ReadonlyArray<string>> => {
 }
 
 const damaged = (runId: string): StorageError => ({ _tag: 'Corrupt', runId, where: runId, why: 'it is damaged' })
-
-// ---------------------------------------------------------------------------------------------------------------------
-// removing
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Unreadable revisions don't matter: the owner can still be read. */
 const remove = async (instance: Instance, runId: string): Answer<void> => {

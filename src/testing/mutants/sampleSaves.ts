@@ -11,10 +11,6 @@ import { claimKey, foundOf, read, textOf, write, writeFailed } from './sampleTex
 /** The number of kept revisions. */
 const KEPT = 12
 
-// ---------------------------------------------------------------------------------------------------------------------
-// who may save
-// ---------------------------------------------------------------------------------------------------------------------
-
 export const save = async (
   instance: Instance,
   claimed: Claim,
@@ -51,10 +47,6 @@ const saveByMemory = async (
       : refuse(instance, found.right, claimed)
   })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// what is kept
-// ---------------------------------------------------------------------------------------------------------------------
 
 const keep = async (
   instance: Instance,
@@ -135,10 +127,6 @@ const asKept = (has: Instance['has'], checkpoint: Json): Json => {
   if (has('cuts texts after twelve million characters')) return JSON.parse(JSON.stringify(checkpoint), cutTexts) as Json
   return checkpoint
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// flaws
-// ---------------------------------------------------------------------------------------------------------------------
 
 const noteFailure = ({ has, remembered, counted }: Instance, runId: string, run: Run, hasFailed: boolean): void => {
   if (has('shows a save that failed')) {

@@ -1,8 +1,6 @@
 /**
  * How the sample store keeps a run: as a string on a {@link Disk}, with one line for the owner and one per revision. Each line
  * is signed with its run and number. The string is read and written as a whole.
- *
- * @since 0.1.0
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
@@ -13,10 +11,6 @@ import type { RevisionOfRun } from '../conformance/Spec.js'
 import type { Disk } from './Disk.js'
 import type { Flaw } from './flaws.js'
 import { mangleDates } from './flaws.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 export interface Kept {
   readonly revision: number
@@ -64,10 +58,6 @@ export interface Instance {
 export type StoredAt = (instance: Instance, runId: string, run: Run) => E.Either<StorageError, O.Option<Stored>>
 
 export const claimKey = (runId: string, epoch: number): string => `${epoch} ${runId}`
-
-// ---------------------------------------------------------------------------------------------------------------------
-// texts
-// ---------------------------------------------------------------------------------------------------------------------
 
 type Has = Instance['has']
 
@@ -160,10 +150,6 @@ export const foundOf = (runId: string, { revisions, damaged }: Run): E.Either<St
     ? E.left(corrupt(runId))
     : E.right({ _tag: 'Recovered', from: `revision ${last.revision}`, lost: `${damaged.length} revisions` })
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// reading and writing
-// ---------------------------------------------------------------------------------------------------------------------
 
 const backupOf = (runId: string): string => `~${runId}`
 

@@ -3,7 +3,6 @@
  * reach, damaged checkpoints, plan options.
  *
  * @module
- * @since 0.1.0
  */
 export type { Damaged } from './damage.js'
 export type { Edited, WorkflowEdit } from './edits.js'

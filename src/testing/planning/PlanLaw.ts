@@ -1,8 +1,4 @@
-/**
- * A law of the planner, and the words in which such laws are said.
- *
- * @since 0.1.0
- */
+/** A law of the planner, and the words in which such laws are said. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -17,16 +13,11 @@ import type { Samples } from './Samples.js'
 import { taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * How often a law is tried: `numRuns` cases (default 100) drawn from `seed`; `path` leads at once to the counterexample that a
  * result has.
  *
  * @category model
- * @since 0.1.0
  */
 export interface LawOptions {
   readonly numRuns?: number
@@ -39,7 +30,6 @@ export interface LawOptions {
  * `why` what is wrong with it, and `seed` and `path` repeat it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface LawResult {
   readonly id: string
@@ -57,7 +47,6 @@ export interface LawResult {
  * it does not throw because of what it finds.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PlanLaw {
   readonly id: string
@@ -66,16 +55,7 @@ export interface PlanLaw {
   readonly check: (of: RunsOf, options?: LawOptions) => LawResult
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A law: for all cases that are drawn of runs, `holds` throws nothing.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A law: for all cases that are drawn of runs, `holds` throws nothing. */
 export const law = <A>(
   id: string,
   title: string,
@@ -110,73 +90,34 @@ const resultOf = <A>(named: { readonly id: string; readonly title: string }, run
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-// ---------------------------------------------------------------------------------------------------------------------
-// words
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * The plan at a moment; that there is one is part of each law that says so.
- *
- * @category words
- * @since 0.1.0
- */
+/** The plan at a moment; that there is one is part of each law that says so. */
 export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {
   const plan = planResume(checkpoint, workflow, options)
   return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
 }
 
-/**
- * The units of a plan that are neither skipped nor waited for. A composite is no unit of work: its parts are.
- *
- * @category words
- * @since 0.1.0
- */
+/** The units of a plan that are neither skipped nor waited for. A composite is no unit of work: its parts are. */
 export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
   works(plan)
     .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')
     .map(({ unit }) => unit)
 
-/**
- * The decisions about units of work: tasks, and maps whose items are to be found out; not those about composites as a whole.
- *
- * @category words
- * @since 0.1.0
- */
+/** The decisions about units of work: tasks, and maps whose items are to be found out; not those about composites as a whole. */
 export const works = ({ decisions }: ResumePlan): ReadonlyArray<Decision> =>
   decisions.filter(({ unit }, index) => !isWithin(decisions[index + 1]?.unit ?? '', unit))
 
-/**
- * The tasks of a moment, by their paths.
- *
- * @category words
- * @since 0.1.0
- */
+/** The tasks of a moment, by their paths. */
 export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, Task> =>
   taskUnits(workflow, checkpoint.items)
 
-/**
- * The names of the units that are recorded completed.
- *
- * @category words
- * @since 0.1.0
- */
+/** The names of the units that are recorded completed. */
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-/**
- * The names of the units whose job is pending.
- *
- * @category words
- * @since 0.1.0
- */
+/** The names of the units whose job is pending. */
 export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> => new Set(pending.map(({ unit }) => unit))
 
-/**
- * Everything in a plan that can be compared.
- *
- * @category words
- * @since 0.1.0
- */
+/** Everything in a plan that can be compared. */
 export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variables }: ResumePlan): unknown => ({
   decisions,
   startIndex,

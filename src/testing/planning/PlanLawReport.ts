@@ -2,13 +2,8 @@
  * What came of trying the planner's laws.
  *
  * @module
- * @since 0.1.0
  */
 import type { LawResult } from './PlanLaw.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What trying the laws on a workflow showed, as plain data.
@@ -18,7 +13,6 @@ import type { LawResult } from './PlanLaw.js'
  *   they accept: give them in `outputs`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface PlanLawReport {
   readonly workflow: string
@@ -27,10 +21,6 @@ export interface PlanLawReport {
   readonly results: ReadonlyArray<LawResult>
   readonly violations: ReadonlyArray<LawResult>
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * A report as text for people: one line if all holds, else what does not, why, and what repeats it.
@@ -44,7 +34,6 @@ export interface PlanLawReport {
  * assert.match(PlanLawReport.toText(report), /^job: (\d+) of \1 laws hold/)
  *
  * @category destructors
- * @since 0.1.0
  */
 export const toText = ({ workflow, seed, problems, results, violations }: PlanLawReport): string =>
   [

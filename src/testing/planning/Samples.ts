@@ -1,8 +1,4 @@
-/**
- * What units may give: outputs that their tasks accept.
- *
- * @since 0.1.0
- */
+/** What units may give: outputs that their tasks accept. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Items } from '../../domain/Items.js'
@@ -15,16 +11,7 @@ import { tasks } from '../../domain/Workflow.js'
 import type { Dice } from './Dice.js'
 import { unitsIn, wholeOf } from './tree.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Outputs that a task accepts, `undefined` for none.
- *
- * @category model
- * @since 0.1.0
- */
+/** Outputs that a task accepts, `undefined` for none. */
 export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefined>
 
 /**
@@ -32,22 +19,12 @@ export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefin
  * tried until some are accepted.
  *
  * @category model
- * @since 0.1.0
  */
 export type Outputs = Readonly<Record<string, fc.Arbitrary<Json | undefined>>>
 
 const USUAL: ReadonlyArray<Json | undefined> = [7, null, 'text', { n: 1 }, undefined, [], false, { ['__proto__']: [1] }]
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Outputs of every kind, of which a task accepts some; else one that is built by what the task says is missing.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Outputs of every kind, of which a task accepts some; else one that is built by what the task says is missing. */
 export const defaultSamples: Samples = (task) => {
   const fit = USUAL.filter((output) => accepts(task, output))
   return fit.length > 0 ? fit : built(task)
@@ -56,9 +33,6 @@ export const defaultSamples: Samples = (task) => {
 /**
  * Samples of these arbitraries (30 of each, the same each time), where the task accepts them. A task that bears another name
  * since the workflow was edited is given any of them that it accepts.
- *
- * @category constructors
- * @since 0.1.0
  */
 export const samplesOf = (outputs: Outputs): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
@@ -85,27 +59,13 @@ const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']
   }
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * One of the outputs that a task accepts. `must`: not nothing.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** One of the outputs that a task accepts. `must`: not nothing. */
 export const outputOf = (samples: Samples, task: Task, unit: string, dice: Dice, must: boolean): Json | undefined => {
   const fit = samples(task, unit).filter((output) => !(must && output === undefined))
   return fit[dice.roll(Math.max(1, fit.length))]
 }
 
-/**
- * "It is done", with an output that the task accepts; "again" if there is none and its variables need one.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** "It is done", with an output that the task accepts; "again" if there is none and its variables need one. */
 export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dice): Answer => {
   const must = task.captures.length > 0
   const output = outputOf(samples, task, unit, dice, must)
@@ -113,12 +73,7 @@ export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dic
   return must || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
 }
 
-/**
- * The tasks of a workflow, by their paths. A map is one until its items are on record.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The tasks of a workflow, by their paths. A map is one until its items are on record. */
 export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
   new Map(
     unitsIn(workflow, items).flatMap(({ unit, step }) => {
@@ -127,20 +82,11 @@ export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<
     })
   )
 
-/**
- * The units for which no output is known that they accept.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The units for which no output is known that they accept. */
 export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>
   tasks(steps)
     .filter(({ task, place }) => samples(task, place).length === 0)
     .map(({ place }) => place)
-
-// ---------------------------------------------------------------------------------------------------------------------
-// building
-// ---------------------------------------------------------------------------------------------------------------------
 
 const BUILT = new WeakMap<Task['accepts'], ReadonlyArray<Json>>()
 

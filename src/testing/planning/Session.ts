@@ -1,8 +1,4 @@
-/**
- * One session of a run: a stand-in for the executor that obeys a plan. Whatever it reaches, a real run can reach.
- *
- * @since 0.1.0
- */
+/** One session of a run: a stand-in for the executor that obeys a plan. Whatever it reaches, a real run can reach. */
 import { mayStandAt } from '../../domain/jobChanges.js'
 import { overrides } from '../../domain/Overrides.js'
 import { attemptOf } from '../../domain/Pending.js'
@@ -15,12 +11,7 @@ import { completion, failedAttempt, inOrder } from './perform.js'
 import { taskUnits } from './Samples.js'
 import type { Moment, Tape } from './Tape.js'
 
-/**
- * Records what a plan overrides.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Records what a plan overrides. */
 export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan, options: PlanOptions): void => {
   const { checkpoint } = tape.now()
   const program = { ...workflow, identity: Identity.of(workflow) }
@@ -32,12 +23,7 @@ export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan
   }
 }
 
-/**
- * Asks for the pending jobs: each has ended well, or badly, or not yet, as the dice say.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Asks for the pending jobs: each has ended well, or badly, or not yet, as the dice say. */
 export const pollJobs = (tape: Tape, dice: Dice): void => {
   for (const pending of tape.now().checkpoint.pending) {
     const { unit } = pending
@@ -53,12 +39,7 @@ export const pollJobs = (tape: Tape, dice: Dice): void => {
   }
 }
 
-/**
- * Obeys a plan, its overrides first; its steps end as the dice say.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Obeys a plan, its overrides first; its steps end as the dice say. */
 export const executeSession = (
   tape: Tape,
   dice: Dice,

@@ -1,8 +1,4 @@
-/**
- * A run as it is simulated: its changes, and where it stood after each of them.
- *
- * @since 0.1.0
- */
+/** A run as it is simulated: its changes, and where it stood after each of them. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -16,16 +12,11 @@ import { partsOf } from '../../domain/Workflow.js'
 import * as Identity from '../../domain/WorkflowIdentity.js'
 import type { Samples } from './Samples.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * A run at one revision, with the workflow in force. `within`: no save ends there, for what a plan overrides is saved as one,
  * so no process ever finds it.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Moment {
   readonly checkpoint: Checkpoint
@@ -37,19 +28,13 @@ export interface Moment {
  * A run that was simulated: its changes from `Started` on, and where it stood after each of them.
  *
  * @category model
- * @since 0.1.0
  */
 export interface SimulatedRun extends Moment {
   readonly changes: ReadonlyArray<Change>
   readonly trail: ReadonlyArray<Moment>
 }
 
-/**
- * A run that is being recorded.
- *
- * @category model
- * @since 0.1.0
- */
+/** A run that is being recorded. */
 export interface Tape {
   /** What its units may give. */
   readonly samples: Samples
@@ -60,19 +45,10 @@ export interface Tape {
   readonly put: (change: Change, within?: true) => void
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** A time for each revision. */
 const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
 
-/**
- * The first moment of a run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The first moment of a run. */
 export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
   const started = {
     _tag: 'Started',
@@ -113,12 +89,7 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
   return moment
 }
 
-/**
- * A tape that goes on from a run.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A tape that goes on from a run. */
 export const record = (from: SimulatedRun, samples: Samples): Tape => {
   let { checkpoint, workflow } = from
   const changes = [...from.changes]

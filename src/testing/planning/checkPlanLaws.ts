@@ -1,8 +1,4 @@
-/**
- * The laws of the planner, tried on somebody's own workflow.
- *
- * @since 0.1.0
- */
+/** The laws of the planner, tried on somebody's own workflow. */
 import type { Workflow } from '../../domain/Workflow.js'
 import { problems } from '../../domain/Workflow.js'
 import { lawsOfEdits } from './lawsOfEdits.js'
@@ -16,10 +12,6 @@ import type { PlanLawReport } from './PlanLawReport.js'
 import type { RunsOf } from './runs.js'
 import { samplesFor } from './runs.js'
 import { withoutSample } from './Samples.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// laws
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * The laws of the planner: plans are total and deterministic · every unit is recorded completed or scheduled, never neither ·
@@ -40,7 +32,6 @@ import { withoutSample } from './Samples.js'
  * assert.ok(planLaws.every(({ title }) => title.length > 0))
  *
  * @category laws
- * @since 0.1.0
  */
 export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfPlans,
@@ -50,10 +41,6 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfRuns,
   ...lawsOfTrees
 ]
-
-// ---------------------------------------------------------------------------------------------------------------------
-// checking
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * Tries the laws of the planner on runs of a workflow: ones that complete, fail, are interrupted, crash, are edited, rewound,
@@ -80,7 +67,6 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
  * assert.equal(report.problems.length + report.violations.length, 0, PlanLawReport.toText(report))
  *
  * @category laws
- * @since 0.1.0
  */
 export const checkPlanLaws = (
   workflow: Workflow,

@@ -1,8 +1,4 @@
-/**
- * Checkpoints with one thing changed, as a bad disk, a bad merge or an editor leaves them.
- *
- * @since 0.1.0
- */
+/** Checkpoints with one thing changed, as a bad disk, a bad merge or an editor leaves them. */
 import * as fc from 'fast-check'
 import { encode } from '../../domain/CheckpointCodec.js'
 import type { Json, JsonObject } from '../../domain/Json.js'
@@ -19,7 +15,6 @@ const PLAIN = { noNullPrototype: true } as const
  * what was there was taken out, or in a list doubled (`doubled`).
  *
  * @category model
- * @since 0.1.0
  */
 export interface Damaged {
   readonly content: Json
@@ -73,7 +68,6 @@ const change = fc.oneof(
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const damagedCheckpoint = (of: RunsOf = {}): fc.Arbitrary<Damaged> =>
   damagedMoment(of).map(({ damaged }) => damaged)

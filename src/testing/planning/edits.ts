@@ -1,8 +1,4 @@
-/**
- * How somebody edits a workflow.
- *
- * @since 0.1.0
- */
+/** How somebody edits a workflow. */
 import * as fc from 'fast-check'
 import type { Group, Step, Task, TaskOptions, Workflow } from '../../domain/Workflow.js'
 import * as W from '../../domain/Workflow.js'
@@ -18,7 +14,6 @@ const PLAIN = { noNullPrototype: true } as const
  * - it becomes another kind of step (`kind`); or only its `summary` is changed.
  *
  * @category model
- * @since 0.1.0
  */
 export interface WorkflowEdit {
   readonly kind: (typeof EDITS)[number]
@@ -27,12 +22,7 @@ export interface WorkflowEdit {
   readonly inside?: ReadonlyArray<number>
 }
 
-/**
- * The kinds of edits.
- *
- * @category model
- * @since 0.1.0
- */
+/** The kinds of edits. */
 export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind', 'summary'] as const
 
 /**
@@ -52,7 +42,6 @@ export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
   {
@@ -68,7 +57,6 @@ export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
  * A workflow that was edited.
  *
  * @category model
- * @since 0.1.0
  */
 export interface Edited {
   readonly workflow: Workflow
@@ -88,7 +76,6 @@ export interface Edited {
  * assert.deepEqual([edited.steps.map(({ name }) => name), first], [['publish'], 0])
  *
  * @category editing
- * @since 0.1.0
  */
 export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): Edited => {
   const { steps } = before

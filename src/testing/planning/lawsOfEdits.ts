@@ -1,8 +1,4 @@
-/**
- * What holds for plans of a workflow that is not as it was, or of a checkpoint that is not.
- *
- * @since 0.1.0
- */
+/** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -26,12 +22,7 @@ import { moment } from './runs.js'
 import type { Moment } from './Tape.js'
 import { placeOf, unitsIn } from './tree.js'
 
-/**
- * What holds for plans of a workflow that is not as it was, or of a checkpoint that is not.
- *
- * @category laws
- * @since 0.1.0
- */
+/** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   law(
     'PL-EDIT-03',
@@ -180,10 +171,6 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
     }
   )
 ]
-
-// ---------------------------------------------------------------------------------------------------------------------
-// parts
-// ---------------------------------------------------------------------------------------------------------------------
 
 interface Named {
   readonly name: string

@@ -1,8 +1,4 @@
-/**
- * What holds for every plan.
- *
- * @since 0.1.0
- */
+/** What holds for every plan. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -19,12 +15,7 @@ import { dataOf, law, planOf, recorded, scheduled, waiting, works } from './Plan
 import { moment, momentWithOptions, undisturbedRun } from './runs.js'
 import { unitsIn } from './tree.js'
 
-/**
- * What holds for every plan.
- *
- * @category laws
- * @since 0.1.0
- */
+/** What holds for every plan. */
 export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   law(
     'PL-PLAN-01',

@@ -1,8 +1,4 @@
-/**
- * What holds for plans of which something is asked, and for what they are told.
- *
- * @since 0.1.0
- */
+/** What holds for plans of which something is asked, and for what they are told. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -23,12 +19,7 @@ import type { Samples } from './Samples.js'
 import type { Moment } from './Tape.js'
 import { placeOf } from './tree.js'
 
-/**
- * What holds for plans of which something is asked, and for what they are told.
- *
- * @category laws
- * @since 0.1.0
- */
+/** What holds for plans of which something is asked, and for what they are told. */
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FORCE-01',

@@ -1,8 +1,4 @@
-/**
- * What holds for runs that obey their plans.
- *
- * @since 0.1.0
- */
+/** What holds for runs that obey their plans. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -21,12 +17,7 @@ import { law, planOf, recorded, scheduled, unitsOf, waiting, works } from './Pla
 import { momentWithOptions, run, undisturbedRun } from './runs.js'
 import { answered, finish, follow, overrideOnly, polled } from './simulate.js'
 
-/**
- * What holds for runs that obey their plans.
- *
- * @category laws
- * @since 0.1.0
- */
+/** What holds for runs that obey their plans. */
 export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   law(
     'PL-END-01',

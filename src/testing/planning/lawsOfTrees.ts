@@ -1,8 +1,4 @@
-/**
- * What holds on every level of a tree, and for what a rewind takes back.
- *
- * @since 0.1.0
- */
+/** What holds on every level of a tree, and for what a rewind takes back. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Rewound } from '../../domain/Change.js'
@@ -21,12 +17,7 @@ import type { Moment, SimulatedRun } from './Tape.js'
 import { placeOf } from './tree.js'
 import { decisionInside, problemInside, wrapped } from './wrapped.js'
 
-/**
- * What holds on every level of a tree, and for what a rewind takes back.
- *
- * @category laws
- * @since 0.1.0
- */
+/** What holds on every level of a tree, and for what a rewind takes back. */
 export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   law(
     'PL-WRAP-01',

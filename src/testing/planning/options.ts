@@ -1,8 +1,4 @@
-/**
- * What may be asked of a plan.
- *
- * @since 0.1.0
- */
+/** What may be asked of a plan. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Evidence } from '../../domain/CompletedStep.js'
 import type { Json } from '../../domain/Json.js'
@@ -23,12 +19,7 @@ import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
 import type { Moment } from './Tape.js'
 import { unitsIn } from './tree.js'
 
-/**
- * What may be asked of a plan, as the dice say: mostly nothing.
- *
- * @category arbitraries
- * @since 0.1.0
- */
+/** What may be asked of a plan, as the dice say: mostly nothing. */
 export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
   const isFrom = dice.roll(5) === 4
   const options: PlanOptions = {
@@ -51,21 +42,11 @@ const chooseFound = (dice: Dice, checkpoint: Checkpoint): ReadonlyArray<FoundEvi
   ...(dice.roll(2) === 0 ? chooseChanged(dice, checkpoint) : [])
 ]
 
-/**
- * Any unit, on any level.
- *
- * @category arbitraries
- * @since 0.1.0
- */
+/** Any unit, on any level. */
 export const chooseUnit = (dice: Dice, { checkpoint, workflow }: Moment): Unit =>
   pick(dice, unitsIn(workflow, checkpoint.items)).unit
 
-/**
- * A wave or a map to restart, if there is one.
- *
- * @category arbitraries
- * @since 0.1.0
- */
+/** A wave or a map to restart, if there is one. */
 export const chooseRestart = (dice: Dice, { checkpoint, workflow }: Moment): Pick<PlanOptions, 'restartWave'> => {
   const waves = unitsIn(workflow, checkpoint.items).filter(({ step: { _tag } }) => _tag === 'Wave' || _tag === 'Map')
   return waves.length === 0 ? {} : { restartWave: pick(dice, waves).unit }
@@ -81,12 +62,7 @@ const chooseAnswers = (dice: Dice, { checkpoint, workflow }: Moment, samples: Sa
   return answers
 }
 
-/**
- * An output for each unit of which one is known.
- *
- * @category arbitraries
- * @since 0.1.0
- */
+/** An output for each unit of which one is known. */
 export const chooseOutputs = (
   dice: Dice,
   { checkpoint, workflow }: Moment,
@@ -100,12 +76,7 @@ export const chooseOutputs = (
   return outputs
 }
 
-/**
- * Evidence that is gone, of some of the units that are recorded.
- *
- * @category arbitraries
- * @since 0.1.0
- */
+/** Evidence that is gone, of some of the units that are recorded. */
 export const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   [...completedSteps]
     .filter(() => dice.roll(3) === 2)

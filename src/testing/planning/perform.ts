@@ -1,8 +1,6 @@
 /**
  * A stand-in for the executor, as a fold over the tree of steps: what a run writes while it obeys decisions, and in which order.
  * Knows nothing of how decisions are made.
- *
- * @since 0.1.0
  */
 import type { UnitCompleted } from '../../domain/Change.js'
 import type { Outcome } from '../../domain/CheckpointState.js'
@@ -21,28 +19,15 @@ import { outputOf } from './Samples.js'
 import type { Tape } from './Tape.js'
 import { groupsOf, needs } from './tree.js'
 
-/**
- * How work on a step ended: it is done, or failed, or waits for jobs, or it was stopped, or the process was gone.
- *
- * @category model
- * @since 0.1.0
- */
+/** How work on a step ended: it is done, or failed, or waits for jobs, or it was stopped, or the process was gone. */
 export type End = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 
-/**
- * Work on a step. It rests after each change, so that what runs beside it may go on.
- *
- * @category model
- * @since 0.1.0
- */
+/** Work on a step. It rests after each change, so that what runs beside it may go on. */
 export type Work = Generator<undefined, End>
 
 /**
  * What work goes by. Of the items of a map that is expanded nothing is decided yet: they run. `isLucky`: nothing goes wrong, so that
  * large composites are completed often.
- *
- * @category model
- * @since 0.1.0
  */
 export interface Scene {
   readonly tape: Tape
@@ -51,16 +36,7 @@ export interface Scene {
   readonly isLucky: boolean
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// steps
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * Steps that are done in order, until one does not end well.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Steps that are done in order, until one does not end well. */
 export function* inOrder(scene: Scene, parent: Unit | undefined, steps: ReadonlyArray<Step>): Work {
   for (const step of steps) {
     const unit = join(parent, step.name)
@@ -191,10 +167,6 @@ const interrupt = ({ tape, dice }: Scene, unit: Unit): End => {
   return 'interrupted'
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// attempts
-// ---------------------------------------------------------------------------------------------------------------------
-
 /** An attempt that has started. `submits`: it hands its work over. */
 interface Started {
   readonly unit: Unit
@@ -279,12 +251,7 @@ interface EndedAttempt {
   readonly outcome: Outcome
 }
 
-/**
- * An attempt that ended badly.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** An attempt that ended badly. */
 export const failedAttempt = (tape: Tape, dice: Dice, attempt: number): EndedAttempt => ({
   attempt,
   startedAt: tape.at(),
@@ -302,12 +269,7 @@ const EVIDENCE: ReadonlyArray<Evidence> = [
   { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
 ]
 
-/**
- * The end of a unit that went well, with what a task gives. A composite gives nothing.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** The end of a unit that went well, with what a task gives. A composite gives nothing. */
 export const completion = (
   tape: Tape,
   dice: Dice,

@@ -1,8 +1,4 @@
-/**
- * Arbitrary runs, and checkpoints that a run can reach.
- *
- * @since 0.1.0
- */
+/** Arbitrary runs, and checkpoints that a run can reach. */
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -20,16 +16,11 @@ import { simulate } from './simulate.js'
 import type { Moment, SimulatedRun } from './Tape.js'
 import { workflow as anyWorkflow } from './workflows.js'
 
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
-
 /**
  * Of what runs are drawn. `workflow`: of this one, or of these; default of any. `outputs`: what its units give; a unit that is
  * not named gives what it is found to accept. `input`: default any JSON.
  *
  * @category model
- * @since 0.1.0
  */
 export interface RunsOf {
   readonly workflow?: Workflow | fc.Arbitrary<Workflow>
@@ -48,17 +39,12 @@ export interface RunsOf {
  * fc.assert(fc.property(Arbitrary.input, (value) => assert.doesNotThrow(() => JSON.stringify(value))))
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const input: fc.Arbitrary<Json> = fc.oneof(
   fc.constant<Json>({}),
   fc.constant<Json>({ channel: 'beta', ['__proto__']: 1 }),
   fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as Json)
 )
-
-// ---------------------------------------------------------------------------------------------------------------------
-// runs
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** Edits a workflow now and then, and asks something of a plan now and then. */
 const anything = (samples: Samples): Scenario => ({
@@ -98,7 +84,6 @@ const nothing = (samples: Samples): Scenario => ({
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
 
@@ -119,7 +104,6 @@ export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, an
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, nothing)
 
@@ -147,7 +131,6 @@ const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitra
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const moment = (of: RunsOf = {}): fc.Arbitrary<Moment> =>
   fc.tuple(run(of), fc.nat({ max: 999 })).map(([{ trail }, back]) => atSave(trail, -1 - back))
@@ -175,7 +158,6 @@ const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const momentWithOptions = (
   of: RunsOf = {}
@@ -204,7 +186,6 @@ export const momentWithOptions = (
  * )
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
   fc
@@ -224,16 +205,11 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
  * assert.ok(fc.sample(options, { numRuns: 50, seed: 1 }).some(({ fromStep }) => fromStep !== undefined))
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOptions> => {
   const samples = outputs === undefined ? defaultSamples : samplesOf(outputs)
   return numbers.map((chance) => chooseOptions(diceOf(chance), at, samples))
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// of what they are drawn
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What the units give in these runs.

@@ -1,8 +1,4 @@
-/**
- * Random runs: some sessions, each after a crash, a failure, a stop or the end of the one before.
- *
- * @since 0.1.0
- */
+/** Random runs: some sessions, each after a crash, a failure, a stop or the end of the one before. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
@@ -22,28 +18,14 @@ import type { Moment, SimulatedRun, Tape } from './Tape.js'
 import { begin, record } from './Tape.js'
 import { wholeOf } from './tree.js'
 
-/**
- * Edits a workflow before a session, chooses what is asked of its plan, and says what units give.
- *
- * @category model
- * @since 0.1.0
- */
+/** Edits a workflow before a session, chooses what is asked of its plan, and says what units give. */
 export interface Scenario {
   readonly edit: (dice: Dice, moment: Moment) => Workflow
   readonly options: (dice: Dice, moment: Moment) => PlanOptions
   readonly samples: Samples
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
-
-/**
- * A run of some sessions, each after a crash, a failure, a stop or the end of the one before.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A run of some sessions, each after a crash, a failure, a stop or the end of the one before. */
 export const simulate = (workflow: Workflow, input: Json, dice: Dice, scenario: Scenario): SimulatedRun => {
   const tape = record(begin(workflow, input), scenario.samples)
   const sessions = 1 + dice.roll(4)
@@ -61,24 +43,14 @@ export const simulate = (workflow: Workflow, input: Json, dice: Dice, scenario: 
 
 const plain: Omit<Scenario, 'samples'> = { edit: (_, { workflow }) => workflow, options: () => ({}) }
 
-/**
- * A run whose pending jobs have all ended well.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** A run whose pending jobs have all ended well. */
 export const polled = (moment: Moment, samples: Samples = defaultSamples): Moment => {
   const tape = record({ ...moment, changes: [], trail: [] }, samples)
   pollJobs(tape, noTrouble)
   return tape.now()
 }
 
-/**
- * Goes on with a run to its end: its jobs end well, every question is answered with "again" and nothing goes wrong.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Goes on with a run to its end: its jobs end well, every question is answered with "again" and nothing goes wrong. */
 export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun => {
   const tape = record({ ...moment, changes: [], trail: [] }, samples)
   pollJobs(tape, noTrouble)
@@ -87,12 +59,7 @@ export const finish = (moment: Moment, samples: Samples = defaultSamples): Simul
   return tape.run()
 }
 
-/**
- * Follows a plan without trouble, its overrides first.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Follows a plan without trouble, its overrides first. */
 export const follow = (
   moment: Moment,
   plan: ResumePlan,
@@ -104,12 +71,7 @@ export const follow = (
   return tape.run()
 }
 
-/**
- * Records the overrides of a plan, and then the process is gone.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** Records the overrides of a plan, and then the process is gone. */
 export const overrideOnly = (
   moment: Moment,
   plan: ResumePlan,
@@ -120,10 +82,6 @@ export const overrideOnly = (
   recordOverrides(tape, moment.workflow, plan, options)
   return tape.run()
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// planning
-// ---------------------------------------------------------------------------------------------------------------------
 
 interface Chosen {
   readonly workflow: Workflow
@@ -147,12 +105,7 @@ const choose = (tape: Tape, dice: Dice, scenario: Scenario): Chosen => {
   return chosen.right
 }
 
-/**
- * The plan with an answer to each of its questions.
- *
- * @category planning
- * @since 0.1.0
- */
+/** The plan with an answer to each of its questions. */
 export const answered = (
   checkpoint: Checkpoint,
   workflow: Workflow,

@@ -1,8 +1,4 @@
-/**
- * The units of a workflow as a tree, and where one stands as another sees it. Knows nothing of plans.
- *
- * @since 0.1.0
- */
+/** The units of a workflow as a tree, and where one stands as another sees it. Knows nothing of plans. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import type { Items } from '../../domain/Items.js'

@@ -1,8 +1,4 @@
-/**
- * Arbitrary workflows.
- *
- * @since 0.1.0
- */
+/** Arbitrary workflows. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Step, Task, TaskOptions, Workflow } from '../../domain/Workflow.js'
@@ -121,7 +117,6 @@ const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'd
  * fc.assert(fc.property(Arbitrary.workflow(), (workflow) => assert.deepEqual(Workflow.problems(workflow), [])))
  *
  * @category arbitraries
- * @since 0.1.0
  */
 export const workflow = (
   limits: { readonly maxSteps?: number; readonly maxDepth?: number; readonly tasksOnly?: boolean } = {}

@@ -1,8 +1,4 @@
-/**
- * A workflow that is wrapped in a sequence, with its run and what is asked of it.
- *
- * @since 0.1.0
- */
+/** A workflow that is wrapped in a sequence, with its run and what is asked of it. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { make } from '../../domain/Checkpoint.js'
 import type { CheckpointState } from '../../domain/CheckpointState.js'

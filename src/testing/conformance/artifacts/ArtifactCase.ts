@@ -1,19 +1,10 @@
-/**
- * One law of the artifact port, as something that can be run against any store of artifacts; and what the kit has to know of
- * such a store.
- *
- * @since 0.1.0
- */
+/** One law of the artifact port, as something that can be run against any store of artifacts; and what the kit has to know of such a store. */
 import { strict as assert } from 'node:assert'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase, Level } from '../Case.js'
 import { withArtifactNames } from '../calls.js'
 import { tryLaw } from '../Limit.js'
 import type { Capability } from '../Spec.js'
-
-// ---------------------------------------------------------------------------------------------------------------------
-// model
-// ---------------------------------------------------------------------------------------------------------------------
 
 /**
  * What a store of artifacts may or may not be able to do. Everything else is asked of every one.
@@ -22,7 +13,6 @@ import type { Capability } from '../Spec.js'
  * - `damage`: content that was damaged is found to be so. Needs {@link ArtifactSpec.damage}.
  *
  * @category model
- * @since 0.1.0
  */
 export type ArtifactCapability = Extract<Capability, 'large' | 'damage'>
 
@@ -30,7 +20,6 @@ export type ArtifactCapability = Extract<Capability, 'large' | 'damage'>
  * A store of artifacts as the kit needs it. `Data` is the place where they are: a folder, a bucket, a `Map`.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ArtifactSpec<Data> {
   readonly name: string
@@ -49,7 +38,6 @@ export interface ArtifactSpec<Data> {
  * A case of the kit for stores of artifacts, like a `ConformanceCase`. Its `id` (`AS-ATOM-01`) never changes its meaning.
  *
  * @category model
- * @since 0.1.0
  */
 export interface ArtifactCase extends Omit<ConformanceCase, 'run'> {
   readonly needs: ReadonlyArray<ArtifactCapability>
@@ -65,10 +53,6 @@ export interface ArtifactBench {
   /** Whether the case has ended, for loops that would go on. */
   readonly isOver: () => boolean
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// constructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** A case whose law is tried on a bench. */
 export const artifactCase = (
@@ -110,10 +94,6 @@ const storeFrom = (given: ArtifactStore): ArtifactStore => {
   assert.ok(missing.length === 0, `\`reopen\` gave no store: it has no function ${missing.join(', ')}`)
   return withArtifactNames(given)
 }
-
-// ---------------------------------------------------------------------------------------------------------------------
-// destructors
-// ---------------------------------------------------------------------------------------------------------------------
 
 /** The tools that a spec lacks for a case to be tried. */
 export const missingArtifactTools = <Data>({ needs }: ArtifactCase, spec: ArtifactSpec<Data>): ReadonlyArray<string> =>

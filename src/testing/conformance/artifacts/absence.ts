@@ -1,19 +1,10 @@
-/**
- * What is not there, or not any more.
- *
- * @since 0.1.0
- */
+/** What is not there, or not any more. */
 import { right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, putAll } from './contents.js'
 
-/**
- * What is not there, or not any more.
- *
- * @category cases
- * @since 0.1.0
- */
+/** What is not there, or not any more. */
 export const absenceCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-NONE-01', 'what is not there is none, and no error', async ({ store }) => {
     await assertNone(store, 'a', 'x')

@@ -1,8 +1,4 @@
-/**
- * What the cases about artifacts are written with.
- *
- * @since 0.1.0
- */
+/** What the cases about artifacts are written with. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../domain/Digest.js'
@@ -10,37 +6,17 @@ import type { ArtifactInfo, ArtifactStore } from '../../../ports/ArtifactStore.j
 import { assertSame, inWords } from '../difference.js'
 import { right } from '../fixtures.js'
 
-/**
- * What is put: bytes, or a text.
- *
- * @category model
- * @since 0.1.0
- */
+/** What is put: bytes, or a text. */
 export type Content = Uint8Array | string
 
-/**
- * The bytes that a content is.
- *
- * @category destructors
- * @since 0.1.0
- */
+/** The bytes that a content is. */
 export const bytesOf = (content: Content): Uint8Array =>
   typeof content === 'string' ? new TextEncoder().encode(content) : content
 
-/**
- * All bytes, in no order that a text has.
- *
- * @category model
- * @since 0.1.0
- */
+/** All bytes, in no order that a text has. */
 export const BINARY = Uint8Array.from({ length: 1_024 }, (_, n) => (n * 167 + (n >> 8)) % 256)
 
-/**
- * What a store tells of a content that it has under an id.
- *
- * @category constructors
- * @since 0.1.0
- */
+/** What a store tells of a content that it has under an id. */
 export const infoOf = (id: string, content: Content): ArtifactInfo => {
   const bytes = bytesOf(content)
   return { id, size: bytes.length, sha256: sha256(bytes) }
@@ -50,12 +26,7 @@ export const infoOf = (id: string, content: Content): ArtifactInfo => {
 const shown = (bytes: Uint8Array): string =>
   bytes.length > 40 ? `${bytes.length} bytes, SHA-256 ${sha256(bytes)}` : `bytes ${[...bytes].join(' ')}`
 
-/**
- * Fails unless a store gives this content.
- *
- * @category assertions
- * @since 0.1.0
- */
+/** Fails unless a store gives this content. */
 export const assertGets = async (store: ArtifactStore, runId: string, id: string, content: Content): Promise<void> => {
   const found = await right(store.get(runId, id))
   if (found._tag === 'None') assert.fail(`artifact "${id}" of ${runId} should be there, and is not`)
@@ -66,23 +37,13 @@ export const assertGets = async (store: ArtifactStore, runId: string, id: string
     assert.fail(`artifact "${id}" of ${runId} has ${shown(bytes)} instead of ${shown(wanted)}`)
 }
 
-/**
- * Fails if there is an artifact of this id.
- *
- * @category assertions
- * @since 0.1.0
- */
+/** Fails if there is an artifact of this id. */
 export const assertNone = async (store: ArtifactStore, runId: string, id: string): Promise<void> => {
   assertSame(await right(store.get(runId, id)), O.none, `artifact "${id}" of ${runId}, which is not there,`)
   assert.equal(await right(store.has(runId, id)), false, `whether "${id}" of ${runId} is there`)
 }
 
-/**
- * Fails unless exactly these artifacts are listed, in this order.
- *
- * @category assertions
- * @since 0.1.0
- */
+/** Fails unless exactly these artifacts are listed, in this order. */
 export const assertLists = async (
   store: ArtifactStore,
   runId: string,
@@ -92,12 +53,7 @@ export const assertLists = async (
   assertSame(await right(store.list(runId)), expected, `the artifacts of ${runId}`)
 }
 
-/**
- * Puts these artifacts, in order.
- *
- * @category effects
- * @since 0.1.0
- */
+/** Puts these artifacts, in order. */
 export const putAll = async (
   store: ArtifactStore,
   runId: string,

@@ -1,8 +1,4 @@
-/**
- * What is damaged is never given.
- *
- * @since 0.1.0
- */
+/** What is damaged is never given. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -12,12 +8,7 @@ import type { ArtifactBench, ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
 
-/**
- * What is damaged is never given.
- *
- * @category cases
- * @since 0.1.0
- */
+/** What is damaged is never given. */
 export const damageCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
     'AS-DAMAGE-01',

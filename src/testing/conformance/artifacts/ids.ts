@@ -1,8 +1,4 @@
-/**
- * What is an artifact id, and which are different.
- *
- * @since 0.1.0
- */
+/** What is an artifact id, and which are different. */
 import { strict as assert } from 'node:assert'
 import { left, right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
@@ -23,12 +19,7 @@ const ALIKE = [
   'a.tmp', 'a.lock', 'h-a', 'checkpoint.json'
 ]
 
-/**
- * What is an artifact id, and which are different.
- *
- * @category cases
- * @since 0.1.0
- */
+/** What is an artifact id, and which are different. */
 export const idCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
     'AS-ID-01',

@@ -1,8 +1,4 @@
-/**
- * Everything that the kit asks of a store of artifacts.
- *
- * @since 0.1.0
- */
+/** Everything that the kit asks of a store of artifacts. */
 import { absenceCases } from './absence.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { damageCases } from './damage.js'
@@ -22,7 +18,6 @@ import { runCases } from './runs.js'
  * assert.match(first?.title ?? '', /one is there, whole/)
  *
  * @category cases
- * @since 0.1.0
  */
 export const artifactStoreCases: ReadonlyArray<ArtifactCase> = [
   ...roundTripCases,

@@ -1,8 +1,4 @@
-/**
- * A put replaces what was there, as a whole.
- *
- * @since 0.1.0
- */
+/** A put replaces what was there, as a whole. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -12,12 +8,7 @@ import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY } from './contents.js'
 
-/**
- * A put replaces what was there, as a whole.
- *
- * @category cases
- * @since 0.1.0
- */
+/** A put replaces what was there, as a whole. */
 export const replacementCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-PUT-01', 'a second put replaces the first, the shorter the longer', async ({ store, reopen }) => {
     for (const content of ['a long first content', 'short', '', BINARY]) {

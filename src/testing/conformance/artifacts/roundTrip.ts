@@ -1,8 +1,4 @@
-/**
- * What is put comes back.
- *
- * @since 0.1.0
- */
+/** What is put comes back. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { assertSame } from '../difference.js'
@@ -11,12 +7,7 @@ import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
 
-/**
- * What is put comes back.
- *
- * @category cases
- * @since 0.1.0
- */
+/** What is put comes back. */
 export const roundTripCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-TRIP-01', 'bytes come back as they were put, and put tells what they are', async ({ store }) => {
     assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'what put tells')

@@ -1,20 +1,11 @@
-/**
- * Artifacts belong to their run.
- *
- * @since 0.1.0
- */
+/** Artifacts belong to their run. */
 import type { ArtifactInfo } from '../../../ports/ArtifactStore.js'
 import { right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, BINARY, putAll } from './contents.js'
 
-/**
- * Artifacts belong to their run.
- *
- * @category cases
- * @since 0.1.0
- */
+/** Artifacts belong to their run. */
 export const runCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-RUN-01', 'the artifacts of one run are not those of another', async ({ store, reopen }) => {
     const runs = ['a', 'ab', 'a-b', 'a.b', 'b']

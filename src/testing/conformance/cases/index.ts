@@ -1,8 +1,4 @@
-/**
- * All cases of the kit.
- *
- * @since 0.1.0
- */
+/** All cases of the kit. */
 import type { ConformanceCase } from '../Case.js'
 import { claimCases } from './claims.js'
 import { damageCases, formatCases } from './damage.js'
@@ -29,7 +25,6 @@ import { takeOverCases } from './takeOver.js'
  * assert.match(told?.title ?? '', /a superseded owner is told/)
  *
  * @category cases
- * @since 0.1.0
  */
 export const checkpointStorageCases: ReadonlyArray<ConformanceCase> = [
   ...roundTripCases,
