@@ -48,7 +48,7 @@ export interface PauseWitness {
   /** A process leaves the pointer. */
   readonly points: () => void
   /** The process was told that a call of its store failed: it may not know then whom a request is for. */
-  readonly storeFailed: () => void
+  readonly storeFailed: (call: StorageCall) => void
   /** A process was told that a call of its requests failed. */
   readonly failed: () => void
   readonly ended: (result: E.Either<RunError, RunOutcome>, standing: Standing) => void
@@ -158,7 +158,11 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
       if (!current.recorded)
         found('DurableFirst', 'it was pointed to where the run is paused before that was on record')
     },
-    storeFailed: () => (current.inDoubt = true),
+    storeFailed: (call) => {
+      current.inDoubt = true
+      // A run that was not given back keeps what was asked of it, for its next owner.
+      if (call === 'release') tooLate = true
+    },
     failed: () => (troubled = true),
     ended: (result, standing) => {
       current.over = true

@@ -185,7 +185,7 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
       const how = deaths.get(point.how)
       if (how === undefined) {
         state.failed = true
-        inside.witness.pauses.storeFailed()
+        inside.witness.pauses.storeFailed(call)
         inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
       }
       return how

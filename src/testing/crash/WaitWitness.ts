@@ -27,8 +27,8 @@ export interface WaitWitness {
   readonly calls: (unit: Unit) => void
   /** A wait in the code of a task resolved. */
   readonly resolves: (unit: Unit) => void
-  /** An answer was acknowledged, or refused. */
-  readonly answers: (unit: Unit, how: 'acknowledged' | 'refused') => void
+  /** An answer was acknowledged, left for the owner, or refused. */
+  readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused') => void
   /** The run rests because of these units. */
   readonly rests: (units: ReadonlyArray<Pending>) => void
   /** What is stored between two processes. */
@@ -39,6 +39,8 @@ export interface WaitWitness {
 interface Kept {
   readonly open: Map<Unit, PendingWait>
   readonly answers: Map<Unit, Json>
+  /** The units whose answers may still be in the inbox. */
+  readonly asked: Set<Unit>
   readonly done: Set<Unit>
   readonly failed: Set<Unit>
   /** The tasks whose last attempt failed: the next one drops the waits of their code. */
@@ -60,6 +62,7 @@ export const makeWaitWitness = (
   const kept: Kept = {
     open: new Map(),
     answers: new Map(),
+    asked: new Set(),
     done: new Set(),
     failed: new Set(),
     ended: new Set(),
@@ -68,7 +71,7 @@ export const makeWaitWitness = (
     items: new Map()
   }
   const found = (unit: Unit, what: string): void => note('WaitKept', what, unit)
-  const { open, answers, done, failed, suspended, items } = kept
+  const { open, answers, asked, done, failed, suspended, items } = kept
   const isWait = (unit: Unit): boolean =>
     program !== undefined && tasksOf(program, items).get(unit)?.awaits !== undefined
   return {
@@ -99,8 +102,9 @@ export const makeWaitWitness = (
     },
     answers: (unit, how) => {
       const isAnswered = answers.has(unit)
+      if (how === 'requested') asked.add(unit)
       if (how === 'acknowledged' && !isAnswered) found(unit, `the answer to ${unit} was acknowledged, and is not kept`)
-      if (how === 'refused' && open.get(unit)?._tag === 'Answer' && !isAnswered)
+      if (how === 'refused' && open.get(unit)?._tag === 'Answer' && !isAnswered && !asked.has(unit))
         found(unit, `${unit} waits for an answer, and one was refused`)
     },
     rests: (units) => {
@@ -194,6 +198,7 @@ const follow = (kept: Kept, change: Change.Change): void => {
       open.set(change.unit, { ...change.wait, unit: change.unit, startedAt: change.at })
       break
     case 'Answered':
+      kept.asked.delete(change.unit)
       answers.set(change.unit, change.value)
       break
     case 'AttemptStarted':

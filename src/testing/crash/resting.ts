@@ -101,9 +101,8 @@ const give = async <World>(
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
   if (E.isLeft(given) && !REFUSALS.has(given.left._tag)) return given
-  // An answer that was left for the owner is on record later.
-  if (E.isLeft(given) || given.right._tag === 'Recorded')
-    witness.waits.answers(unit, E.isRight(given) ? 'acknowledged' : 'refused')
+  const how = E.isLeft(given) ? 'refused' : given.right._tag === 'Requested' ? 'requested' : 'acknowledged'
+  witness.waits.answers(unit, how)
   return E.right(true)
 }
 

@@ -167,8 +167,22 @@ interface Placed {
   readonly isInMap: boolean
 }
 
-/** Whether a wave leaves a mark: one in which no task surely runs, without a question, has nobody who makes it. Nor do waits make it. */
-const leavesMark = (step: StepSpec): boolean => step._tag === 'Wave' && step.leaves && hasWork(step) && !hasWait(step)
+/** Whether a wave leaves a mark: one in which no task surely runs, without a question, has nobody who makes it. Nor do waits make it, nor a run that starts at a map without items. */
+const leavesMark = (step: StepSpec): boolean =>
+  step._tag === 'Wave' && step.leaves && hasWork(step) && !hasWait(step) && !hasEmptyMap(step)
+
+const hasEmptyMap = (step: StepSpec): boolean => {
+  switch (step._tag) {
+    case 'Task':
+      return false
+    case 'Sequence':
+      return step.steps.some(hasEmptyMap)
+    case 'Wave':
+      return step.groups.some((group) => hasEmptyMap(group.step))
+    case 'Map':
+      return step.items === 0 || hasEmptyMap(step.each)
+  }
+}
 
 const hasWait = (step: StepSpec): boolean => {
   switch (step._tag) {
