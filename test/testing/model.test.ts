@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
-import { checkModel, ModelReport, mutants, sampleSpec } from '../../src/testing/index.js'
+import { checkModel, ModelReport } from '../../src/testing/index.js'
+import { mutants, sampleSpec } from './mutants/index.js'
 import { seed, sweep } from '../sweep.js'
 import { jsonFileSpec } from './conformance/jsonFile.js'
 

@@ -151,11 +151,18 @@ export const failedOutcome = (
  * Whether the store keeps every law that it must keep.
  *
  * @example
- * import { ConformanceReport, mutants, runConformance } from 'dogear/testing'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import { ConformanceReport, runConformance } from 'dogear/testing'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
  * import assert from 'node:assert/strict'
  *
- * const broken = mutants.find(({ flaw }) => flaw === 'does not fence') ?? assert.fail()
- * const report = await runConformance(broken.spec, { only: ['CS-FENCE-01'] })
+ * const broken = {
+ *   name: 'a store that keeps its claims',
+ *   create: async () => memoryData(),
+ *   reopen: async (data: ReturnType<typeof memoryData>) => ({ ...memoryStorage(data), release: () => TE.right(undefined) }),
+ *   capabilities: []
+ * }
+ * const report = await runConformance(broken, { only: ['CS-CLAIM-05'] })
  * assert.equal(ConformanceReport.isConformant(report), false)
  *
  * @category refinements
@@ -234,10 +241,17 @@ const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((
  * A report as JSON text, for programs.
  *
  * @example
- * import { ConformanceReport, runConformance, sampleSpec } from 'dogear/testing'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import { ConformanceReport, runConformance } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const report = await runConformance(sampleSpec, { only: ['CS-REV-01'] })
+ * const spec = {
+ *   name: 'the memory store',
+ *   create: async () => memoryData(),
+ *   reopen: async (data: ReturnType<typeof memoryData>) => memoryStorage(data),
+ *   capabilities: []
+ * }
+ * const report = await runConformance(spec, { only: ['CS-REV-01'] })
  * const { conformant, results } = JSON.parse(ConformanceReport.toJson(report))
  * assert.deepEqual([conformant, results[0].id], [true, 'CS-REV-01'])
  *
@@ -251,10 +265,17 @@ export const toJson = (report: Report): string =>
  *
  * @see https://testanything.org/tap-version-14-specification.html
  * @example
- * import { ConformanceReport, runConformance, sampleSpec } from 'dogear/testing'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import { ConformanceReport, runConformance } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const report = await runConformance(sampleSpec, { only: ['CS-REV-01'] })
+ * const spec = {
+ *   name: 'the memory store',
+ *   create: async () => memoryData(),
+ *   reopen: async (data: ReturnType<typeof memoryData>) => memoryStorage(data),
+ *   capabilities: []
+ * }
+ * const report = await runConformance(spec, { only: ['CS-REV-01'] })
  * assert.match(ConformanceReport.toTap(report), /^TAP version 14\n1\.\.1\nok 1 - CS-REV-01 /)
  *
  * @category destructors

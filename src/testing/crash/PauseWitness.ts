@@ -160,8 +160,8 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
     },
     storeFailed: (call) => {
       current.inDoubt = true
-      // A run that was not given back keeps what was asked of it, for its next owner.
-      if (call === 'release') tooLate = true
+      // A run that was not given back, or can't be looked at, keeps what was asked of it for its next owner.
+      if (call === 'release' || call === 'load') tooLate = true
     },
     failed: () => (troubled = true),
     ended: (result, standing) => {

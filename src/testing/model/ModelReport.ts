@@ -29,11 +29,18 @@ export type ModelReport =
  * A report for people: the commands that fail, why, and how to see it again.
  *
  * @example
- * import { checkModel, ModelReport, sampleSpec } from 'dogear/testing'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import { checkModel, ModelReport } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const report = await checkModel(sampleSpec, { seed: 1, numRuns: 5 })
- * assert.match(ModelReport.toText(report), /^a sound store: 5 sequences of commands, all as the model has it/)
+ * const spec = {
+ *   name: 'the memory store',
+ *   create: async () => memoryData(),
+ *   reopen: async (data: ReturnType<typeof memoryData>) => memoryStorage(data),
+ *   capabilities: []
+ * }
+ * const report = await checkModel(spec, { seed: 1, numRuns: 5 })
+ * assert.match(ModelReport.toText(report), /^the memory store: 5 sequences of commands, all as the model has it/)
  *
  * @category destructors
  */

@@ -30,11 +30,18 @@ export interface ModelOptions {
  * shrunk to the commands that matter. A store that claims `processes` is tried with several live processes.
  *
  * @example
- * import { checkModel, mutants, ModelReport } from 'dogear/testing'
+ * import { memoryData, memoryStorage } from 'dogear/memory'
+ * import { checkModel, ModelReport } from 'dogear/testing'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
  * import assert from 'node:assert/strict'
  *
- * const mutant = mutants.find(({ flaw }) => flaw === 'lets anybody give a claim back') ?? assert.fail()
- * const report = await checkModel(mutant.spec, { seed: 7, numRuns: 500 })
+ * const broken = {
+ *   name: 'a store that keeps its claims',
+ *   create: async () => memoryData(),
+ *   reopen: async (data: ReturnType<typeof memoryData>) => ({ ...memoryStorage(data), release: () => TE.right(undefined) }),
+ *   capabilities: []
+ * }
+ * const report = await checkModel(broken, { seed: 7, numRuns: 500 })
  * assert.ok(report._tag === 'Failed', 'it was not found')
  * assert.match(ModelReport.toText(report), /Release/)
  *

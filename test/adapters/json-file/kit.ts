@@ -9,8 +9,8 @@ import type { FileSystem, JsonFileOptions, Processes } from '../../../src/adapte
 import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../../src/ports/CheckpointStorage.js'
-import type { BeforeCall, FileCall as Call, MadeCall as Made } from '../../../src/testing/files/Intercept.js'
-import * as Intercept from '../../../src/testing/files/Intercept.js'
+import type { BeforeCall, FileCall as Call, MadeCall as Made } from '../../testing/files/Intercept.js'
+import * as Intercept from '../../testing/files/Intercept.js'
 import { claimed, revisions, right } from '../../../src/testing/conformance/fixtures.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -106,8 +106,8 @@ export const work = async (
 // file systems
 // ---------------------------------------------------------------------------------------------------------------------
 
-export type { FileCall as Call, MadeCall as Made } from '../../../src/testing/files/Intercept.js'
-export { systemError } from '../../../src/testing/files/Intercept.js'
+export type { FileCall as Call, MadeCall as Made } from '../../testing/files/Intercept.js'
+export { systemError } from '../../testing/files/Intercept.js'
 
 export const CALLS = Object.keys(nodeFileSystem) as ReadonlyArray<Call>
 

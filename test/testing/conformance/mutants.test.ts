@@ -2,15 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { Faulty } from '../../../src/testing/index.js'
-import {
-  checkpointStorageCases,
-  conformanceTests,
-  mutants,
-  runConformance,
-  sampleSpec
-} from '../../../src/testing/index.js'
-import type { Disk } from '../../../src/testing/mutants/index.js'
-import { statementsSpec } from '../../../src/testing/mutants/index.js'
+import { checkpointStorageCases, conformanceTests, runConformance } from '../../../src/testing/index.js'
+import { mutants, sampleSpec } from '../mutants/index.js'
+import type { Disk } from '../mutants/index.js'
+import { statementsSpec } from '../mutants/index.js'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, expect, test } from 'vitest'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
-import type { Disk, StorageSpec } from '../../../src/testing/index.js'
-import { ConformanceReport, runConformance, sampleSpec } from '../../../src/testing/index.js'
+import type { StorageSpec } from '../../../src/testing/index.js'
+import type { Disk } from '../mutants/index.js'
+import { ConformanceReport, runConformance } from '../../../src/testing/index.js'
+import { sampleSpec } from '../mutants/index.js'
 
 const later = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 

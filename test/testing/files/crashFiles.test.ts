@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/ports/FileSystem.js'
-import type { CrashFiles, PowerCutOptions } from '../../../src/testing/files/CrashFiles.js'
-import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
-import { failingCalls, interceptedFiles, systemError } from '../../../src/testing/files/Intercept.js'
+import type { CrashFiles, PowerCutOptions } from './CrashFiles.js'
+import { crashFiles } from './CrashFiles.js'
+import { failingCalls, interceptedFiles, systemError } from './Intercept.js'
 
 const sync = (fs: FileSystem, fd: number): Promise<void> =>
   new Promise((resolve, reject) => fs.fdatasync(fd, (error) => (error === null ? resolve() : reject(error))))

@@ -4,10 +4,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { FileSystem } from '../../../src/ports/FileSystem.js'
-import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { crashFiles } from './CrashFiles.js'
 import { failEverywhere, flipEverywhere, stopEverywhere } from './accidents.js'
 import type { Open, Swept } from './lives.js'
-import { systemError } from '../../../src/testing/files/Intercept.js'
+import { systemError } from './Intercept.js'
 import { killAndSweep, lead, opening, OWNER, revisionsAfter, sweep, TIMEOUT_MILLIS, withoutTime } from './lives.js'
 import { FAULTS, planted } from './planted.js'
 
@@ -144,8 +144,8 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
   test('that goes on in a journal of which a sync has failed', async () => {
     const store = await planted({
       module: 'Holding.ts',
-      text: '  end(self, error)\n  return error\n}\n\n/**\n * Stops the watch.',
-      instead: '  return error\n}\n\n/**\n * Stops the watch.'
+      text: '  end(self, error)\n  return error\n}\n\n/** Stops the watch.',
+      instead: '  return error\n}\n\n/** Stops the watch.'
     })
     assert.equal(await afterFailedSync(opening(store)), true)
     assert.equal(await afterFailedSync(opening()), false)

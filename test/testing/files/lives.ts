@@ -10,7 +10,7 @@ import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { Change } from '../../../src/domain/Change.js'
 import type { Json } from '../../../src/domain/Json.js'
 import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
-import type { CrashFiles } from '../../../src/testing/files/CrashFiles.js'
+import type { CrashFiles } from './CrashFiles.js'
 
 export const isSweep = process.env['DOGEAR_SWEEP'] === '1'
 

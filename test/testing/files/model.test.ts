@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { afterAll, describe, test } from 'vitest'
 import type { Facts, FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
-import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { crashFiles } from './CrashFiles.js'
 
 const isLinux = process.platform === 'linux'
 const seed = process.env['DOGEAR_SEED'] === undefined ? {} : { seed: Number(process.env['DOGEAR_SEED']) }

@@ -1,7 +1,7 @@
 /** The power is cut after each operation that the JSON store makes, and whatever that may leave is enough to go on. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
-import { crashFiles } from '../../../src/testing/files/CrashFiles.js'
+import { crashFiles } from './CrashFiles.js'
 import { isSweep, killAndSweep, lead, opening, PROCESSES, SEED, sweep, TIMEOUT_MILLIS, withoutTime } from './lives.js'
 
 withoutTime()

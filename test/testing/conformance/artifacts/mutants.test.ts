@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import {
   artifactConformanceTests,
-  artifactMutants,
   artifactStoreCases,
   ConformanceReport,
-  runArtifactConformance,
-  sampleArtifactSpec
+  runArtifactConformance
 } from '../../../../src/testing/index.js'
+import { artifactMutants, sampleArtifactSpec } from '../../mutants/artifacts.js'
 
 artifactConformanceTests({ describe, test }, sampleArtifactSpec)
 

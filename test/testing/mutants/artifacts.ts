@@ -1,23 +1,13 @@
 /** Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import * as ArtifactId from '../../domain/ArtifactId.js'
-import { sha256 } from '../../domain/Digest.js'
-import * as RunId from '../../domain/RunId.js'
-import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
-import type { ArtifactSpec } from '../conformance/artifacts/ArtifactCase.js'
+import * as ArtifactId from '../../../src/domain/ArtifactId.js'
+import { sha256 } from '../../../src/domain/Digest.js'
+import * as RunId from '../../../src/domain/RunId.js'
+import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../../src/ports/ArtifactStore.js'
+import type { ArtifactSpec } from '../../../src/testing/conformance/artifacts/ArtifactCase.js'
 
-/**
- * Each flaw of a store of artifacts, and the case that finds it. Others may find it as well.
- *
- * @example
- * import { ARTIFACT_KILLED_BY } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(ARTIFACT_KILLED_BY['takes bytes for text'], 'AS-TRIP-01')
- *
- * @category model
- */
+/** Each flaw of a store of artifacts, and the case that finds it. Others may find it as well. */
 export const ARTIFACT_KILLED_BY = {
   'takes bytes for text': 'AS-TRIP-01',
   'takes an empty artifact for none': 'AS-TRIP-03',
@@ -37,18 +27,10 @@ export const ARTIFACT_KILLED_BY = {
   'does not look whether content is damaged': 'AS-DAMAGE-01'
 } as const
 
-/**
- * What a mutant of a store of artifacts does wrong.
- *
- * @category model
- */
+/** What a mutant of a store of artifacts does wrong. */
 export type ArtifactFlaw = keyof typeof ARTIFACT_KILLED_BY
 
-/**
- * A store of artifacts that has one flaw: what it does wrong, and the case that names it.
- *
- * @category model
- */
+/** A store of artifacts that has one flaw: what it does wrong, and the case that names it. */
 export interface ArtifactMutant {
   readonly flaw: ArtifactFlaw
   readonly killedBy: string
@@ -60,11 +42,7 @@ interface Kept {
   readonly bytes: Uint8Array
 }
 
-/**
- * Where the sample store keeps its artifacts: each run's by id, and what was removed, for the flaw that needs it.
- *
- * @category model
- */
+/** Where the sample store keeps its artifacts: each run's by id, and what was removed, for the flaw that needs it. */
 export interface Shelf {
   /** @internal */
   readonly runs: Map<string, Map<string, Kept>>
@@ -207,25 +185,10 @@ const specOf = (name: string, flaw?: ArtifactFlaw): ArtifactSpec<Shelf> => ({
   capabilities: ['large', 'damage']
 })
 
-/**
- * The store of artifacts that the mutants are made of, without a flaw.
- *
- * @example
- * import { ConformanceReport, runArtifactConformance, sampleArtifactSpec } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const report = await runArtifactConformance(sampleArtifactSpec, { only: ['AS-ID'] })
- * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
- *
- * @category specs
- */
+/** The store of artifacts that the mutants are made of, without a flaw. */
 export const sampleArtifactSpec: ArtifactSpec<Shelf> = specOf('a sound store of artifacts')
 
-/**
- * Broken stores of artifacts, one for each flaw. The kit kills every one of them, by the case that names its flaw.
- *
- * @category specs
- */
+/** Broken stores of artifacts, one for each flaw. The kit kills every one of them, by the case that names its flaw. */
 export const artifactMutants: ReadonlyArray<ArtifactMutant> = (
   Object.keys(ARTIFACT_KILLED_BY) as ReadonlyArray<ArtifactFlaw>
 ).map((flaw) => ({ flaw, killedBy: ARTIFACT_KILLED_BY[flaw], spec: specOf(`a store that ${flaw}`, flaw) }))

@@ -1,7 +1,7 @@
 /** Claims and releases of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Claim, Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { Claim, Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
 import { fenced, holderOf, isTaken } from './sampleHolders.js'
 import type { Answer, Instance, Kept, Run, StoredAt } from './sampleTexts.js'
 import { claimKey, EMPTY, read, textOf, write } from './sampleTexts.js'

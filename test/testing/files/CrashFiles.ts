@@ -4,7 +4,7 @@
  * They are for stores that make their calls to files through `FileSystem`: `jsonFileStorage('/store', { fs })` keeps its runs
  * in them. The idea, and much of what is left to chance, is that of ALICE (Pillai et al., OSDI 2014).
  */
-import type { FileSystem } from '../../ports/FileSystem.js'
+import type { FileSystem } from '../../../src/ports/FileSystem.js'
 import type { Handle } from './Calls.js'
 import { callsOf } from './Calls.js'
 import { chance } from './Chance.js'
@@ -28,8 +28,6 @@ import * as Volumes from './Volume.js'
  * - `bitFlips`: files that have all that is there now, but for one bit of one of them: a disk that gives something else than
  *   it was given.
  * - `fingerprint`: a digest of all names and contents, the same for the same files.
- *
- * @category model
  */
 export interface CrashFiles {
   readonly fs: FileSystem
@@ -44,11 +42,7 @@ export interface CrashFiles {
   readonly fingerprint: () => string
 }
 
-/**
- * Files after something happened, and what of them is not as it was before, in words.
- *
- * @category model
- */
+/** Files after something happened, and what of them is not as it was before, in words. */
 export interface Aftermath {
   readonly files: CrashFiles
   /** What is not as it was before, in words. */
@@ -61,8 +55,6 @@ export interface Aftermath {
  * - `after`: so many operations. Default: all there were.
  * - `limit`: if it may leave more than so many different files, so many are chosen. Default 100.
  * - `seed`: the same seed chooses the same ones. Default 1.
- *
- * @category model
  */
 export interface PowerCutOptions {
   readonly after?: number
@@ -73,63 +65,12 @@ export interface PowerCutOptions {
 /**
  * What may be done with the calls: see {@link BeforeCall}. A sync that `before` lets fail leaves what it was to make durable
  * as the Linux kernel does: a later one that goes well makes it no more durable.
- *
- * @category model
  */
 export interface CrashFilesOptions {
   readonly before?: BeforeCall
 }
 
-/**
- * Files in memory; at first there is an empty folder `/`.
- *
- * @example
- * import { crashFiles } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const files = crashFiles()
- * const { fs } = files
- * const file = await fs.open('/note', 'create')
- * await fs.write(file, Buffer.from('hello'), 0)
- *
- * // Neither the name nor the text is durable: the name may be gone, and the text, and the length.
- * const texts = new Set<string>()
- * for (const { files: after } of files.powerCuts()) {
- *   const size = after.fs.lstatSync('/note')?.size
- *   if (size === undefined) {
- *     texts.add('no file')
- *     continue
- *   }
- *   const found = Buffer.alloc(size)
- *   await after.fs.read(await after.fs.open('/note', 'read'), found, 0)
- *   texts.add(found.toString())
- * }
- * assert.deepEqual([...texts].sort(), ['', '\0\0\0\0\0', 'hello', 'no file'])
- *
- * @example
- * import * as E from 'fp-ts/lib/Either.js'
- * import * as O from 'fp-ts/lib/Option.js'
- * import { jsonFileStorage } from 'dogear/json-file'
- * import { crashFiles } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const files = crashFiles()
- * const storage = jsonFileStorage('/store', { fs: files.fs })
- * const claimed = await storage.claim('release-42', { host: 'build-1', pid: 100 })()
- * assert.ok(E.isRight(claimed))
- * const change = { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', unit: 'pack' } as const
- * const first = { revision: 0, change, checkpoint: () => ({ anything: 'that is JSON' }) } as const
- * assert.ok(E.isRight(await storage.save(claimed.right.claim, [first])()))
- *
- * // The save was acknowledged: it survives, whatever the power cut leaves.
- * for (const { files: after, what } of files.powerCuts()) {
- *   const stored = await jsonFileStorage('/store', { fs: after.fs }).load('release-42')()
- *   assert.ok(E.isRight(stored) && O.isSome(stored.right) && stored.right.value.revision === 0, what())
- * }
- * await storage.release(claimed.right.claim)()
- *
- * @category constructors
- */
+/** Files in memory; at first there is an empty folder `/`. */
 export const crashFiles = (options: CrashFilesOptions = {}): CrashFiles => filesOn(Volumes.empty, options)
 
 const DEFAULT_LIMIT = 100

@@ -5,7 +5,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Claim, Claimed, ClaimOptions, Owner, Revision, Stored } from '../../ports/CheckpointStorage.js'
+import type { Claim, Claimed, ClaimOptions, Owner, Revision, Stored } from '../../../src/ports/CheckpointStorage.js'
 import { grant } from './sampleClaims.js'
 import { holderOf, isFenced, isTaken, refuse } from './sampleHolders.js'
 import { withSaved } from './sampleSaves.js'

@@ -1,8 +1,8 @@
 /** Stores that are broken on purpose, one flaw each: who writes a case for the kit, or a kit of their own, sees with them that it finds something. */
 import type { Disk } from './Disk.js'
 import { behind, make } from './Disk.js'
-import { stallGate } from '../conformance/Gate.js'
-import type { StorageSpec } from '../conformance/Spec.js'
+import { stallGate } from '../../../src/testing/conformance/Gate.js'
+import type { StorageSpec } from '../../../src/testing/conformance/Spec.js'
 import type { Flaw } from './flaws.js'
 import { KILLED_BY } from './flaws.js'
 import { sampleStorage } from './sample.js'
@@ -12,11 +12,7 @@ export type { Disk, Processes } from './Disk.js'
 export type { Flaw } from './flaws.js'
 export { KILLED_BY } from './flaws.js'
 
-/**
- * A store that has one flaw: what it does wrong, and the case that names it.
- *
- * @category model
- */
+/** A store that has one flaw: what it does wrong, and the case that names it. */
 export interface Mutant {
   readonly flaw: Flaw
   readonly killedBy: string
@@ -56,18 +52,7 @@ const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<
   }
 }
 
-/**
- * The store that the mutants are made of, without a flaw: it passes every case, and claims everything.
- *
- * @example
- * import { ConformanceReport, runConformance, sampleSpec } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const report = await runConformance(sampleSpec, { only: ['CS-FENCE'] })
- * assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
- *
- * @category specs
- */
+/** The store that the mutants are made of, without a flaw: it passes every case, and claims everything. */
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
 
 /**
@@ -77,19 +62,7 @@ export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
  */
 export const statementsSpec: StorageSpec<Disk> = specOf('a sound store, in statements', undefined, true)
 
-/**
- * Broken stores, one for each flaw. The kit kills every one of them, by the case that names its flaw.
- *
- * @example
- * import { mutants, runConformance } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const mutant = mutants.find(({ flaw }) => flaw === 'does not fence') ?? assert.fail()
- * const { results } = await runConformance(mutant.spec, { only: [mutant.killedBy] })
- * assert.equal(results[0]?.outcome._tag, 'Failed')
- *
- * @category specs
- */
+/** Broken stores, one for each flaw. The kit kills every one of them, by the case that names its flaw. */
 export const mutants: ReadonlyArray<Mutant> = (Object.keys(KILLED_BY) as ReadonlyArray<Flaw>).map((flaw) => ({
   flaw,
   killedBy: KILLED_BY[flaw],

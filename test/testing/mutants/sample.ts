@@ -5,8 +5,14 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import * as RunId from '../../domain/RunId.js'
-import type { CheckpointStorage, Claim, HistoryEntry, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import * as RunId from '../../../src/domain/RunId.js'
+import type {
+  CheckpointStorage,
+  Claim,
+  HistoryEntry,
+  StorageError,
+  Stored
+} from '../../../src/ports/CheckpointStorage.js'
 import type { Disk } from './Disk.js'
 import type { Flaw } from './flaws.js'
 import { shortTime } from './flaws.js'

@@ -1,18 +1,8 @@
 /** What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each. */
-import type { Json } from '../../domain/Json.js'
+import type { Json } from '../../../src/domain/Json.js'
 import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
-/**
- * Each flaw, and the case that finds it. Others may find it as well.
- *
- * @example
- * import { KILLED_BY } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(KILLED_BY['does not fence'], 'CS-FENCE-01')
- *
- * @category model
- */
+/** Each flaw, and the case that finds it. Others may find it as well. */
 export const KILLED_BY = {
   'folds the case of ids': 'CS-ID-02',
   'removes every run that begins alike': 'CS-ID-04',
@@ -105,11 +95,7 @@ export const KILLED_BY = {
   ...TAKE_OVER_KILLED_BY
 } as const
 
-/**
- * What a mutant does wrong.
- *
- * @category model
- */
+/** What a mutant does wrong. */
 export type Flaw = keyof typeof KILLED_BY
 
 /** A text that looks like a time becomes one. */

@@ -1,7 +1,7 @@
 /** Decides who may write a run of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Claim, ClaimOptions, Holder, Liveness, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Claim, ClaimOptions, Holder, Liveness, StorageError } from '../../../src/ports/CheckpointStorage.js'
 import type { Instance, Run } from './sampleTexts.js'
 import { claimKey } from './sampleTexts.js'
 

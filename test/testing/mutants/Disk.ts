@@ -1,12 +1,8 @@
 /** What the sample store and its mutants write to: texts by name, that can be damaged and made to fail, and the processes that use them. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Gate } from '../conformance/Gate.js'
+import type { Gate } from '../../../src/testing/conformance/Gate.js'
 
-/**
- * Texts by name. Every call takes a while, and can be made to fail with a code.
- *
- * @category model
- */
+/** Texts by name. Every call takes a while, and can be made to fail with a code. */
 export interface Disk {
   /** The text of a name, if there is one. */
   readonly read: (name: string) => Promise<E.Either<string, string | undefined>>
@@ -30,11 +26,7 @@ export interface Disk {
   readonly processes: Processes
 }
 
-/**
- * The processes that use a disk, by number.
- *
- * @category model
- */
+/** The processes that use a disk, by number. */
 export interface Processes {
   /** Starts one; it is told of every claim. */
   readonly start: (onClaim: (runId: string, epoch: number) => void) => number

@@ -1,19 +1,11 @@
 /** Things that happen before a call to files: it is noted, it fails, or it does less than it was asked to. */
 import assert from 'node:assert'
-import type { FileSystem } from '../../ports/FileSystem.js'
+import type { FileSystem } from '../../../src/ports/FileSystem.js'
 
-/**
- * The name of a call.
- *
- * @category model
- */
+/** The name of a call. */
 export type FileCall = keyof FileSystem
 
-/**
- * One call: its name and its first argument, a path or a file descriptor.
- *
- * @category model
- */
+/** One call: its name and its first argument, a path or a file descriptor. */
 export interface MadeCall {
   readonly call: FileCall
   readonly target: string | number
@@ -22,8 +14,6 @@ export interface MadeCall {
 /**
  * What happens before each call. What it throws is what the call fails with, in the way of that call: thrown, rejected or
  * through the callback. `'short'`: a `read`, `write` or `writeSync` does half of what it was asked to, as the system may.
- *
- * @category model
  */
 export type BeforeCall = (made: MadeCall) => 'short' | undefined
 
@@ -34,8 +24,6 @@ export type BeforeCall = (made: MadeCall) => 'short' | undefined
  * - `times`: how many calls fail. Default 1; `Infinity`: all from there on.
  * - `code`: the system's code of the error (`EIO`), or `SHORT`: half of what was asked for is read or written.
  * - `call`: the only one that fails and is counted. Default: all of them.
- *
- * @category model
  */
 export interface FailingCalls {
   readonly nth: number
@@ -44,34 +32,11 @@ export interface FailingCalls {
   readonly call?: FileCall
 }
 
-/**
- * An error as the system gives it.
- *
- * @example
- * import { systemError } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(systemError('ENOSPC').code, 'ENOSPC')
- *
- * @category constructors
- */
+/** An error as the system gives it. */
 export const systemError = (code: string, what = 'as a test wants it'): Error & { readonly code: string } =>
   Object.assign(new Error(`${code}: ${what}`), { code })
 
-/**
- * Makes some calls fail, counted from when this is made.
- *
- * @example
- * import { crashFiles, failingCalls } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const { fs } = crashFiles({ before: failingCalls({ nth: 1, code: 'ENOSPC' }) })
- * await fs.mkdir('/runs')
- * await assert.rejects(fs.mkdir('/more'), { code: 'ENOSPC' })
- * await fs.mkdir('/more')
- *
- * @category constructors
- */
+/** Makes some calls fail, counted from when this is made. */
 export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): BeforeCall => {
   let seen = 0
   return (made) => {
@@ -82,22 +47,7 @@ export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): Befo
   }
 }
 
-/**
- * Files for which something happens before each call.
- *
- * @example
- * import { crashFiles, interceptedFiles } from 'dogear/testing'
- * import type { MadeCall } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const calls: Array<MadeCall> = []
- * const note = (made: MadeCall) => void calls.push(made)
- * const fs = interceptedFiles(note)(crashFiles().fs)
- * await fs.mkdir('/runs')
- * assert.deepEqual(calls, [{ call: 'mkdir', target: '/runs' }])
- *
- * @category combinators
- */
+/** Files for which something happens before each call. */
 export const interceptedFiles = (before: BeforeCall): ((fs: FileSystem) => FileSystem) =>
   intercepting(before, () => undefined)
 
