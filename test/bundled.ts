@@ -24,7 +24,7 @@ export const bundled = (path: string): string => {
   folder ??= mkdtempSync(join(above, 'bundled-'))
   // Some tests start processes of another user.
   chmodSync(folder, 0o755)
-  const outfile = join(folder, basename(path).replace(/\.m?js$/, '.mjs'))
+  const outfile = join(folder, basename(path).replace(/\.(m?js|ts)$/, '.mjs'))
   const common = { bundle: true, platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' } as const
   // Packages in CommonJS form call `require` for the modules of Node.
   const banner = {

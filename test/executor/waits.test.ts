@@ -219,12 +219,16 @@ describe('waits in the code of a task', () => {
   test('suspend it: three sleeps end in one attempt, and each sub-step runs once', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
-    const trial = workflow('trial').step('remind', async ({ attempt, step, sleep }) => {
-      for (const day of ['one', 'two', 'three']) {
-        await step(day, () => void calls.push(`${day} ${attempt}`))
-        await sleep(`after ${day}`, { millis: 1_000 })
+    const retry = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 } as const
+    const trial = workflow('trial').step('remind', {
+      retry,
+      run: async ({ attempt, step, sleep }) => {
+        for (const day of ['one', 'two', 'three']) {
+          await step(day, () => void calls.push(`${day} ${attempt}`))
+          await sleep(`after ${day}`, { millis: 1_000 })
+        }
+        return 'done'
       }
-      return 'done'
     })
     for (const number of [1, 2, 3]) {
       const resting = pending(await runOutcome(trial, options))
