@@ -136,7 +136,7 @@ export const endOf = (pending: Pending): string | undefined =>
  * @category destructors
  */
 export const find = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): A | undefined =>
-  all.length === 0 ? undefined : all.find((one) => one.unit === unit)
+  all.findLast((one) => one.unit === unit)
 
 /**
  * All but that of a unit. The same list if it has none.

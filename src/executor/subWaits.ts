@@ -30,8 +30,10 @@ export const waitsOf = (
   suspend: Suspend
 ): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
   sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
-  waitFor: (name: string, options: WaitForOptions<unknown> = {}) =>
-    call(level, suspend, name, { awaits: waitForOf(options), output: options.output })
+  waitFor: (name: string, options: WaitForOptions<unknown> = {}) => {
+    const awaits = waitForOf(options)
+    return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
+  }
 })
 
 interface Waiting {

@@ -413,6 +413,8 @@ describe('a wait in the code of a task is refused', () => {
     ['without a name', ({ sleep }) => sleep('', { millis: 1 }), 'SUB_STEP_NAME'],
     ['with a time that is no number', ({ sleep }) => sleep('nap', { millis: NaN }), 'SUB_STEP_OPTION'],
     ['until a time that is none', ({ sleep }) => sleep('nap', { until: 'tomorrow' }), 'SUB_STEP_OPTION'],
+    ['without a time', ({ sleep }) => sleep('nap', undefined as never), 'SUB_STEP_OPTION'],
+    ['for an answer, with options that are none', ({ waitFor }) => waitFor('ok', null as never), 'SUB_STEP_OPTION'],
     ['inside of a sub-step', ({ step, sleep }) => step('inner', () => sleep('nap', { millis: 1 })), 'SUB_STEP_OUTSIDE'],
     [
       'with the name of another while one is open',
@@ -439,6 +441,8 @@ describe('a wait is refused when it is defined', () => {
   test.each([
     ['sleep.millis', { sleep: { millis: -1 } }],
     ['sleep.until', { sleep: { until: 'tomorrow' } }],
+    ['sleep.until', { sleep: { until: '1' } }],
+    ['sleep', { sleep: null }],
     ['waitFor.question', { waitFor: { question: 5 } }],
     ['waitFor.timeoutMillis', { waitFor: { timeoutMillis: Infinity } }]
   ])('with a wrong %s', async (field, spec) => {

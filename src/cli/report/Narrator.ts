@@ -192,7 +192,7 @@ const linesOf = (
     case 'AnswerRejected':
       return [
         style.yellow(
-          `warning: the answer to ${event.unit} by ${event.by} was rejected: at ${event.path} expected ${event.expected}; answer it again`
+          `warning: the answer to ${event.unit} by ${event.by} was rejected: at ${event.path} expected ${event.expected}`
         )
       ]
     case 'StepCompleted':
