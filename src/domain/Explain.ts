@@ -329,7 +329,7 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'NotAsked':
       if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
       return `"${problem.unit}" can't be confirmed as done: there is no doubt that it has to run`
-    case 'JobPending':
+    case 'UnitPending':
       return `"${problem.unit}" can't be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem.step, problem.available)

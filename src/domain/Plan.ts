@@ -283,7 +283,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   is waited for, and was submitted as it was defined then.
  * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not
  *   change.
- * - `JobPending`: an answer says that a unit is to run again or is done, but the unit is pending: it waits for a job, a timer or an
+ * - `UnitPending`: an answer says that a unit is to run again or is done, but the unit is pending: it waits for a job, a timer or an
  *   answer of another kind.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
  * - `NotAWave`: `restartWave` does not name a wave; `available` are the waves, `steps` all steps.
@@ -310,7 +310,7 @@ export type PlanProblem =
       readonly pending?: true
     }
   | { readonly _tag: 'NotAsked'; readonly unit: Unit; readonly keep?: true }
-  | { readonly _tag: 'JobPending'; readonly unit: Unit }
+  | { readonly _tag: 'UnitPending'; readonly unit: Unit }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
   | {
       readonly _tag: 'NotAWave'

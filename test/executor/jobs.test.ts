@@ -540,12 +540,12 @@ describe('a step whose job is pending', () => {
     assert.deepEqual(once(provider), [1, 1])
   })
 
-  test('can not be confirmed: somebody has to ask for the job', async () => {
+  test('can not be confirmed: its job is to be polled', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process, false)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     const again = new Map([['train', { _tag: 'Again' } as const]])
     const error = refused(await process.perform(resume(program, 'r', { confirm: again })), 'PlanError')
-    assert.equal(error.problems[0]._tag, 'JobPending')
+    assert.equal(error.problems[0]._tag, 'UnitPending')
   })
 })

@@ -140,7 +140,7 @@ const planning = (typed: Typed, runId: string): Hint => ({
 /** Drops an invalid request; an invalid file must be fixed first. */
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
-  return problems.some(({ _tag }) => _tag === 'JobPending')
+  return problems.some(({ _tag }) => _tag === 'UnitPending')
     ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
     : planning(typed, runId)
 }
@@ -149,6 +149,6 @@ const OF_FLAGS: ReadonlySet<PlanProblem['_tag']> = new Set([
   'UnknownStep',
   'NotAWave',
   'NotAsked',
-  'JobPending',
+  'UnitPending',
   'AssumedOutputMissing'
 ])
