@@ -50,7 +50,9 @@ export const timeout = ({ unit, startedAt }: PendingWait, at: string) => ({
   last: {
     attempt: 1,
     startedAt,
-    error: StepError.make('WaitTimeout', `no answer came since ${startedAt}; resume to wait again`, { code: 'WAIT_TIMEOUT' }),
+    error: StepError.make('WaitTimeout', `no answer came since ${startedAt}; resume to wait again`, {
+      code: 'WAIT_TIMEOUT'
+    }),
     outcome: 'notApplied' as const
   }
 })
