@@ -144,7 +144,7 @@ export const step =
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { Program, resume, run } from 'dogear'
+ * import { Program, run } from 'dogear'
  * import { memoryStorage } from 'dogear/memory'
  * import { nodeEnvironment } from 'dogear/node'
  * import assert from 'node:assert/strict'
@@ -156,10 +156,8 @@ export const step =
  *   Program.step('remind', () => 'sent')
  * )
  * const environment = nodeEnvironment(memoryStorage())
- * const resting = await run(trial, 'trial-1', {})(environment)()
- * assert.ok(E.isRight(resting) && resting.right._tag === 'Pending')
- * await new Promise((resolve) => setTimeout(resolve, 25))
- * const ended = await resume(trial, 'trial-1')(environment)()
+ * // Without `wait` the run rests as `Pending`, and a later `resume` goes on.
+ * const ended = await run(trial, 'trial-1', {}, { wait: true })(environment)()
  * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
  *
  * @category combinators

@@ -111,7 +111,7 @@ export interface RunSubStep {
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
- * import { resume, runOutcome, workflow } from 'dogear/promise'
+ * import { runOrResume, workflow } from 'dogear/promise'
  * import assert from 'node:assert/strict'
  *
  * const trial = workflow('trial').step('remind', async ({ step, sleep }) => {
@@ -119,10 +119,8 @@ export interface RunSubStep {
  *   await sleep('two-weeks', { millis: 20 })
  *   return await step('reminder', () => 'sent')
  * })
- * const options = { id: 'trial-1', storage: memoryStorage() }
- * assert.equal((await runOutcome(trial, options))._tag, 'Pending')
- * await new Promise((resolve) => setTimeout(resolve, 25))
- * assert.equal((await resume(trial, options)).remind, 'sent')
+ * const outputs = await runOrResume(trial, { id: 'trial-1', storage: memoryStorage(), wait: true })
+ * assert.equal(outputs.remind, 'sent')
  *
  * @category model
  */
