@@ -25,7 +25,7 @@ const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   O: 7,
   P: 10,
   Q: 3,
-  R: [1, 2, 3, 4, 5, 6, 7, 8, 10],
+  R: 10,
   S: [1, 2, 3, 5, 6, 7],
   T: [12, 13, 14],
   U: [3, 4],

@@ -1,24 +1,29 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterAll, beforeAll, describe, test } from 'vitest'
+import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { interruptFrom, nodeEnvironment } from '../../src/adapters/node/index.js'
 import { make as makeRecorder, revisionOf } from '../../src/executor/Recorder.js'
-import type { Change, Program as ProgramType } from '../../src/index.js'
+import type { Change, CheckpointStorage, Program as ProgramType } from '../../src/index.js'
 import { Checkpoint, Program, resume, run } from '../../src/index.js'
 import { ended, group, newProcess, newWorld, policy, quiet, right, stored, task } from './fixtures.js'
 import { nameOf } from '../../src/domain/Unit.js'
 import { sweep } from '../sweep.js'
 
 const warnings: Array<string> = []
+const files = mkdtempSync(join(process.cwd(), 'test/.tmp/scale-'))
 const onWarning = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`)
 
 beforeAll(() => void process.on('warning', onWarning))
 afterAll(async () => {
   await quiet()
   process.off('warning', onWarning)
+  rmSync(files, { recursive: true })
   assert.deepEqual(warnings, [])
 })
 
@@ -241,7 +246,10 @@ describe('a wide wave', () => {
 
 describe('a task with many sub-steps', () => {
   /** Microseconds of CPU for each sub-step: in a first attempt, which fails after the last, and in one that gets all from the record. */
-  const costs = async (count: number): Promise<{ readonly run: number; readonly replay: number }> => {
+  const costs = async (
+    storage: CheckpointStorage,
+    count: number
+  ): Promise<{ readonly run: number; readonly replay: number }> => {
     let fails = true
     const agent: ProgramType.ProgramTask['run'] = ({ step }) =>
       TE.tryCatch(
@@ -252,7 +260,7 @@ describe('a task with many sub-steps', () => {
         (error) => error
       )
     const program = Program.fromSteps('agents', [task('agent', { run: agent })])
-    const environment = nodeEnvironment(memoryStorage())
+    const environment = nodeEnvironment(storage)
     const first = process.cpuUsage()
     const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
     const { user } = process.cpuUsage(first)
@@ -265,12 +273,16 @@ describe('a task with many sub-steps', () => {
     return { run: user / count, replay: again / count }
   }
 
-  test(
-    'a sub-step costs about as much as one of a smaller task, also when it is recorded',
+  test.each([
+    ['memory', 3_000, sweep ? 60_000 : 20_000],
+    ['files', 2_000, 10_000]
+  ])(
+    'a sub-step in %s costs about as much as one of a smaller task, also when it is recorded',
     { timeout: 120_000 },
-    async () => {
-      await costs(3_000)
-      const [short, whole] = [await costs(3_000), await costs(sweep ? 60_000 : 20_000)]
+    async (store, small, large) => {
+      const storage = () => (store === 'memory' ? memoryStorage() : jsonFileStorage(mkdtempSync(join(files, 'runs-'))))
+      await costs(storage(), small)
+      const [short, whole] = [await costs(storage(), small), await costs(storage(), large)]
       for (const what of ['run', 'replay'] as const)
         assert.ok(
           whole[what] < 3 * short[what],
