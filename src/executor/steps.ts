@@ -1,26 +1,16 @@
-/** Steps: a task with its attempts, a sequence part by part, a wave or a map with its parts in parallel. */
+/** Steps: a task, a sequence part by part, a wave or a map with its parts in parallel. */
 import * as E from 'fp-ts/lib/Either.js'
-import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { isTop, join } from '../domain/Unit.js'
-import { runAttempts } from './attempts.js'
-import {
-  attemptOf,
-  attemptsStart,
-  jobSubmitted,
-  leftUndone,
-  taskCompleted,
-  taskFailed,
-  taskStopped,
-  taskSuspended
-} from './changes.js'
+import { leftUndone } from './changes.js'
 import { close, objectionTo, refuse } from './compositeChecks.js'
 import { runMap } from './map.js'
-import type { ProgramSequence, ProgramStep, ProgramTask } from './Program.js'
+import type { ProgramSequence, ProgramStep } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
 import { timestamp } from './RunScope.js'
+import { runTask } from './runTask.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
@@ -41,39 +31,6 @@ export const runStep: RunStep = async (scope, { step, ...due }) => {
       return await runWave(scope, { ...due, step }, runStep)
     case 'Map':
       return await runMap(scope, { ...due, step }, runStep)
-  }
-}
-
-const runTask = async (
-  scope: RunScope,
-  { place, step: task, node: { decision }, stopping }: DueStep<ProgramTask>
-): Promise<E.Either<RecordError, StepEnd>> => {
-  const { unit } = place
-  const attempt = attemptOf(scope, decision)
-  const { recorder } = scope
-  recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? none : [unit])])
-  const started = await recorder.commit()
-  if (E.isLeft(started)) return started
-  const result = await runAttempts(scope, place, task, attempt, stopping)
-  if (E.isLeft(result)) return result
-  switch (result.right._tag) {
-    case 'Stopped':
-      recorder.stage(taskStopped(scope, place, task, result.right))
-      return E.right({ _tag: 'Stopped' })
-    case 'Suspended':
-      recorder.stage([taskSuspended(scope, unit, result.right)])
-      return E.right({ _tag: 'Pending' })
-    case 'Done':
-      recorder.stage([
-        task.job === undefined ? taskCompleted(scope, place, task, result.right) : jobSubmitted(place, result.right)
-      ])
-      return E.right({ _tag: task.job === undefined ? 'Done' : 'Pending' })
-    case 'Failed': {
-      recorder.stage([taskFailed(unit, result.right)])
-      const saved = await recorder.commit()
-      const retryable = result.right.failure._tag === 'Transient'
-      return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
-    }
   }
 }
 

@@ -5,24 +5,14 @@ import { indexed } from '../domain/indexed.js'
 import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
-import { isTop, join, nameOf } from '../domain/Unit.js'
-import { runAttempts } from './attempts.js'
-import {
-  attemptOf,
-  attemptsStart,
-  HALTED,
-  jobSubmitted,
-  leftUndone,
-  taskCompleted,
-  taskFailed,
-  taskStopped,
-  taskSuspended
-} from './changes.js'
+import { isTop, join } from '../domain/Unit.js'
+import { attemptOf, attemptsStart, HALTED, leftUndone } from './changes.js'
 import { close, objectionTo, refuse } from './compositeChecks.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramTask, ProgramWave } from './Program.js'
 import type { RecordError } from './Recorder.js'
-import type { DueStep, RunScope, RunStep, StepEnd, TaskResult } from './RunScope.js'
+import { runStarted } from './runTask.js'
+import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 
@@ -30,7 +20,7 @@ import type { Place } from './Values.js'
 interface Ended {
   readonly name: string
   readonly group: ProgramGroup
-  readonly result: E.Either<RecordError, TaskResult | StepEnd>
+  readonly result: E.Either<RecordError, StepEnd>
 }
 
 /** A group that is to run. `open`: how many of the groups that it needs are not done. */
@@ -78,10 +68,8 @@ export const runWave = async (
   const inbox = makeInbox<Ended>()
   const launch = ({ name, group, node }: Waiting): void => {
     board.running.add(name)
-    const at = { ...place, unit: join(place.unit, name) }
-    const ending: Promise<Ended['result']> = isRun(group)
-      ? runAttempts(scope, at, group, attemptOf(scope, node.decision), halt.signal)
-      : run(scope, { place: at, step: group, node, stopping: halt.signal })
+    const part = { place: { ...place, unit: join(place.unit, name) }, node, stopping: halt.signal }
+    const ending = isRun(group) ? runStarted(scope, { ...part, step: group }) : run(scope, { ...part, step: group })
     void ending.then((result) => inbox.put({ name, group, result }))
   }
   const { recorder } = scope
@@ -98,7 +86,7 @@ export const runWave = async (
     for (const ended of await inbox.take(board.running.size)) {
       board.running.delete(ended.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
-      else recorder.stage(settle(scope, place, board, ended, ended.result.right))
+      else settle(scope, place, board, ended, ended.result.right)
     }
     if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
@@ -203,56 +191,21 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
   return taken
 }
 
-/** Notes how a group ended, and returns the changes to record. */
-const settle = (
-  scope: RunScope,
-  wave: Place,
-  board: Board,
-  { name, group }: Ended,
-  result: TaskResult | StepEnd
-): ReadonlyArray<Change> => {
-  const place = { ...wave, unit: join(wave.unit, name) }
-  if (isRun(group)) return settleTask(scope, place, board, group, result as TaskResult)
-  switch (result._tag) {
+/** Notes how a group ended. What it was part of stages what is left of it. */
+const settle = (scope: RunScope, wave: Place, board: Board, { name, group }: Ended, end: StepEnd): void => {
+  switch (end._tag) {
     case 'Done':
-      complete(board, name)
-      return none
+      return complete(board, name)
     case 'Pending':
       board.pending += 1
-      return none
+      return
     case 'Failed':
-      board.failed.push((result as StepEnd & { readonly _tag: 'Failed' }).retryable)
-      return none
+      board.failed.push(end.retryable)
+      return
     default:
-      if (scope.stopping.aborted || scope.pauses.seen()) board.stopped = true
-      return scope.stopping.aborted ? none : leftUndone(scope, place.unit, HALTED)
-  }
-}
-
-const settleTask = (
-  scope: RunScope,
-  place: Place,
-  board: Board,
-  task: ProgramTask,
-  result: TaskResult
-): ReadonlyArray<Change> => {
-  switch (result._tag) {
-    case 'Done':
-      if (task.job !== undefined) {
-        board.pending += 1
-        return [jobSubmitted(place, result)]
-      }
-      complete(board, nameOf(place.unit))
-      return [taskCompleted(scope, place, task, result)]
-    case 'Suspended':
-      board.pending += 1
-      return [taskSuspended(scope, place.unit, result)]
-    case 'Failed':
-      board.failed.push(result.failure._tag === 'Transient')
-      return [taskFailed(place.unit, result)]
-    case 'Stopped':
-      if (scope.stopping.aborted) board.stopped = true
-      return taskStopped(scope, place, task, result)
+      if (scope.stopping.aborted || (!isRun(group) && scope.pauses.seen())) board.stopped = true
+      if (!scope.stopping.aborted && !isRun(group))
+        scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
   }
 }
 

@@ -113,18 +113,18 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'aborts the step that runs when it is to pause',
     spec: [task({ sleeps: 1 }), task()],
     only: told([pause('s0')]),
-    module: 'executor/steps.ts',
-    text: '  const result = await runAttempts(scope, place, task, attempt, stopping)\n',
+    module: 'executor/runTask.ts',
+    text: '  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), stopping)\n',
     instead: `  const halt = new AbortController()
-  let ended = false
+  let isOver = false
   const { runId } = scope.recorder.checkpoint()
   const watch = () => {
     if (scope.environment.requests.isAny(runId)) halt.abort()
-    else if (!ended) setImmediate(watch)
+    else if (!isOver) setImmediate(watch)
   }
   watch()
-  const result = await runAttempts(scope, place, task, attempt, halt.signal)
-  ended = true
+  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), halt.signal)
+  isOver = true
   if (halt.signal.aborted) {
     await scope.pauses.look()
     return E.right({ _tag: 'Stopped' })
@@ -198,11 +198,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'forgets by a pause what the last step gave',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/steps.ts',
-    text: '      recorder.stage([\n        task.job',
+    module: 'executor/runTask.ts',
+    text: '      recorder.stage([task.job',
     instead: `      const asked = scope.pauses.look()
-      if (asked === false || !(await asked)) recorder.stage([
-        task.job`,
+      if (asked === false || !(await asked)) recorder.stage([task.job`,
     breaks: 'NothingLost'
   },
   {
@@ -320,16 +319,14 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'begins before it is on record what it was told',
     spec: [task(), task()],
     only: told([from('s0')]),
-    module: 'executor/steps.ts',
+    module: 'executor/runTask.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const result = await runAttempts(scope, place, task, attempt, stopping)
+  const ended = await runStarted(scope, due)
 `,
     instead: `  const saving = recorder.commit()
   const isTold = recorder.checkpoint().generation > 0
-  const result = isTold || E.isRight(await saving)
-    ? await runAttempts(scope, place, task, attempt, stopping)
-    : await saving
+  const ended = isTold || E.isRight(await saving) ? await runStarted(scope, due) : await saving
   const started = await saving
   if (E.isLeft(started)) return started
 `,
@@ -441,10 +438,10 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not record what ends well beside what failed',
     spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
     only: told([from('s0')]),
-    module: 'executor/wave.ts',
-    text: '      complete(board, nameOf(place.unit))\n      return [',
-    instead:
-      '      complete(board, nameOf(place.unit))\n      return board.failed.length > 0 ? leftUndone(scope, place.unit, HALTED) : [',
+    module: 'executor/runTask.ts',
+    text: '      recorder.stage([task.job',
+    instead: `      const isBeside = recorder.checkpoint().state.failures?.length > 0
+      recorder.stage(isBeside ? taskStopped(scope, place, task, { _tag: 'Stopped' }) : [task.job`,
     breaks: 'NothingLost'
   },
   {
