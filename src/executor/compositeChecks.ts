@@ -1,12 +1,12 @@
 /** The checks around a composite as a whole. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../domain/Change.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import { delay, never } from '../domain/RetryPolicy.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import { find } from '../domain/Tree.js'
-import type { Unit } from '../domain/Unit.js'
-import { ancestors, isWithin, join, parent } from '../domain/Unit.js'
+import { ancestors, isTop, isWithin, join, parent } from '../domain/Unit.js'
 import { isIdempotent } from '../domain/Workflow.js'
 import { outside } from './Attempt.js'
 import { compositeCompleted, leftUndone, taskFailed } from './changes.js'
@@ -16,7 +16,7 @@ import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from './Program
 import type { RecordError } from './Recorder.js'
 import { sleepUnless } from './sleep.js'
 import type { RunScope, StepEnd } from './RunScope.js'
-import { contextFor } from './RunScope.js'
+import { contextFor, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
@@ -31,17 +31,12 @@ const UNGUARDED: UnitGuard = {
   retry: never
 }
 
-/** Why a composite does not start: a check failed, or an earlier one must run again first. */
-export type Objection =
-  | { readonly _tag: 'Wrong'; readonly failure: StepFailure }
-  | { readonly _tag: 'Back'; readonly unit: Unit; readonly stepIndex: number }
-
-/** Checks whether a composite may start: evidence of earlier steps is intact and its own check passes. */
-export const objectionTo = async (
+/** Returns how a composite ends that may not start: evidence of earlier steps is gone, or its own check failed. */
+export const endBefore = async (
   scope: RunScope,
   place: Place,
   { guard = UNGUARDED }: Pick<Composite, 'guard'>
-): Promise<E.Either<RecordError, Objection | undefined>> => {
+): Promise<E.Either<RecordError, StepEnd | undefined>> => {
   // Inside of a wave that was looked at when the wave began, and looking for each of its parts would be quadratic.
   const looksBack = scope.values.evident && isAlone(scope, place)
   if (guard.before === undefined && !looksBack) return E.right(undefined)
@@ -60,7 +55,7 @@ export const objectionTo = async (
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', ...previous.place })
     if (!(await looksAgain(scope, guard, refused, look, startedAt)))
-      return E.right({ _tag: 'Wrong', failure: refused.error })
+      return await refuse(scope, place, refused.error, startedAt)
   }
 }
 
@@ -201,11 +196,34 @@ export const refuse = async (
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
-  const { recorder } = scope
   const undone = leftUndone(scope, place.unit, NOT_RESUMED)
   const endedAt = scope.environment.clock.now()
   const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
-  recorder.stage([...undone, failed])
+  return await endFailed(scope, [...undone, failed], failed.retryable)
+}
+
+/** Ends a composite as failed because of its parts. Only that of a step at the top has a record. */
+export const endFailedBy = async (
+  scope: RunScope,
+  { unit }: Place,
+  undone: ReadonlyArray<Change>,
+  retryable: boolean
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const at = timestamp(scope.environment.clock.now())
+  return await endFailed(
+    scope,
+    isTop(unit) ? [...undone, { _tag: 'UnitFailed', at, unit, retryable }] : undone,
+    retryable
+  )
+}
+
+/** Ends a unit as failed, once that is saved. */
+export const endFailed = async (
+  { recorder }: RunScope,
+  changes: ReadonlyArray<Change>,
+  retryable: boolean
+): Promise<E.Either<RecordError, StepEnd>> => {
+  recorder.stage(changes)
   const saved = await recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable: failure._tag === 'Transient' })
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
 }

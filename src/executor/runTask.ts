@@ -11,6 +11,7 @@ import {
   taskStopped,
   taskSuspended
 } from './changes.js'
+import { endFailed } from './compositeChecks.js'
 import type { ProgramTask } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { DueStep, RunScope, StepEnd } from './RunScope.js'
@@ -25,9 +26,7 @@ export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promi
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const ended = await runStarted(scope, due)
-  if (E.isLeft(ended) || ended.right._tag !== 'Failed') return ended
-  const saved = await recorder.commit()
-  return E.isLeft(saved) ? saved : ended
+  return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, none, ended.right.retryable) : ended
 }
 
 /** Runs a task whose start is recorded, and stages its end. */

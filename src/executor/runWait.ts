@@ -2,9 +2,11 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../domain/Change.js'
 import type { GivenAnswer, PendingWait } from '../domain/Pending.js'
+import { none } from '../domain/Pending.js'
 import * as Redaction from '../domain/Redaction.js'
 import type { Awaits } from './awaits.js'
 import { taskCompleted } from './changes.js'
+import { endFailed } from './compositeChecks.js'
 import type { ProgramTask } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { DueStep, RunScope, StepEnd } from './RunScope.js'
@@ -25,7 +27,7 @@ export const runWait = async (
     recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: awaits(now) }])
   const wait = waitOf(recorder.checkpoint(), unit)
   // What could not be staged is reported by the commit.
-  if (wait === undefined) return await failedWith(scope)
+  if (wait === undefined) return await endFailed(scope, none, false)
   const end = endOfWait(recorder.checkpoint(), wait, now)
   const startedAt = Date.parse(wait.startedAt)
   const completed = (output: GivenAnswer['value'] | undefined): E.Either<never, StepEnd> => {
@@ -39,8 +41,7 @@ export const runWait = async (
     case 'Woken':
       return completed(undefined)
     case 'TimedOut':
-      recorder.stage([timedOut(wait, at)])
-      return await failedWith(scope)
+      return await endFailed(scope, [timedOut(wait, at)], false)
     case 'Answered': {
       const { by } = end.answer
       const value = Redaction.json(environment.vault.redaction, end.answer.value)
@@ -52,11 +53,6 @@ export const runWait = async (
       return E.right({ _tag: 'Pending' })
     }
   }
-}
-
-const failedWith = async ({ recorder }: RunScope): Promise<E.Either<RecordError, StepEnd>> => {
-  const saved = await recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable: false })
 }
 
 const timedOut = (wait: PendingWait, at: string): JobEnded => {

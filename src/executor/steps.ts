@@ -2,14 +2,13 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
-import { isTop, join } from '../domain/Unit.js'
+import { join } from '../domain/Unit.js'
 import { leftUndone } from './changes.js'
-import { close, objectionTo, refuse } from './compositeChecks.js'
+import { close, endBefore, endFailedBy } from './compositeChecks.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
-import { timestamp } from './RunScope.js'
 import { runTask } from './runTask.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
@@ -77,20 +76,13 @@ const runSequence = async (
   const startedAt = scope.environment.clock.now()
   // One that only waits starts nothing: what must hold before it is no question then. Waves in it look back by themselves.
   const isAsked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
-  const objection = isAsked ? await objectionTo(scope, place, step) : E.right(undefined)
-  if (E.isLeft(objection)) return objection
-  if (objection.right?._tag === 'Back') return E.right(objection.right)
-  if (objection.right !== undefined) return await refuse(scope, place, objection.right.failure, startedAt)
+  const before = isAsked ? await endBefore(scope, place, step) : E.right(undefined)
+  if (E.isLeft(before)) return before
+  if (before.right !== undefined) return E.right(before.right)
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)
   if (E.isLeft(ended)) return ended
   const { end } = ended.right
   if (end._tag === 'Done') return await close(scope, place, step, startedAt)
   if (end._tag !== 'Failed') return E.right(end)
-  const undone = leftUndone(scope, place.unit, NOT_RESUMED)
-  const at = timestamp(scope.environment.clock.now())
-  const { unit } = place
-  const { retryable } = end
-  scope.recorder.stage([...undone, ...(isTop(unit) ? [{ _tag: 'UnitFailed', at, unit, retryable } as const] : [])])
-  const saved = await scope.recorder.commit()
-  return E.isLeft(saved) ? saved : E.right(end)
+  return await endFailedBy(scope, place, leftUndone(scope, place.unit, NOT_RESUMED), end.retryable)
 }

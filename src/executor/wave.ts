@@ -5,15 +5,14 @@ import { indexed } from '../domain/indexed.js'
 import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
-import { isTop, join } from '../domain/Unit.js'
+import { join } from '../domain/Unit.js'
 import { attemptOf, attemptsStart, HALTED, leftUndone } from './changes.js'
-import { close, objectionTo, refuse } from './compositeChecks.js'
+import { close, endBefore, endFailedBy } from './compositeChecks.js'
 import { onAbort } from './onAbort.js'
 import type { ProgramGroup, ProgramTask, ProgramWave } from './Program.js'
 import type { RecordError } from './Recorder.js'
 import { runStarted } from './runTask.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from './RunScope.js'
-import { timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 
 /** A group that ended, or that could not be recorded. */
@@ -60,10 +59,9 @@ export const runWave = async (
   const board = boardOf(scope, due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
   const waits = board.ready.length === 0 && board.pending > 0
-  const objection = waits ? E.right(undefined) : await objectionTo(scope, place, wave)
-  if (E.isLeft(objection)) return objection
-  if (objection.right?._tag === 'Back') return E.right(objection.right)
-  if (objection.right !== undefined) return await refuse(scope, place, objection.right.failure, startedAt)
+  const ended = waits ? E.right(undefined) : await endBefore(scope, place, wave)
+  if (E.isLeft(ended)) return ended
+  if (ended.right !== undefined) return E.right(ended.right)
   const halt = linked(due.stopping)
   const inbox = makeInbox<Ended>()
   const launch = ({ name, group, node }: Waiting): void => {
@@ -226,11 +224,7 @@ const conclude = async (
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((isTransient) => isTransient)
   const undone = [...board.waiting.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
-  const at = timestamp(scope.environment.clock.now())
-  const { unit } = place
-  scope.recorder.stage([...undone, ...(isTop(unit) ? [{ _tag: 'UnitFailed', at, unit, retryable } as const] : [])])
-  const saved = await scope.recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
+  return await endFailedBy(scope, place, undone, retryable)
 }
 
 /** A signal that fires with another, for the same reason, or on its own. */
