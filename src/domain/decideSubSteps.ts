@@ -26,7 +26,14 @@ export const decideWithSubSteps = (
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
   const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined
-  const placed: Placed<Task> = { ...at, demand, task, record, ...(wait === undefined ? {} : { pending: wait }) }
+  // To go on, its code runs again from the start, which an edit may have forbidden.
+  const placed: Placed<Task> = {
+    ...at,
+    demand,
+    task,
+    record,
+    ...(wait === undefined ? {} : task.idempotent ? { pending: wait } : { hasBegun: true })
+  }
   const decision = decideTask(context, placed, out)
   out.decisions.push(decision)
   // A question about the task may be answered together with those about its sub-steps.

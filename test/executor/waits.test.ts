@@ -661,6 +661,20 @@ describe('a waiting run after an edit', () => {
     assert.equal((await runOutcome(after, options))._tag, 'Completed')
   })
 
+  test('asks before the code of a suspended task runs again that is not idempotent now', async () => {
+    const { options, move } = world()
+    const charging = (idempotent: boolean) =>
+      workflow('edited').step('n', {
+        idempotent,
+        run: ({ attempt, sleep }) => (idempotent ? sleep('x', { millis: 30 }) : `attempt ${attempt}`)
+      })
+    pending(await runOutcome(charging(true), options))
+    move(30)
+    await assert.rejects(resume(charging(false), options), /"n" is not idempotent/)
+    const again = new Map([['n', { _tag: 'Again' } as const]])
+    assert.equal((await resume(charging(false), { ...options, confirm: again })).n, 'attempt 1')
+  })
+
   test.each([
     ['a task', workflow('edited').step('n', () => 1), 'Completed'],
     ['a wait for an answer', workflow('edited').waitFor('n'), 'Pending']
