@@ -129,8 +129,7 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
             course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
             if (call === 'save') course.saving = course.starting
-            // A unit that is suspended by now does not run.
-          } else if (by._tag !== 'Pause' || course.open.has(by.unit)) answeredElse(found, by, answer, mayFail)
+          } else answeredElse(found, by, answer, mayFail, course.open)
         }
       }
     },
@@ -189,9 +188,15 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
 const timeOf = (by: Ask): string =>
   by._tag === 'PauseAtCall' ? `${by.how} call ${by.n} took effect` : `while ${by.unit} ran`
 
-/** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. */
-const answeredElse = (found: Note, by: Ask, answer: Answer, mayFail: boolean): void => {
-  if (by._tag !== 'PauseAtCall' && E.isRight(answer))
+/** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. `open`: a unit that is suspended by now is not. */
+const answeredElse = (
+  found: Note,
+  by: Ask,
+  answer: Answer,
+  mayFail: boolean,
+  open: Pick<ReadonlySet<string>, 'has'>
+): void => {
+  if (by._tag !== 'PauseAtCall' && open.has(by.unit) && E.isRight(answer))
     found('PauseKept', `${by.unit} runs, and who asked was told that nobody runs it`, by.unit)
   if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
   found('PauseKept', `who asked was told: ${describe(answer.left)}`)

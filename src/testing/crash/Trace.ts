@@ -13,8 +13,8 @@ import { describeIntervention } from './Intervention.js'
  * - `Intervened`: a user's action before this process started, an override, or a request to pause; for evidence, `what` was
  *   deleted or edited.
  * - `Recorded`: what is decided against the record is durable. These units are taken back, they are taken as done, it is said that
- *   they are to run again, their changed evidence is kept, or their job failed (`job refused`: without having had an effect). For waits: the unit `waits`, it
- *   `is answered`, or it `has waited` and is completed.
+ *   they are to run again, their changed evidence is kept, their job failed (`job refused`: without having had an effect), or they
+ *   are `left undone` because another unit failed. For waits: the unit `waits`, it `is answered`, or it `has waited` and is completed.
  * - `Died`: the process was killed, or its store failed it; `where` in words.
  * - `Ended`: the process came to an end by itself; `how` in words.
  *
@@ -60,6 +60,7 @@ export type TraceEntry =
         | 'kept'
         | 'job failed'
         | 'job refused'
+        | 'left undone'
         | 'waits'
         | 'is answered'
         | 'has waited'

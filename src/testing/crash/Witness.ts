@@ -232,6 +232,10 @@ const tracesOf = (
       const what = change.outcome === 'notApplied' ? 'job refused' : 'job failed'
       return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
     }
+    case 'UnitFailed': {
+      const isUndone = change.subStep === undefined && change.last?.error.name === HALTED
+      return isUndone ? [{ _tag: 'Recorded', life, what: 'left undone', units: [change.unit] }] : []
+    }
     case 'Started':
     case 'WaitStarted':
     case 'Answered':
@@ -243,12 +247,14 @@ const tracesOf = (
     case 'AttemptStarted':
     case 'AttemptFailed':
     case 'UnitCompleted':
-    case 'UnitFailed':
     case 'JobSubmitted':
     case 'Interrupted':
       return []
   }
 }
+
+/** The name of the error of a unit that was stopped, or not started again, because another one failed. */
+const HALTED = 'Halted'
 
 /** The law that is broken if what is due is not done, or something else is. */
 const lawOf = ({ override, due }: Course): CrashLaw =>
@@ -344,7 +350,7 @@ const atLast = (
   for (const unit of endedWell) {
     if (records.has(unit) || jobs.has(unit)) continue
     const failed = State.failures(checkpoint.state).some(
-      (failure) => failure.unit === unit && failure.error.name !== 'Halted'
+      (failure) => failure.unit === unit && failure.error.name !== HALTED
     )
     if (!failed)
       found('NothingLost', `${unit} ended well, and the process that ended by itself has not recorded it`, unit)

@@ -53,9 +53,8 @@ export const dueIn = (
   const isIn = (unit: Unit, ...places: ReadonlyArray<Place>): boolean =>
     named !== undefined && places.includes(placeOfUnit(unit, named))
   const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
-  // Units that are forced to run again need no evidence. Those after a restarted wave do.
-  const looked = (unit: Unit): boolean =>
-    override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within', 'around')
+  // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
+  const looked = (unit: Unit): boolean => (override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within'))
   const edited = editedOf(records, tree).filter(([record, path]) => !isOwn(program, checkpoint, record, path))
   const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
     ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))

@@ -103,7 +103,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
       case 'Recorded':
         for (const unit of entry.units) {
           const isMeant = isAnswered(unit, entry.life) || isForced(unit, told.get(entry.life))
-          if (entry.what !== 'job failed' && (entry.what !== 'taken back' || isMeant)) inDoubt.delete(unit)
+          if (!UNSETTLED.has(entry.what) && (entry.what !== 'taken back' || isMeant)) inDoubt.delete(unit)
         }
         break
       case 'Done':
@@ -115,6 +115,9 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   }
   return found
 }
+
+/** What is recorded of units whose effect stays unknown. */
+const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'left undone'])
 
 /** Whether somebody said of a unit that is taken back that it is to run again itself, and not only what it follows. */
 const isForced = (unit: string, told: Override | undefined): boolean =>
@@ -149,17 +152,25 @@ const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job 
 /** What was in flight when a process died is repeated under its own number: else a crash would give it more attempts. */
 const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
   const inFlight = new Map<string, number>()
+  const undone = new Map<string, number>()
   for (const entry of trace) {
     if (entry._tag === 'Answered' || entry._tag === 'Failed') inFlight.delete(entry.unit)
-    if (entry._tag === 'Recorded') for (const unit of entry.units) inFlight.delete(unit)
+    if (entry._tag === 'Recorded') {
+      for (const unit of entry.units)
+        if (entry.what === 'left undone') undone.set(unit, entry.life)
+        else inFlight.delete(unit)
+    }
     if (entry._tag !== 'Started') continue
-    const { unit, attempt } = entry
+    const { unit, attempt, life } = entry
+    // A unit that an earlier process left undone has failed, and so its attempts begin anew.
+    if ((undone.get(unit) ?? life) < life) inFlight.delete(unit)
     const before = inFlight.get(unit) ?? attempt
     if (attempt !== before)
       return [
         { law: 'SameAttempt', unit, what: `${unit} was in attempt ${before}, and ran again as attempt ${attempt}` }
       ]
     inFlight.set(unit, attempt)
+    undone.delete(unit)
   }
   return []
 }

@@ -279,7 +279,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What random schedules of sub-steps seldom meet. */
+/** What random schedules seldom meet. */
 export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   {
     what: 'a sub-step that is not idempotent may be tried again if it did nothing',
@@ -310,6 +310,43 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
     what: 'a sub-step in flight is dropped with its task when that is taken as done',
     spec: [{ _tag: 'Sequence', steps: [task(subSteps(ONCE)), task({ trouble: ['permanent'] })] }],
     only: told([from('s0/s1')], atEffect(1, 'after'))
+  },
+  {
+    what: 'a wave whose evidence is missing runs all its groups, though a wave in it is restarted',
+    spec: [
+      {
+        _tag: 'Wave',
+        groups: [
+          { step: task(), needs: 0 },
+          { step: wave([0]), needs: 0 }
+        ],
+        concurrency: 1,
+        onFailure: 'continue',
+        leaves: true
+      }
+    ],
+    only: told([{ _tag: 'RestartWave', life: 2, wave: 's0/g1' }, gone('s0')])
+  },
+  {
+    what: 'a run is cancelled at once while its only task is suspended',
+    spec: [task(subSteps({ parallel: true, waits: { wait: { _tag: 'Ask' }, how: 'beside' } }))],
+    only: told([pause('s0'), cancel('s0')])
+  },
+  {
+    what: 'a group in flight at a kill begins its attempts anew if another group failed before it was started again',
+    spec: [
+      {
+        _tag: 'Wave',
+        groups: [
+          { step: task({ wait: { _tag: 'Ask', timesOut: 1 } }), needs: 0 },
+          { step: task({ trouble: ['transient'], sleeps: 2 }), needs: 0 }
+        ],
+        concurrency: 1,
+        onFailure: 'halt',
+        leaves: false
+      }
+    ],
+    only: told([], { _tag: 'AtUnit', unit: 's0/g1', n: 2, how: 'during' })
   }
 ]
 
