@@ -6,8 +6,7 @@
 import type { Started } from './Change.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
-import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import type { CompletedStep } from './CompletedStep.js'
 import type { Renewals } from './IdempotencyKey.js'
 import { none as noRenewals } from './IdempotencyKey.js'
 import type { Items } from './Items.js'
@@ -15,7 +14,8 @@ import { around, none as noItems } from './Items.js'
 import type { Json } from './Json.js'
 import { isObject } from './Json.js'
 import type { GivenAnswer, Pending, Submission } from './Pending.js'
-import { none } from './Pending.js'
+import type { Units } from './Units.js'
+import { none } from './Units.js'
 import type { WorkflowIdentity } from './WorkflowIdentity.js'
 import type { Workspace } from './Workspace.js'
 
@@ -56,11 +56,11 @@ export interface Fields {
   readonly workflow: WorkflowIdentity
   readonly input: Json
   readonly state: CheckpointState
-  readonly completedSteps: CompletedSteps
+  readonly completedSteps: Units<CompletedStep>
   readonly items: Items
-  readonly pending: ReadonlyArray<Pending>
-  readonly answers: ReadonlyArray<GivenAnswer>
-  readonly submissions: ReadonlyArray<Submission>
+  readonly pending: Units<Pending>
+  readonly answers: Units<GivenAnswer>
+  readonly submissions: Units<Submission>
   readonly renewals: Renewals
   readonly workspace?: Workspace
   readonly createdAt: string
@@ -154,7 +154,7 @@ export const start = (started: Started): Checkpoint =>
     workflow: started.workflow,
     input: started.input,
     state: State.beforeStep(0, started.workflow.steps[0]?.name ?? ''),
-    completedSteps: Steps.none,
+    completedSteps: none,
     items: noItems,
     pending: none,
     answers: none,
@@ -202,8 +202,8 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
     case 'BeforeStep':
       if (ownerIsLive) return self.revision === 0 ? 'queued' : 'running'
       return state.stepIndex === 0 &&
-        state.inFlight.length === 0 &&
-        state.failures.length === 0 &&
+        state.inFlight.size === 0 &&
+        state.failures.size === 0 &&
         self.completedSteps.size === 0
         ? 'queued'
         : 'interrupted'

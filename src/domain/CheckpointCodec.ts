@@ -10,19 +10,19 @@ import type { Change } from './Change.js'
 import { decode as decodeChange } from './ChangeCodec.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
-import type { CompletedStep } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import type { CheckpointState } from './CheckpointState.js'
 import type { Item } from './Items.js'
 import type { Json, JsonObject } from './Json.js'
 import { equals } from './Json.js'
 import type { Malformed } from './JsonCodec.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from './JsonCodec.js'
 import type { GivenAnswer, Submission } from './Pending.js'
-import { none } from './Pending.js'
 import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
 import type { TransitionError } from './Transition.js'
 import { replay } from './Transition.js'
 import type { Unit } from './Unit.js'
+import type { Plain } from './Units.js'
+import { from } from './Units.js'
 
 // --- model
 
@@ -57,13 +57,13 @@ interface MapItems {
 }
 
 /** What stands in a file: the fields of a checkpoint with plain lists and objects. */
-interface Stored extends Omit<Fields, 'completedSteps' | 'format' | 'items' | 'answers' | 'submissions' | 'renewals'> {
+interface Stored extends Plain<Omit<Fields, 'format' | 'state' | 'items' | 'answers' | 'submissions' | 'renewals'>> {
+  readonly state: Plain<CheckpointState>
   readonly items?: ReadonlyArray<MapItems>
   readonly answers?: ReadonlyArray<GivenAnswer>
   readonly submissions?: ReadonlyArray<Submission>
   readonly renewals?: ReadonlyArray<Renewal>
   readonly format: number
-  readonly completedSteps: ReadonlyArray<CompletedStep>
   readonly variables: JsonObject
 }
 
@@ -121,22 +121,26 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
 export const encode = (checkpoint: Checkpoint): Json => {
   const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
   const { items, answers, submissions, renewals, ...rest } = more
-  const records = [...completedSteps]
-  const plain = { format, runId, revision, generation, workflow, input, state, completedSteps: records }
+  const plain = { format, runId, revision, generation, workflow, input, state: withoutIndex(state) }
   const known = items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }
-  const given = answers.length === 0 ? {} : { answers }
-  const keys = submissions.length === 0 ? {} : { submissions }
+  const given = answers.size === 0 ? {} : { answers: [...answers] }
+  const keys = submissions.size === 0 ? {} : { submissions: [...submissions] }
   const renewed = renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) }
   return {
     ...plain,
+    completedSteps: [...completedSteps],
     variables: fromMap(variables),
     ...known,
     ...rest,
+    pending: [...rest.pending],
     ...given,
     ...keys,
     ...renewed
   } as unknown as Json
 }
+
+const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
+  state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
 
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
 const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
@@ -155,8 +159,7 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
   if (E.isLeft(decoded)) return decoded
-  const { variables, completedSteps, items = none, submissions = none, renewals = none, ...more } = decoded.right
-  const { answers = none, ...plain } = more
+  const { variables, state, items = [], answers = [], submissions = [], renewals = [], ...plain } = decoded.right
   for (const name of ['answers', 'submissions'] as const)
     if (decoded.right[name]?.length === 0)
       return E.left({ _tag: 'Malformed', path: `$.${name}`, expected: 'an element, or no such field' })
@@ -171,22 +174,27 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
   const known = new Map(items.map(({ unit, items }) => [unit, items]))
   if (decoded.right.items?.length === 0 || known.size < items.length)
     return E.left({ _tag: 'Malformed', path: '$.items', expected: 'different maps, or no such field' })
-  const records = Steps.from(completedSteps)
-  if (!holds(variables, variablesOf(plain.input, records, known))) {
+  const completedSteps = from(plain.completedSteps)
+  if (!holds(variables, variablesOf(plain.input, completedSteps, known))) {
     return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
   }
   return E.right(
     make({
       ...plain,
-      items: known,
-      answers,
-      submissions,
-      renewals: times,
       format: FORMAT,
-      completedSteps: records
+      state: withIndex(state),
+      completedSteps,
+      items: known,
+      pending: from(plain.pending),
+      answers: from(answers),
+      submissions: from(submissions),
+      renewals: times
     })
   )
 }
+
+const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
+  state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
 /** Whether an object holds exactly these variables. */
 const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {

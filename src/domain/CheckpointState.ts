@@ -6,6 +6,8 @@
 import type { StepError } from './StepError.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from './Unit.js'
+import type { Units } from './Units.js'
+import { from, none } from './Units.js'
 
 // --- model
 
@@ -82,8 +84,8 @@ export interface BeforeStep {
   readonly _tag: 'BeforeStep'
   readonly stepIndex: number
   readonly step: string
-  readonly inFlight: ReadonlyArray<InFlight>
-  readonly failures: ReadonlyArray<Failure>
+  readonly inFlight: Units<InFlight>
+  readonly failures: Units<Failure>
 }
 
 /**
@@ -107,8 +109,8 @@ export interface Failed {
   readonly _tag: 'Failed'
   readonly stepIndex: number
   readonly step: string
-  readonly inFlight: ReadonlyArray<InFlight>
-  readonly failures: ReadonlyArray<Failure>
+  readonly inFlight: Units<InFlight>
+  readonly failures: Units<Failure>
   readonly retryable: boolean
 }
 
@@ -122,8 +124,8 @@ export interface Interrupted {
   readonly stepIndex: number
   readonly step: string
   readonly inProgress: boolean
-  readonly inFlight: ReadonlyArray<InFlight>
-  readonly failures: ReadonlyArray<Failure>
+  readonly inFlight: Units<InFlight>
+  readonly failures: Units<Failure>
   readonly reason: InterruptReason
 }
 
@@ -143,16 +145,16 @@ export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
  * import { CheckpointState } from 'dogear'
  * import assert from 'node:assert/strict'
  *
- * assert.deepEqual(CheckpointState.beforeStep(0, 'build').inFlight, [])
+ * assert.deepEqual([...CheckpointState.beforeStep(0, 'build').inFlight], [])
  *
  * @category constructors
  */
 export const beforeStep = (
   stepIndex: number,
   step: string,
-  inFlight: ReadonlyArray<InFlight> = [],
-  failures: ReadonlyArray<Failure> = []
-): BeforeStep => ({ _tag: 'BeforeStep', stepIndex, step, inFlight, failures })
+  inFlight: Iterable<InFlight> = none,
+  failures: Iterable<Failure> = none
+): BeforeStep => ({ _tag: 'BeforeStep', stepIndex, step, inFlight: from(inFlight), failures: from(failures) })
 
 /**
  * After a step.
@@ -169,10 +171,10 @@ export const completed = (stepIndex: number, step: string): Completed => ({ _tag
 export const failed = (
   stepIndex: number,
   step: string,
-  failures: ReadonlyArray<Failure>,
+  failures: Iterable<Failure>,
   retryable: boolean,
-  inFlight: ReadonlyArray<InFlight> = []
-): Failed => ({ _tag: 'Failed', stepIndex, step, inFlight, failures, retryable })
+  inFlight: Iterable<InFlight> = none
+): Failed => ({ _tag: 'Failed', stepIndex, step, inFlight: from(inFlight), failures: from(failures), retryable })
 
 /**
  * Stopped in or before a step.
@@ -185,16 +187,16 @@ export const interrupted = (
   reason: InterruptReason,
   details: {
     readonly inProgress: boolean
-    readonly inFlight?: ReadonlyArray<InFlight>
-    readonly failures?: ReadonlyArray<Failure>
+    readonly inFlight?: Iterable<InFlight>
+    readonly failures?: Iterable<Failure>
   }
 ): Interrupted => ({
   _tag: 'Interrupted',
   stepIndex,
   step,
   inProgress: details.inProgress,
-  inFlight: details.inFlight ?? [],
-  failures: details.failures ?? [],
+  inFlight: from(details.inFlight ?? none),
+  failures: from(details.failures ?? none),
   reason
 })
 
@@ -258,16 +260,15 @@ export const match =
  *
  * @category destructors
  */
-export const inFlight = (state: CheckpointState): ReadonlyArray<InFlight> =>
-  state._tag === 'Completed' ? [] : state.inFlight
+export const inFlight = (state: CheckpointState): Units<InFlight> =>
+  state._tag === 'Completed' ? none : state.inFlight
 
 /**
  * What went wrong in the step so far.
  *
  * @category destructors
  */
-export const failures = (state: CheckpointState): ReadonlyArray<Failure> =>
-  state._tag === 'Completed' ? [] : state.failures
+export const failures = (state: CheckpointState): Units<Failure> => (state._tag === 'Completed' ? none : state.failures)
 
 /**
  * The units that may have had their effect without being recorded: in flight, or failed without saying that nothing happened.
@@ -279,10 +280,10 @@ export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   const running = inFlight(state)
   const failed = failures(state)
   const isStopped = state._tag === 'Interrupted' && state.inProgress && state.reason !== 'pending'
-  const stopped = isStopped && running.length === 0 && failed.length === 0
+  const stopped = isStopped && running.size + failed.size === 0
   return new Set([
-    ...running.map(({ unit }) => unit),
-    ...failed.filter(mayHaveActed).map(({ unit }) => unit),
+    ...Array.from(running, ({ unit }) => unit),
+    ...[...failed].filter(mayHaveActed).map(({ unit }) => unit),
     ...(stopped ? [state.step] : [])
   ])
 }

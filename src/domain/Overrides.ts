@@ -6,7 +6,7 @@ import type * as Change from './Change.js'
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import { equals } from './Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import { treeOf } from './Plan.js'
@@ -80,7 +80,7 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
     const { unit } = decision
     // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
-    const record = Steps.get(checkpoint.completedSteps, unit)
+    const record = Units.get(checkpoint.completedSteps, unit)
     if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
     // What was begun of a unit that is taken as done ends with that.
     if (decision._tag === 'Skip' && record === undefined && held.has(unit) && !checkpoint.items.has(unit)) return KEPT
@@ -229,12 +229,12 @@ const assumed = (
   const found: Array<Change.Assumed> = []
   const subSteps = new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))
   const hasAllParts = (step: Step, unit: Unit): boolean =>
-    partNames(step, unit, items)?.every((name) => Steps.has(completedSteps, join(unit, name))) ?? true
+    partNames(step, unit, items)?.every((name) => Units.has(completedSteps, join(unit, name))) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
     for (const part of parts) visit(part)
     if (decision._tag !== 'Skip' || !isGiven(decision.reason)) return
     const { unit } = decision
-    const record = Steps.get(completedSteps, unit)
+    const record = Units.get(completedSteps, unit)
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
     if (step === undefined && subSteps.has(unit)) {

@@ -6,6 +6,8 @@
 import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from './Json.js'
 import type { Unit } from './Unit.js'
+import type { Units } from './Units.js'
+import { get } from './Units.js'
 
 // --- model
 
@@ -74,13 +76,6 @@ export interface Submission {
 // --- constructors
 
 /**
- * None.
- *
- * @category constructors
- */
-export const none: ReadonlyArray<never> = []
-
-/**
  * The key under which a unit submits its next job: the one that it has, if it may have submitted one already, or its
  * {@link IdempotencyKey.of}. Once a job ended badly that is another: under the old one a provider would give that job back for
  * ever.
@@ -88,9 +83,9 @@ export const none: ReadonlyArray<never> = []
  * @category constructors
  */
 export const keyFor = (
-  run: IdempotencyKey.KeyedRun & { readonly submissions: ReadonlyArray<Submission> },
+  run: IdempotencyKey.KeyedRun & { readonly submissions: Units<Submission> },
   unit: Unit
-): string => find(run.submissions, unit)?.key ?? IdempotencyKey.of(run, unit)
+): string => get(run.submissions, unit)?.key ?? IdempotencyKey.of(run, unit)
 
 // --- destructors
 
@@ -113,7 +108,7 @@ export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ?
  *
  * @category destructors
  */
-export const wakeAt = (all: ReadonlyArray<Pending>): string | undefined => {
+export const wakeAt = (all: Iterable<Pending>): string | undefined => {
   let first: string | undefined
   for (const one of all) {
     const time = endOf(one)
@@ -129,19 +124,3 @@ export const wakeAt = (all: ReadonlyArray<Pending>): string | undefined => {
  */
 export const endOf = (pending: Pending): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined
-
-/**
- * The one of a unit, if there is one.
- *
- * @category destructors
- */
-export const find = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): A | undefined =>
-  all.findLast((one) => one.unit === unit)
-
-/**
- * All but that of a unit. The same list if it has none.
- *
- * @category combinators
- */
-export const without = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
-  find(all, unit) === undefined ? all : all.filter((one) => one.unit !== unit)

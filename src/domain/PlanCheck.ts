@@ -2,13 +2,14 @@
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import { isAnew } from './demands.js'
 import { indexOfStep } from './indexed.js'
 import { neededBy } from './needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
+import { mayHaveActed } from './subSteps.js'
 import { unrecorded } from './transitionParts.js'
 import type { Node } from './Tree.js'
 import { find, isComposite, listedParts, taskAround } from './Tree.js'
@@ -40,7 +41,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
     if (find(workflow, items, unit)?.definition.kind !== 'map')
       yield wrong(`"${unit}" has items, but there is no such map`)
   for (const why of wrongPending(checkpoint)) yield wrong(why)
-  const why = named === state.step ? wrongState(state, Steps.has(completedSteps, state.step)) : undefined
+  const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
   if (why !== undefined) yield wrong(why)
 }
 
@@ -65,7 +66,7 @@ const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Ch
 /** A unit waits for one thing at most, and a completed one for nothing. */
 function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
   const { pending, submissions, workflow, items, state, completedSteps } = checkpoint
-  if (pending.length === 0 && submissions.length === 0) return
+  if (pending.size + submissions.size === 0) return
   const seen = new Set<Unit>()
   for (const one of [...pending, ...submissions]) {
     const { unit } = one
@@ -76,12 +77,12 @@ function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
         ? kind !== 'Job' && isUnit(checkpoint, unit, state.stepIndex)
         : task.kind === 'task' && (task.wait ?? 'Job') === kind
     if (!isTask) yield `"${unit}" is pending (${kind}), but there is no such task`
-    if (Steps.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
+    if (Units.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
     if (seen.has(unit)) yield `"${unit}" is pending twice`
     seen.add(unit)
   }
-  const running = new Set(State.inFlight(state).map(({ unit }) => unit))
-  for (const { unit } of pending) if (running.has(unit)) yield `"${unit}" is in flight, but is pending`
+  for (const { unit } of pending)
+    if (Units.has(State.inFlight(state), unit)) yield `"${unit}" is in flight, but is pending`
 }
 
 const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
@@ -258,7 +259,7 @@ function* misplaced(
     }
   } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
     const { checkpoint, context } = edited
-    if (hasRecords(context, unit) && !Steps.has(checkpoint.completedSteps, unit) && !isRedone(edited, unit))
+    if (hasRecords(context, unit) && !Units.has(checkpoint.completedSteps, unit) && !isRedone(edited, unit))
       yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
   }
 }
@@ -383,12 +384,7 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
 /** Refuses to remove the task of a sub-step that may have had its effect. */
 function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
-  if (!isHarmful(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
+  if (!mayHaveActed(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }
-
-/** Detects a sub-step that is in flight, or failed and not idempotent. */
-const isHarmful = (state: State.CheckpointState, unit: Unit): boolean =>
-  State.inFlight(state).some((one) => one.unit === unit) ||
-  State.failures(state).some((one) => one.unit === unit && one.subStep?.idempotent === false)

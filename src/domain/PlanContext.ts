@@ -5,7 +5,7 @@ import * as State from './CheckpointState.js'
 import type { EvidencePlan } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import type { CompletedStep } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from './Items.js'
@@ -31,11 +31,11 @@ import type { Step, Workflow } from './Workflow.js'
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
-  readonly pending: ReadonlyMap<Unit, Pending>
-  readonly answers: ReadonlyMap<Unit, GivenAnswer>
+  readonly pending: Units.Units<Pending>
+  readonly answers: Units.Units<GivenAnswer>
   readonly begun: ReadonlySet<Unit>
-  readonly inFlight: ReadonlyMap<Unit, InFlight>
-  readonly failures: ReadonlyMap<Unit, Failure>
+  readonly inFlight: Units.Units<InFlight>
+  readonly failures: Units.Units<Failure>
   readonly inDoubt: ReadonlySet<Unit>
   readonly confirm: ReadonlyMap<string, Answer>
   readonly outputs: ReadonlyMap<string, Json>
@@ -61,11 +61,11 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
     checkpoint,
-    pending: byUnit(checkpoint.pending),
-    answers: byUnit(checkpoint.answers),
+    pending: checkpoint.pending,
+    answers: checkpoint.answers,
     begun: begunIn(checkpoint.completedSteps),
-    inFlight: byUnit(State.inFlight(state)),
-    failures: byUnit(State.failures(state)),
+    inFlight: State.inFlight(state),
+    failures: State.failures(state),
     inDoubt: State.inDoubt(state),
     confirm,
     outputs,
@@ -94,9 +94,6 @@ export const targetsOf = (
   return { from: existing(fromStep), restart: existing(restartWave) }
 }
 
-const byUnit = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyMap<Unit, A> =>
-  new Map(all.map((one) => [one.unit, one]))
-
 /** Finds a sub-step by its path. */
 const isKnown = (subSteps: SubSteps, unit: Unit): boolean => {
   for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
@@ -118,11 +115,11 @@ const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
 
 /** The record of a unit, if it has one. `expected`: its usual place among the records. */
 export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
-  Steps.get(checkpoint.completedSteps, unit, expected)
+  Units.get(checkpoint.completedSteps, unit, expected)
 
 /** Whether a unit, or a part of it, has a record. */
 export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): boolean =>
-  begun.has(unit) || Steps.has(checkpoint.completedSteps, unit)
+  begun.has(unit) || Units.has(checkpoint.completedSteps, unit)
 
 /**
  * The names in a plan's options that the workflow does not have. `answerable`: the units that can be answered; `changed`: units that

@@ -18,6 +18,7 @@ import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from './JsonCodec.js'
 import type { StepError } from './StepError.js'
 import type { SubStep } from './SubStep.js'
+import type { Plain } from './Units.js'
 import type {
   MapIdentity,
   SequenceIdentity,
@@ -76,7 +77,7 @@ export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>(
   'cancelled'
 )
 
-const beforeStep: t.Type<BeforeStep> = fields<BeforeStep>('BeforeStep', {
+const beforeStep: t.Type<Plain<BeforeStep>> = fields<Plain<BeforeStep>>('BeforeStep', {
   _tag: t.literal('BeforeStep'),
   stepIndex: natural,
   step: t.string,
@@ -90,7 +91,7 @@ const completed: t.Type<Completed> = fields<Completed>('Completed', {
   step: t.string
 })
 
-const failed: t.Type<Failed> = fields<Failed>('Failed', {
+const failed: t.Type<Plain<Failed>> = fields<Plain<Failed>>('Failed', {
   _tag: t.literal('Failed'),
   stepIndex: natural,
   step: t.string,
@@ -99,7 +100,7 @@ const failed: t.Type<Failed> = fields<Failed>('Failed', {
   retryable: t.boolean
 })
 
-const interrupted: t.Type<Interrupted> = fields<Interrupted>('Interrupted', {
+const interrupted: t.Type<Plain<Interrupted>> = fields<Plain<Interrupted>>('Interrupted', {
   _tag: t.literal('Interrupted'),
   stepIndex: natural,
   step: t.string,
@@ -109,12 +110,16 @@ const interrupted: t.Type<Interrupted> = fields<Interrupted>('Interrupted', {
   reason: interruptReason
 })
 
-export const checkpointState: t.Type<CheckpointState> = tagged<CheckpointState>('a checkpoint state', '_tag', {
-  BeforeStep: beforeStep as t.Type<CheckpointState>,
-  Completed: completed as t.Type<CheckpointState>,
-  Failed: failed as t.Type<CheckpointState>,
-  Interrupted: interrupted as t.Type<CheckpointState>
-})
+export const checkpointState: t.Type<Plain<CheckpointState>> = tagged<Plain<CheckpointState>>(
+  'a checkpoint state',
+  '_tag',
+  {
+    BeforeStep: beforeStep as t.Type<Plain<CheckpointState>>,
+    Completed: completed as t.Type<Plain<CheckpointState>>,
+    Failed: failed as t.Type<Plain<CheckpointState>>,
+    Interrupted: interrupted as t.Type<Plain<CheckpointState>>
+  }
+)
 
 export const evidence: t.Type<Evidence> = tagged<Evidence>('evidence', '_tag', {
   Artifact: fields<Evidence & { _tag: 'Artifact' }>('Artifact', {

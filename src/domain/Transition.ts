@@ -10,11 +10,10 @@ import { adopted } from './adopted.js'
 import { make } from './Checkpoint.js'
 import type { CheckpointState, Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import * as Items from './Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from './IdempotencyKey.js'
-import * as Job from './Pending.js'
 import { subStepCompleted, subStepFailed, withoutEarlier, withoutEarlierWaits, wrongStart } from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
@@ -25,22 +24,20 @@ import {
   isBeingRetried,
   isDone,
   isInFlight,
-  isRunning,
   notInFlight,
-  outside,
   recordOf,
   refuse,
+  runsAny,
   subStepAt,
   taskAt,
   unitAt,
   unrecorded,
   withAttempt,
-  without,
   withoutPending
 } from './transitionParts.js'
 import type { Found } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { ancestors, isWithin, parent, top } from './Unit.js'
+import { ancestors, parent, top } from './Unit.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 
 export type { TransitionError } from './transitionParts.js'
@@ -159,7 +156,7 @@ const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   const { state } = self
   const [job] = self.pending
   if (job !== undefined) return refuse(self, change, 'StillPending', job.unit)
-  const isOpen = State.inFlight(state).length > 0 || State.failures(state).length > 0
+  const isOpen = State.inFlight(state).size + State.failures(state).size > 0
   return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
 
@@ -192,11 +189,14 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   const before = here(self.state, stepIndex)
   // A composite that failed at its own checks is tried again with its parts.
   for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
-  const others = before.inFlight.filter(({ unit }) => !starting.has(unit))
-  const failures = withoutEarlier(before.failures, before.inFlight, tasks).filter(
-    (one) => !starting.has(one.unit) || isBeingRetried(one)
-  )
-  const inFlight = others.length === 0 ? change.attempts : [...others, ...change.attempts]
+  let failures = withoutEarlier(before, tasks)
+  for (const unit of starting) {
+    const failure = Units.get(failures, unit)
+    if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
+  }
+  let { inFlight } = before
+  for (const unit of starting) inFlight = Units.without(inFlight, unit)
+  inFlight = change.attempts.reduce(Units.append<InFlight>, inFlight)
   const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
   const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }
@@ -209,7 +209,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
 const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
   if (isDone(self, unit)) return 'AlreadyCompleted'
   if (top(unit) !== step.name || unitAt(self, unit)?.definition.kind !== 'task') return 'UnknownUnit'
-  return Job.find(self.pending, unit) === undefined ? undefined : 'StillPending'
+  return Units.has(self.pending, unit) ? 'StillPending' : undefined
 }
 
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
@@ -222,7 +222,7 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
     ...attemptOf(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
-  const inFlight = without(before.inFlight, unit)
+  const inFlight = Units.without(before.inFlight, unit)
   return E.right({ state: State.beforeStep(found.stepIndex, found.step.name, inFlight, failures) })
 }
 
@@ -244,21 +244,21 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   }
   const isWhole = unit === step.name
   const open = (): CheckpointState =>
-    State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), outside(before.failures, unit))
+    State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
-  const inDoubt = before.failures.length === 0 ? [] : inDoubtOf(before.failures, unit)
+  const inDoubt = inDoubtOf(before.failures, unit)
   const record = recordOf(change, found)
   return E.right({
     state,
-    completedSteps: Steps.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
+    completedSteps: Units.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
     ...withoutPending(self, unit)
   })
 }
 
 /** Finds failed sub-steps that are not idempotent and may have had their effect. */
-const inDoubtOf = (failures: ReadonlyArray<Failure>, unit: Unit): ReadonlyArray<Unit> =>
-  failures
-    .filter((one) => one.subStep?.idempotent === false && one.outcome === 'unknown' && isWithin(one.unit, unit))
+const inDoubtOf = (failures: Units.Units<Failure>, unit: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, unit)
+    .filter((one) => one.subStep?.idempotent === false && one.outcome === 'unknown')
     .map((one) => one.unit)
 
 const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
@@ -270,22 +270,22 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const before = here(self.state, stepIndex)
   const isTask = definition.kind === 'task'
   if (last === undefined) {
-    if (isTask || unit !== step.name || before.failures.length === 0) return notInFlight(self, change, unit)
-    return before.inFlight.some(isRunning)
+    if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
+    return runsAny(before.inFlight)
       ? refuse(self, change, 'WaveUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
   // A composite fails as a whole, at its own checks, when none of its parts runs.
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
-    : !before.inFlight.some((one) => isRunning(one) && isWithin(one.unit, unit))
+    : !runsAny(Units.within(before.inFlight, unit))
   if (!stands) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, last, attemptOf({ ...last, at: change.at }))
   return E.right({
     state:
       unit === step.name
-        ? State.failed(stepIndex, unit, failures, retryable, without(before.inFlight, unit))
-        : State.beforeStep(stepIndex, step.name, without(before.inFlight, unit), failures)
+        ? State.failed(stepIndex, unit, failures, retryable, Units.without(before.inFlight, unit))
+        : State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), failures)
   })
 }
 
@@ -297,11 +297,10 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   const { step, stepIndex } = found
   const before = here(self.state, stepIndex)
   const begun =
-    before.inFlight.length > 0 ||
-    before.failures.length > 0 ||
-    self.pending.some(({ unit }) => top(unit) === step.name) ||
+    before.inFlight.size + before.failures.size > 0 ||
+    Units.within(self.pending, step.name).length > 0 ||
     hasBegun(self, step.name, step)
-  const inProgress = begun && !Steps.has(self.completedSteps, step.name)
+  const inProgress = begun && !Units.has(self.completedSteps, step.name)
   return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
 }
 
@@ -326,11 +325,11 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
     generation: self.generation + 1,
     renewals: renewed(self.renewals, named),
     state: stateAfterRewind(self, first, stays),
-    completedSteps: Steps.filter(self.completedSteps, stays),
+    completedSteps: Units.filter(self.completedSteps, stays),
     items: Items.filter(self.items, (map) => !isNamed(map)),
-    pending: self.pending.filter(stays),
-    answers: self.answers.filter(stays),
-    submissions: self.submissions.filter(stays)
+    pending: Units.filter(self.pending, stays),
+    answers: Units.filter(self.answers, stays),
+    submissions: Units.filter(self.submissions, stays)
   })
 }
 
@@ -340,10 +339,10 @@ const stateAfterRewind = (
   stepIndex: number,
   stays: (one: { readonly unit: Unit }) => boolean
 ): CheckpointState => {
-  if (state.stepIndex < stepIndex && !Steps.has(completedSteps, state.step)) return state
+  if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
   const before = here(state, stepIndex)
   const name = workflow.steps[stepIndex]?.name ?? ''
-  return State.beforeStep(stepIndex, name, before.inFlight.filter(stays), before.failures.filter(stays))
+  return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, stays), Units.filter(before.failures, stays))
 }
 
 const assumed = (self: Fields, change: Change.Assumed): Result => {
@@ -359,7 +358,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   const record = subStep === undefined ? done : { ...done, subStep }
   return E.right({
     state: stateAfterAssumption(self, found, unit),
-    completedSteps: Steps.append(self.completedSteps, record),
+    completedSteps: Units.append(self.completedSteps, record),
     ...withoutPending(self, unit)
   })
 }
@@ -370,7 +369,7 @@ const stateAfterAssumption = (
   { step, stepIndex }: Found<StepIdentity>,
   unit: Unit
 ): CheckpointState => {
-  const isNext = stepIndex === state.stepIndex + 1 && Steps.has(completedSteps, state.step)
+  const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
   if (stepIndex !== state.stepIndex && !isNext) return state
   return unit === step.name ? State.completed(stepIndex, unit) : settled(state, step.name, stepIndex, unit)
 }
@@ -380,10 +379,12 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const found = unitAt(self, unit) ?? subStepAt(self, unit)
   if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
     return refuse(self, change, 'UnknownUnit', unit)
-  if (Job.find(self.pending, unit) !== undefined) return refuse(self, change, 'StillPending', unit)
+  if (Units.has(self.pending, unit)) return refuse(self, change, 'StillPending', unit)
   if (evidence !== undefined) {
-    const completedSteps = Steps.withEvidence(self.completedSteps, unit, evidence)
-    return completedSteps === undefined ? refuse(self, change, 'NotCompleted', unit) : E.right({ completedSteps })
+    const record = Units.get(self.completedSteps, unit)
+    return record === undefined
+      ? refuse(self, change, 'NotCompleted', unit)
+      : E.right({ completedSteps: Units.replace(self.completedSteps, { ...record, evidence }) })
   }
   const { state } = self
   return State.inDoubt(state).has(unit)
@@ -394,9 +395,9 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
 /** The state without a unit whose question has been answered. What else was interrupted stays so. */
 const settled = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
   const before = here(state, stepIndex)
-  const inFlight = outside(before.inFlight, unit)
-  const failures = outside(before.failures, unit)
-  const isOpen = inFlight.length > 0 || failures.length > 0
+  const inFlight = Units.outside(before.inFlight, unit)
+  const failures = Units.outside(before.failures, unit)
+  const isOpen = inFlight.size + failures.size > 0
   return state._tag === 'Interrupted' && state.stepIndex === stepIndex && isOpen
     ? { ...state, inFlight, failures }
     : State.beforeStep(stepIndex, step, inFlight, failures)

@@ -14,10 +14,8 @@ export type WorkspaceNeed = 'Make' | 'Find' | 'Nothing'
 /** Whether anything of a run was attempted, or is taken as done, since it began or was last started over. */
 export const wasAttempted = ({ state, completedSteps, pending, submissions }: Checkpoint): boolean =>
   completedSteps.size > 0 ||
-  pending.length > 0 ||
-  submissions.length > 0 ||
-  State.inFlight(state).length > 0 ||
-  State.failures(state).length > 0 ||
+  pending.size + submissions.size > 0 ||
+  State.inFlight(state).size + State.failures(state).size > 0 ||
   (state._tag === 'Interrupted' && state.inProgress)
 
 /**

@@ -2,8 +2,8 @@
 import type { Fields } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
-import type { CompletedStep, CompletedSteps } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import type { CompletedStep } from './CompletedStep.js'
+import * as Units from './Units.js'
 import { renewed } from './IdempotencyKey.js'
 import type { Item, Items } from './Items.js'
 import type { Pending } from './Pending.js'
@@ -11,7 +11,6 @@ import { hasBegun, unrecorded } from './transitionParts.js'
 import type { Found } from './Tree.js'
 import { find, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
-import { top } from './Unit.js'
 import type { StepIdentity, WorkflowIdentity } from './WorkflowIdentity.js'
 
 /** Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints, maps their items. */
@@ -40,10 +39,8 @@ export const adopted = (
     if (whole === undefined) return kind !== undefined && kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
     return whole.kind === 'task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
   }
-  const taken = <A extends { readonly unit: Unit; readonly _tag?: Pending['_tag'] }>(
-    all: ReadonlyArray<A>
-  ): ReadonlyArray<A> =>
-    all.filter(({ unit, _tag }) => {
+  const taken = <A extends Units.OfUnit & { readonly _tag?: Pending['_tag'] }>(all: Units.Units<A>): Units.Units<A> =>
+    Units.filter(all, ({ unit, _tag }) => {
       const stays = isThere(unit, _tag)
       if (!stays) dropped.add(unit)
       return stays
@@ -55,7 +52,7 @@ export const adopted = (
     items,
     state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }),
     pending,
-    answers: self.answers.filter(({ unit }) => isThere(unit, 'Answer')),
+    answers: Units.filter(self.answers, ({ unit }) => isThere(unit, 'Answer')),
     submissions,
     // If a later edit restores a dropped unit, its old key would stand for other work.
     renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)
@@ -84,12 +81,12 @@ const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
 const finishedOnly = (
   records: ReadonlyArray<CompletedStep>,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>
-): CompletedSteps => {
-  let completedSteps = Steps.none
+): Units.Units<CompletedStep> => {
+  let completedSteps: Units.Units<CompletedStep> = Units.none
   for (const record of records) {
     const definition = find(workflow, items, record.unit, record.stepIndex)?.definition
     if (definition === undefined || unrecorded({ items, completedSteps }, record.unit, definition) === undefined)
-      completedSteps = Steps.append(completedSteps, record)
+      completedSteps = Units.append(completedSteps, record)
   }
   return completedSteps
 }
@@ -100,7 +97,7 @@ const stateAfterEdit = (
   { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
 ): CheckpointState => {
   const found = find(workflow, items, state.step, state.stepIndex)
-  if (found !== undefined && (state._tag !== 'Completed' || Steps.has(completedSteps, state.step))) {
+  if (found !== undefined && (state._tag !== 'Completed' || Units.has(completedSteps, state.step))) {
     const { step, stepIndex } = found
     const stays = ({ unit }: { readonly unit: Unit }): boolean => {
       const definition = find(workflow, items, unit, stepIndex)?.definition
@@ -114,21 +111,25 @@ const stateAfterEdit = (
       case 'Completed':
         return { ...state, stepIndex }
       case 'Failed':
-        return { ...state, stepIndex, inFlight: state.inFlight.filter(stays), failures: state.failures.filter(stays) }
       case 'BeforeStep':
-        return { ...state, stepIndex, inFlight: state.inFlight.filter(stays), failures: state.failures.filter(stays) }
+        return {
+          ...state,
+          stepIndex,
+          inFlight: Units.filter(state.inFlight, stays),
+          failures: Units.filter(state.failures, stays)
+        }
       case 'Interrupted': {
-        const [inFlight, failures] = [state.inFlight.filter(stays), state.failures.filter(stays)]
+        const [inFlight, failures] = [Units.filter(state.inFlight, stays), Units.filter(state.failures, stays)]
         const isBegun =
           before.steps[state.stepIndex]?.kind === step.kind ||
-          inFlight.length + failures.length > 0 ||
-          pending.some(({ unit }) => top(unit) === step.name) ||
+          inFlight.size + failures.size > 0 ||
+          Units.within(pending, step.name).length > 0 ||
           hasBegun({ items, completedSteps }, step.name, step)
         return { ...state, stepIndex, inProgress: state.inProgress && isBegun, inFlight, failures }
       }
     }
   }
-  const open = workflow.steps.findIndex(({ name }) => !Steps.has(completedSteps, name))
+  const open = workflow.steps.findIndex(({ name }) => !Units.has(completedSteps, name))
   const at = open === -1 ? workflow.steps.length - 1 : open
   const name = workflow.steps[at]?.name ?? ''
   return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)

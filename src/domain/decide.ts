@@ -1,7 +1,6 @@
 /** What happens with the units of a workflow, and why: a fold over its tree. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
-import { placeOf } from './CompletedStep.js'
 import { isAnew } from './demands.js'
 import type { Item } from './Items.js'
 import type { Decision, Run, RunReason } from './Plan.js'
@@ -9,6 +8,7 @@ import type { PlanContext } from './PlanContext.js'
 import { hasRecords, recordOf } from './PlanContext.js'
 import type { Unit } from './Unit.js'
 import { isWithin, join } from './Unit.js'
+import * as Units from './Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from './Workflow.js'
 import { isIdempotent, partsOf } from './Workflow.js'
 import type { At, Decided, Described, Placed, Planned } from './decideTask.js'
@@ -127,7 +127,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
     accepts: hasNoOutput
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
-  const pending = context.checkpoint.pending.find((one) => isInside(one.unit))
+  const [pending] = Units.within(context.checkpoint.pending, unit)
   const edited = editedIn(context, unit)
   const placed: Placed<Task> = {
     ...at,
@@ -188,7 +188,7 @@ const decideParts = (
   out.decisions.push(skip(placed, ASSUMED))
   const decisions: Array<Decision> = []
   let isDone = true
-  let expected = count === 0 ? undefined : placeOf(context.checkpoint.completedSteps, join(unit, partAt(0).name))
+  let expected = count === 0 ? undefined : Units.placeOf(context.checkpoint.completedSteps, join(unit, partAt(0).name))
   for (let index = 0; index < count; index++) {
     const part = partAt(index)
     const { name } = part

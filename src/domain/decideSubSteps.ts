@@ -6,6 +6,7 @@ import { recordOf } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
 import { restartedBy, restartOf } from './subSteps.js'
 import { nameOf } from './Unit.js'
+import * as Units from './Units.js'
 import type { Task } from './Workflow.js'
 import type { At, Decided, Placed, Planned } from './decideTask.js'
 import { decideTask, repeats, skip } from './decideTask.js'
@@ -42,7 +43,7 @@ export const decideWithSubSteps = (
   if (decision._tag !== 'Skip')
     for (const known of all) {
       const again = whole ?? restarted?.get(known.unit)
-      const isRepeated = again === undefined && context.inFlight.has(unit)
+      const isRepeated = again === undefined && Units.has(context.inFlight, unit)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
   const isDone = record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
@@ -51,9 +52,9 @@ export const decideWithSubSteps = (
 
 /** Finds the first wait of a suspended task. */
 const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: At, all: ReadonlyArray<KnownSubStep>) => {
-  if (inFlight.get(unit)?.suspended !== true) return undefined
-  const first = all.find((known) => pending.has(known.unit))
-  return first === undefined ? undefined : pending.get(first.unit)
+  if (Units.get(inFlight, unit)?.suspended !== true) return undefined
+  const first = all.find((known) => Units.has(pending, known.unit))
+  return first === undefined ? undefined : Units.get(pending, first.unit)
 }
 
 /** `again`: why the sub-step runs again, if it does; `isRepeated`: its task repeats an attempt that was cut short. */
@@ -90,9 +91,9 @@ const decideSubStep = (
     task,
     record,
     // Only the record of its completed task names a sub-step in doubt that has neither record nor state.
-    hasBegun: record === undefined && !context.failures.has(unit) && !context.inFlight.has(unit)
+    hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }
-  const failure = isRepeated ? context.failures.get(unit) : undefined
+  const failure = isRepeated ? Units.get(context.failures, unit) : undefined
   return failure === undefined
     ? decideTask(context, placed, out)
     : skip(placed, { _tag: 'FailedBefore', message: failure.error.message })

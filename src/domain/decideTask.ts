@@ -15,6 +15,7 @@ import { fromUnknown as fromThrown } from './StepError.js'
 import { find } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { isTop, top } from './Unit.js'
+import * as Units from './Units.js'
 import type { Task } from './Workflow.js'
 import { isIdempotent as wasIdempotent } from './WorkflowIdentity.js'
 
@@ -137,7 +138,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 
 /** What a unit waits for. A wait that an edit made something else is over. */
 const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): Pending | undefined => {
-  const pending = context.pending.get(unit)
+  const pending = Units.get(context.pending, unit)
   if (pending === undefined || pending._tag === 'Job' || pending._tag === task.wait) return pending
   const { workflow, items } = context.checkpoint
   return find(workflow, items, unit, stepIndex) === undefined ? pending : undefined
@@ -244,7 +245,7 @@ const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
         _tag: 'AnswerPending',
         ...(question === undefined ? {} : { question }),
         ...(until === undefined ? {} : { until }),
-        ...(answers.has(unit) ? { answered: true } : {})
+        ...(Units.has(answers, unit) ? { answered: true } : {})
       }
     }
   }
@@ -305,7 +306,7 @@ export const trace = (
   const { state } = context.checkpoint
   if (state.step !== top(placed.unit)) return undefined
   const mayHaveActed = context.inDoubt.has(placed.unit)
-  const running = context.inFlight.get(placed.unit)
+  const running = Units.get(context.inFlight, placed.unit)
   if (running !== undefined) {
     const reason: RetryReason =
       state._tag === 'Interrupted'
@@ -313,7 +314,7 @@ export const trace = (
         : { _tag: 'InFlight', attempt: running.attempt }
     return { reason, attempt: running.attempt, mayHaveActed }
   }
-  const failure = context.failures.get(placed.unit)
+  const failure = Units.get(context.failures, placed.unit)
   if (failure !== undefined) {
     const newest = failure.attempts.at(-1)
     const goesOn = newest?.delayBeforeNextMillis !== undefined

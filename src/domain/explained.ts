@@ -2,7 +2,7 @@
 import type { Checkpoint } from './Checkpoint.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import { around } from './Items.js'
 import type { FoundEvidence } from './Plan.js'
 import type { Unit } from './Unit.js'
@@ -19,7 +19,7 @@ export const unexplained = (
   if (evidence.every((found) => 'missing' in found)) return evidence
   const begun = begunIn(checkpoint, workflow)
   return evidence.flatMap((found): ReadonlyArray<FoundEvidence> => {
-    const record = 'missing' in found ? undefined : Steps.get(checkpoint.completedSteps, found.unit)
+    const record = 'missing' in found ? undefined : Units.get(checkpoint.completedSteps, found.unit)
     if ('missing' in found || record === undefined) return [found]
     const [first, ...more] = found.changed.filter(({ was }) => !isExplained(begun, { record, was }))
     return first === undefined ? [] : [{ ...found, changed: [first, ...more] }]

@@ -4,21 +4,11 @@ import type * as Change from './Change.js'
 import type { Fields } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import { renewed } from './IdempotencyKey.js'
 import * as Job from './Pending.js'
 import type { Result } from './transitionParts.js'
-import {
-  attemptOf,
-  here,
-  isInFlight,
-  isRunning,
-  notInFlight,
-  refuse,
-  unitAt,
-  withAttempt,
-  without
-} from './transitionParts.js'
+import { attemptOf, here, isInFlight, notInFlight, refuse, runsAny, unitAt, withAttempt } from './transitionParts.js'
 import type { Unit } from './Unit.js'
 import { parent, top } from './Unit.js'
 
@@ -29,15 +19,15 @@ export const withKeys = (
   keys: ReadonlyArray<Job.Submission>,
   state: CheckpointState
 ): Result => {
-  const added: Array<Job.Submission> = []
+  let { submissions } = self
   const starting = new Set(change.attempts.map(({ unit }) => unit))
   for (const { unit, key } of keys) {
     if (!starting.has(unit)) return refuse(self, change, 'UnknownUnit', unit)
-    const known = Job.find(self.submissions, unit)
+    const known = Units.get(self.submissions, unit)
     if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unit)
-    if (known === undefined) added.push({ unit, key })
+    if (known === undefined) submissions = Units.append(submissions, { unit, key })
   }
-  return E.right({ state, submissions: added.length === 0 ? self.submissions : [...self.submissions, ...added] })
+  return E.right({ state, submissions })
 }
 
 /** The attempt is over, and its job is pending under the key that it was submitted under. */
@@ -47,7 +37,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   if (found?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
   const before = here(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
-  const submission = Job.find(self.submissions, unit)
+  const submission = Units.get(self.submissions, unit)
   if (submission === undefined) return refuse(self, change, 'NoKey', unit)
   const submitted: Job.PendingJob = {
     _tag: 'Job',
@@ -58,15 +48,20 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   }
   const { inFlight, failures } = before
   return E.right({
-    state: State.beforeStep(found.stepIndex, found.step.name, without(inFlight, unit), without(failures, unit)),
-    pending: [...self.pending, submitted],
-    submissions: Job.without(self.submissions, unit)
+    state: State.beforeStep(
+      found.stepIndex,
+      found.step.name,
+      Units.without(inFlight, unit),
+      Units.without(failures, unit)
+    ),
+    pending: Units.append(self.pending, submitted),
+    submissions: Units.without(self.submissions, unit)
   })
 }
 
 /** Whether a completion is that of a pending job, and not of an attempt. */
 export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
-  const job = Job.find(pending, unit)
+  const job = Units.get(pending, unit)
   return job !== undefined && Job.attemptOf(job) === attempts
 }
 
@@ -81,10 +76,10 @@ export const stateAfterJob = (
 ): CheckpointState => {
   const isHere = stepIndex === state.stepIndex
   if (parent(unit) === undefined) {
-    const isNext = stepIndex === state.stepIndex + 1 && Steps.has(completedSteps, state.step)
+    const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
     return isHere || isNext ? State.completed(stepIndex, unit) : state
   }
-  return state._tag === 'Interrupted' && state.reason === 'pending' && isHere && pending.length === 1
+  return state._tag === 'Interrupted' && state.reason === 'pending' && isHere && pending.size === 1
     ? State.beforeStep(stepIndex, state.step, state.inFlight, state.failures)
     : state
 }
@@ -93,7 +88,7 @@ export const stateAfterJob = (
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  const job = Job.find(self.pending, unit)
+  const job = Units.get(self.pending, unit)
   if (job === undefined || found === undefined) return refuse(self, change, 'NotPending', unit)
   if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   const { step, stepIndex } = found
@@ -102,10 +97,10 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const failures = withAttempt(before.failures, unit, change, attempt)
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
-    state: before.inFlight.some(isRunning)
+    state: runsAny(before.inFlight)
       ? State.beforeStep(stepIndex, step.name, before.inFlight, failures)
       : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
-    pending: Job.without(self.pending, unit),
+    pending: Units.without(self.pending, unit),
     renewals: renewed(self.renewals, [unit])
   })
 }
@@ -113,5 +108,5 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
 /** Whether the run stands at the step of a unit, or can without forgetting what it left open at another. */
 export const mayStandAt = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
   state.step === top(unit) ||
-  Steps.has(completedSteps, state.step) ||
-  (State.inFlight(state).length === 0 && State.failures(state).length === 0)
+  Units.has(completedSteps, state.step) ||
+  State.inFlight(state).size + State.failures(state).size === 0

@@ -4,24 +4,22 @@ import type * as Change from './Change.js'
 import type { Fields } from './Checkpoint.js'
 import type { Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   attemptOf,
   here,
   isDone,
-  isRunning,
   notInFlight,
   recordOf,
   refuse,
+  runs,
   taskAt,
   withAttempt,
-  without,
   withoutPending
 } from './transitionParts.js'
 import type { Pending } from './Pending.js'
 import type { Unit } from './Unit.js'
-import { ancestors, isWithin } from './Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
 export const wrongStart = (
@@ -32,37 +30,33 @@ export const wrongStart = (
   const task = taskAt(self, unit)
   if (task?.definition.kind !== 'task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  return starting.has(task.unit) || runs(self, task.unit) ? undefined : 'UnknownUnit'
+  return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'UnknownUnit'
 }
-
-const runs = ({ state }: Fields, unit: Unit): boolean =>
-  State.inFlight(state).some((one) => one.unit === unit && isRunning(one))
 
 /** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */
 export const withoutEarlier = (
-  failures: ReadonlyArray<Failure>,
-  inFlight: ReadonlyArray<InFlight>,
+  { failures, inFlight }: ReturnType<typeof here>,
   starting: ReadonlyArray<InFlight>
-): ReadonlyArray<Failure> => {
-  if (!failures.some(({ subStep }) => subStep !== undefined)) return failures
-  const anew = starting.filter(({ unit }) => !inFlight.some((one) => one.unit === unit))
-  return failures.filter(
-    ({ unit, subStep }) => subStep === undefined || !anew.some((task) => isWithin(unit, task.unit))
+): Units.Units<Failure> =>
+  anew(failures, inFlight, starting).reduce(
+    (rest, { unit, subStep }) => (subStep === undefined ? rest : Units.without(rest, unit)),
+    failures
   )
-}
 
 /** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt goes on with them. */
 export const withoutEarlierWaits = (
-  pending: ReadonlyArray<Pending>,
-  inFlight: ReadonlyArray<InFlight>,
+  pending: Units.Units<Pending>,
+  inFlight: Units.Units<InFlight>,
   starting: ReadonlyArray<InFlight>
-): ReadonlyArray<Pending> => {
-  if (pending.length === 0) return pending
-  const known = new Set(inFlight.map(({ unit }) => unit))
-  const anew = new Set(starting.flatMap(({ unit }) => (known.has(unit) ? [] : [unit])))
-  const isStale = ({ unit }: Pending): boolean => [...ancestors(unit)].some((above) => anew.has(above))
-  return pending.some(isStale) ? pending.filter((one) => !isStale(one)) : pending
-}
+): Units.Units<Pending> =>
+  anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
+
+/** What there is of tasks whose new attempt starts. */
+const anew = <A extends Units.OfUnit>(
+  all: Units.Units<A>,
+  inFlight: Units.Units<InFlight>,
+  starting: ReadonlyArray<InFlight>
+): ReadonlyArray<A> => starting.flatMap(({ unit }) => (Units.has(inFlight, unit) ? [] : Units.within(all, unit)))
 
 /** Records a sub-step that completed. */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
@@ -74,10 +68,10 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
     state: State.beforeStep(
       task.stepIndex,
       task.step.name,
-      without(before.inFlight, unit),
-      without(before.failures, unit)
+      Units.without(before.inFlight, unit),
+      Units.without(before.failures, unit)
     ),
-    completedSteps: Steps.append(self.completedSteps, { ...recordOf(change, task), subStep: change.subStep ?? {} }),
+    completedSteps: Units.append(self.completedSteps, { ...recordOf(change, task), subStep: change.subStep ?? {} }),
     ...withoutPending(self, unit)
   })
 }
@@ -91,7 +85,7 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   const { task, before } = ready.right
   const failures = withAttempt(before.failures, unit, { ...last, subStep }, attemptOf({ ...last, at: change.at }))
   return E.right({
-    state: State.beforeStep(task.stepIndex, task.step.name, without(before.inFlight, unit), failures),
+    state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
     ...withoutPending(self, unit)
   })
 }
@@ -104,8 +98,8 @@ const ended = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): 
   const task = subStep === undefined ? undefined : taskAt(self, unit)
   if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const hasStarted = subStep.idempotent !== false || runs(self, unit)
-  return hasStarted && runs(self, task.unit)
+  const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
+  return hasStarted && runs(State.inFlight(self.state), task.unit)
     ? E.right({ task, before: here(self.state, task.stepIndex) })
     : refuse(self, change, 'NotInFlight', unit)
 }

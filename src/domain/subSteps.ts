@@ -7,6 +7,7 @@ import type { SubStep } from './SubStep.js'
 import { find, taskAround } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, isTop, isWithin } from './Unit.js'
+import * as Units from './Units.js'
 
 /** A sub-step with its recorded call. */
 export interface KnownSubStep {
@@ -45,8 +46,7 @@ const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
 /** Detects a sub-step that is not idempotent and may have had its effect. */
 export const mayHaveActed = (state: CheckpointState, unit: Unit): boolean =>
-  State.inFlight(state).some((one) => one.unit === unit) ||
-  State.failures(state).some((one) => one.unit === unit && one.subStep?.idempotent === false)
+  Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
 
 /** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
 export interface Restart {

@@ -5,13 +5,12 @@ import type { Fields } from './Checkpoint.js'
 import type { CheckpointState, FailedAttempt, Failure, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
-import * as Steps from './CompletedStep.js'
+import * as Units from './Units.js'
 import { brief } from './StepError.js'
 import type { Found } from './Tree.js'
 import { find, listedParts, taskAround } from './Tree.js'
-import * as Pending from './Pending.js'
 import type { Unit } from './Unit.js'
-import { ancestors, isWithin, join, top } from './Unit.js'
+import { ancestors, join, top } from './Unit.js'
 import type { StepIdentity } from './WorkflowIdentity.js'
 import { printOf } from './WorkflowIdentity.js'
 
@@ -93,15 +92,15 @@ export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnTy
 /** Finds the task of a sub-step that is recorded, failed or in flight. */
 export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
   const isKnown =
-    Steps.get(self.completedSteps, unit)?.subStep !== undefined ||
-    [...State.failures(self.state), ...State.inFlight(self.state), ...self.pending].some((one) => one.unit === unit)
+    Units.get(self.completedSteps, unit)?.subStep !== undefined ||
+    [State.failures(self.state), State.inFlight(self.state), self.pending].some((all) => Units.has(all, unit))
   return isKnown ? taskAt(self, unit) : undefined
 }
 
 /** Whether a unit, or a unit that it is part of, has its record. */
 export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit: Unit): boolean => {
-  if (Steps.has(completedSteps, unit)) return true
-  for (const above of ancestors(unit)) if (Steps.has(completedSteps, above)) return true
+  if (Units.has(completedSteps, unit)) return true
+  for (const above of ancestors(unit)) if (Units.has(completedSteps, above)) return true
   return false
 }
 
@@ -109,37 +108,39 @@ export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit:
 export const here = (
   state: CheckpointState,
   stepIndex: number
-): { readonly inFlight: ReadonlyArray<InFlight>; readonly failures: ReadonlyArray<Failure> } =>
+): { readonly inFlight: Units.Units<InFlight>; readonly failures: Units.Units<Failure> } =>
   state.stepIndex === stepIndex
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
-    : { inFlight: [], failures: [] }
+    : { inFlight: Units.none, failures: Units.none }
 
 /** Drops what is pending, submitted or answered of a unit and its sub-steps. */
 export const withoutPending = (
   { pending, answers, submissions }: Fields,
   unit: Unit
 ): Pick<Fields, 'pending' | 'answers' | 'submissions'> => ({
-  pending: outside(pending, unit),
-  answers: outside(answers, unit),
-  submissions: Pending.without(submissions, unit)
+  pending: Units.outside(pending, unit),
+  answers: Units.outside(answers, unit),
+  submissions: Units.without(submissions, unit)
 })
-
-/** Drops the entries of a unit and its sub-steps. Returns the same array if there is none. */
-export const outside = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> =>
-  all.some((one) => isWithin(one.unit, unit)) ? all.filter((one) => !isWithin(one.unit, unit)) : all
 
 /** Whether the code of an attempt runs, or ran when the process ended. */
 export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true
 
-/** Whether this attempt is in flight. */
-export const isInFlight = (all: ReadonlyArray<InFlight>, one: InFlight): boolean =>
-  all.some(({ unit, attempt }) => unit === one.unit && attempt === one.attempt)
-
-/** All entries but that of a unit, which has at most one. Copies slices: a list may have thousands, and each of them ends. */
-export const without = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>, unit: Unit): ReadonlyArray<A> => {
-  const at = all.findIndex((one) => one.unit === unit)
-  return at === -1 ? all : at === 0 ? all.slice(1) : all.slice(0, at).concat(all.slice(at + 1))
+/** Whether the code of a unit's attempt runs. */
+export const runs = (all: Units.Units<InFlight>, unit: Unit): boolean => {
+  const attempt = Units.get(all, unit)
+  return attempt !== undefined && isRunning(attempt)
 }
+
+/** Whether the code of any of these runs. */
+export const runsAny = (all: Iterable<InFlight>): boolean => {
+  for (const one of all) if (isRunning(one)) return true
+  return false
+}
+
+/** Whether this attempt is in flight. */
+export const isInFlight = (all: Units.Units<InFlight>, { unit, attempt }: InFlight): boolean =>
+  Units.get(all, unit)?.attempt === attempt
 
 /** Whether another attempt was to follow the newest one. */
 export const isBeingRetried = (failure: Failure): boolean =>
@@ -156,15 +157,15 @@ export const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly a
 
 /** What went wrong so far, with one more failed attempt of a unit. */
 export const withAttempt = (
-  failures: ReadonlyArray<Failure>,
+  failures: Units.Units<Failure>,
   unit: Unit,
   { error, outcome, subStep }: Pick<Failure, 'error' | 'outcome' | 'subStep'>,
   attempt: FailedAttempt
-): ReadonlyArray<Failure> => {
-  const before = failures.find((one) => one.unit === unit)?.attempts ?? []
+): Units.Units<Failure> => {
+  const before = Units.get(failures, unit)?.attempts ?? []
   const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
   const failure: Failure = { unit, error, outcome, attempts, ...(subStep === undefined ? {} : { subStep }) }
-  return without(failures, unit).concat(failure)
+  return Units.append(Units.without(failures, unit), failure)
 }
 
 // Spelt out: a run may have 100,000 records, and to spread what some of them do not have takes several times as long.
@@ -195,7 +196,7 @@ export const unrecorded = (
   unit: Unit,
   definition: StepIdentity
 ): Unit | undefined => {
-  const isOpen = (name: string): boolean => !Steps.has(completedSteps, join(unit, name))
+  const isOpen = (name: string): boolean => !Units.has(completedSteps, join(unit, name))
   if (definition.kind !== 'map') {
     const open = listedParts(definition).find(({ name }) => isOpen(name))
     return open === undefined ? undefined : join(unit, open.name)
@@ -211,7 +212,7 @@ export const hasBegun = (
   definition: StepIdentity
 ): boolean => {
   const begun = (name: string, part: StepIdentity): boolean =>
-    Steps.has(self.completedSteps, join(unit, name)) || (part.kind !== 'task' && hasBegun(self, join(unit, name), part))
+    Units.has(self.completedSteps, join(unit, name)) || (part.kind !== 'task' && hasBegun(self, join(unit, name), part))
   if (definition.kind !== 'map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
   return self.items.get(unit)?.some(({ key }) => begun(key, definition.each)) === true
 }

@@ -6,10 +6,10 @@ import type { InterruptReason } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Json } from '../domain/Json.js'
 import * as Items from '../domain/Items.js'
-import { find as findJob } from '../domain/Pending.js'
 import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import { find } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
+import { get } from '../domain/Units.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
@@ -173,7 +173,7 @@ export const contextFor = (
     ...(workspace === undefined ? {} : { workspace }),
     ...(folder === undefined ? {} : { folder }),
     get idempotencyKey() {
-      const submitted = findJob(submissions, unit) ?? findJob(pending, unit)
+      const submitted = get(submissions, unit) ?? get(pending, unit)
       const key = submitted !== undefined && 'key' in submitted ? submitted.key : undefined
       return (made.key ??= key ?? IdempotencyKey.of({ runId, createdAt, renewals }, unit))
     },

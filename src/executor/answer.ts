@@ -8,6 +8,7 @@ import type { AnswerRequest } from '../domain/Request.js'
 import { apply } from '../domain/Transition.js'
 import { find, taskAround } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
+import { has } from '../domain/Units.js'
 import type { Holder } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { AlreadyAnswered } from '../ports/Requests.js'
@@ -211,9 +212,7 @@ const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused 
   const { runId, pending, answers } = checkpoint
   const { unit } = request
   if (next.left.why === 'AlreadyAnswered') return { _tag: 'AlreadyAnswered', runId, unit }
-  const waiting = pending.flatMap((one) =>
-    one._tag === 'Answer' && !answers.some((given) => given.unit === one.unit) ? [one.unit] : []
-  )
+  const waiting = [...pending].flatMap(({ _tag, unit }) => (_tag === 'Answer' && !has(answers, unit) ? [unit] : []))
   const why = REASONS.find((reason) => reason === next.left.why) ?? 'NotAWait'
   return { _tag: 'AnswerRefused', runId, unit, why, waiting }
 }

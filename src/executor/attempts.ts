@@ -3,7 +3,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
-import { none } from '../domain/Pending.js'
 import type { RetryPolicy } from '../domain/RetryPolicy.js'
 import { delay } from '../domain/RetryPolicy.js'
 import * as StepError from '../domain/StepError.js'
@@ -26,6 +25,7 @@ import { sleepUnless } from './sleep.js'
 import { notAwaited } from './subStepFailures.js'
 import { hasDoubt, leftInFlight, subStepsOfAttempt } from './subSteps.js'
 import { ownPlace, seenFrom } from './workspace.js'
+import { get } from '../domain/Units.js'
 
 /** Runs a task whose attempt `first` is durably started. Further attempts are made durable here, each before it starts. */
 export const runAttempts = async (
@@ -62,7 +62,7 @@ export const runAttempts = async (
     if (stopping.aborted) return E.right({ _tag: 'Stopped' })
     const { unit } = place
     const next = { unit, attempt: attempt + 1 }
-    scope.recorder.stage([attemptsStart(scope, [next], task.job === undefined ? none : [unit])])
+    scope.recorder.stage([attemptsStart(scope, [next], task.job === undefined ? [] : [unit])])
     const started = await scope.recorder.commit()
     if (E.isLeft(started)) return started
   }
@@ -91,7 +91,7 @@ const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>
 
 /** When the first attempt began, if that was in another process: the bound on time is one for all of them. */
 const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
-  const [oldest] = failures(recorder.checkpoint().state).find(({ unit }) => unit === place.unit)?.attempts ?? []
+  const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 

@@ -4,7 +4,7 @@ import type { InFlight } from '../domain/CheckpointState.js'
 import { inFlight } from '../domain/CheckpointState.js'
 import type { Evidence } from '../domain/CompletedStep.js'
 import type { Submission } from '../domain/Pending.js'
-import { keyFor, none } from '../domain/Pending.js'
+import { keyFor } from '../domain/Pending.js'
 import type { Item, Items } from '../domain/Items.js'
 import type { Decision, Retry } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
@@ -12,7 +12,8 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import { find, taskAround } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { ancestors, isWithin, nameOf, parent } from '../domain/Unit.js'
+import { ancestors, nameOf, parent } from '../domain/Unit.js'
+import { get, within } from '../domain/Units.js'
 import type { Event, EventUnit } from '../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
@@ -25,7 +26,7 @@ import { add } from './Values.js'
 export const attemptsStart = (
   scope: RunScope,
   attempts: ReadonlyArray<InFlight>,
-  submitting: ReadonlyArray<Unit> = none
+  submitting: ReadonlyArray<Unit> = []
 ): Change => {
   const started = { _tag: 'AttemptStarted', at: timestamp(scope.environment.clock.now()), attempts } as const
   return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, submitting) }
@@ -117,7 +118,7 @@ export const taskSuspended = (
 export const attemptOf = ({ recorder }: RunScope, { _tag, unit, ...decision }: Decision): number => {
   if (_tag === 'Retry') return (decision as Retry).attempt
   if (_tag !== 'Poll') return 1
-  return inFlight(recorder.checkpoint().state).find((one) => one.unit === unit)?.attempt ?? 1
+  return get(inFlight(recorder.checkpoint().state), unit)?.attempt ?? 1
 }
 
 /** A task ended well. Its value is there for the steps to come. */
@@ -179,9 +180,7 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
   // A suspended attempt waits on, and its outcome is known.
-  const running = inFlight(scope.recorder.checkpoint().state).filter(
-    (one) => isWithin(one.unit, unit) && one.suspended !== true
-  )
+  const running = within(inFlight(scope.recorder.checkpoint().state), unit).filter((one) => one.suspended !== true)
   const units = new Set(running.map((one) => one.unit))
   const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
   // A sub-step must end before its task.

@@ -76,7 +76,7 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
     )
     .findLastIndex(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
   const previous = steps[index]?.name
-  if (previous === undefined || pending.length > 0 || !isAlone(scope, place))
+  if (previous === undefined || pending.size > 0 || !isAlone(scope, place))
     return { choice: { answers: ['lookAgain', 'continue', 'abort'] }, place }
   const unit = join(above, previous)
   return {

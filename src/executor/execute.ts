@@ -108,7 +108,7 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
     checkpoint,
     stepIndex,
     step,
-    failures: State.failures(state),
+    failures: [...State.failures(state)],
     retryable: state._tag === 'Failed' && state.retryable
   }
 }
@@ -123,7 +123,8 @@ const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
-  const { runId, pending: units } = checkpoint
+  const { runId } = checkpoint
+  const units = [...checkpoint.pending]
   const next = wakeAt(units)
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
   return E.right({

@@ -195,7 +195,7 @@ const pollStored = async <Outputs, Input>(
 }
 
 const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<PendingJob> =>
-  pending.flatMap((one) => (one._tag === 'Job' ? [one] : []))
+  [...pending].flatMap((one) => (one._tag === 'Job' ? [one] : []))
 
 /** A unit whose job is asked for. */
 interface Waiting {

@@ -382,7 +382,7 @@ export const scopeOf = <Outputs, Input>(
     recorder,
     values: makeValues(checkpoint),
     runs: new Map(),
-    cutShort: new Set(inFlight(checkpoint.state).map(({ unit }) => unit)),
+    cutShort: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,
     stopping,
     stop,

@@ -1,6 +1,5 @@
 /** A task: its start, its attempts and its end, each recorded. */
 import * as E from 'fp-ts/lib/Either.js'
-import { none } from '../domain/Pending.js'
 import { runAttempts } from './attempts.js'
 import {
   attemptOf,
@@ -22,11 +21,11 @@ export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promi
   const { place, step: task, node } = due
   const { unit } = place
   const start = { unit, attempt: attemptOf(scope, node.decision) }
-  recorder.stage([attemptsStart(scope, [start], task.job === undefined ? none : [unit])])
+  recorder.stage([attemptsStart(scope, [start], task.job === undefined ? [] : [unit])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const ended = await runStarted(scope, due)
-  return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, none, ended.right.retryable) : ended
+  return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, [], ended.right.retryable) : ended
 }
 
 /** Runs a task whose start is recorded, and stages its end. */

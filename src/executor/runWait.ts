@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../domain/Change.js'
 import type { GivenAnswer, PendingWait } from '../domain/Pending.js'
-import { none } from '../domain/Pending.js'
 import * as Redaction from '../domain/Redaction.js'
 import type { Awaits } from './awaits.js'
 import { taskCompleted } from './changes.js'
@@ -27,7 +26,7 @@ export const runWait = async (
     recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: awaits(now) }])
   const wait = waitOf(recorder.checkpoint(), unit)
   // What could not be staged is reported by the commit.
-  if (wait === undefined) return await endFailed(scope, none, false)
+  if (wait === undefined) return await endFailed(scope, [], false)
   const end = endOfWait(recorder.checkpoint(), wait, now)
   const startedAt = Date.parse(wait.startedAt)
   const completed = (output: GivenAnswer['value'] | undefined): E.Either<never, StepEnd> => {

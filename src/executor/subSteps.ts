@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { UnitFailed } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
-import * as Steps from '../domain/CompletedStep.js'
+import * as Units from '../domain/Units.js'
 import { fingerprint } from '../domain/Digest.js'
 import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import type { Json } from '../domain/Json.js'
@@ -15,7 +15,7 @@ import * as Failure from '../domain/StepFailure.js'
 import type { SubStep } from '../domain/SubStep.js'
 import { restartedBy, subStepsOf } from '../domain/subSteps.js'
 import type { Unit } from '../domain/Unit.js'
-import { ancestors, isWithin } from '../domain/Unit.js'
+import { ancestors } from '../domain/Unit.js'
 import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
 import { begin } from './Attempt.js'
@@ -93,11 +93,9 @@ export const subStepsOfAttempt = (
 }
 
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
-  scope.recorder
-    .checkpoint()
-    .pending.flatMap(({ unit }) =>
-      isWithin(unit, place.unit) && unit !== place.unit && !open.includes(unit) ? [unit] : []
-    )
+  Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap(({ unit }) =>
+    unit !== place.unit && !open.includes(unit) ? [unit] : []
+  )
 
 /** A call of a sub-step, with what is recorded of it. */
 interface Call {
@@ -177,8 +175,8 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   const { root } = level
   const { unit, subStep } = call
   const { completedSteps, state } = root.scope.recorder.checkpoint()
-  const record = Steps.get(completedSteps, unit)
-  const failure = State.failures(state).find((one) => one.unit === unit)
+  const record = Units.get(completedSteps, unit)
+  const failure = Units.get(State.failures(state), unit)
   const known = record?.subStep ?? failure?.subStep
   // A user's answer records no call to compare with.
   const isGiven = record?.assumed === true
@@ -214,7 +212,7 @@ const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   const { completedSteps } = root.scope.recorder.checkpoint()
   // Only a number has an unescaped #.
   const first = unit.replace(/#\d+$/, '')
-  const before = unit === first ? undefined : Steps.get(completedSteps, first)?.subStep
+  const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
 
@@ -394,14 +392,14 @@ const leaveInDoubt = async (
 export const leftInFlight = ({ environment, recorder }: RunScope, task: Unit): ReadonlyArray<UnitFailed> => {
   const now = environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', 'its step ended before it did'))
-  return State.inFlight(recorder.checkpoint().state)
-    .filter(({ unit }) => unit !== task && isWithin(unit, task))
+  return Units.within(State.inFlight(recorder.checkpoint().state), task)
+    .filter(({ unit }) => unit !== task)
     .map(({ unit, attempt }) => failed(unit, { idempotent: false }, failure, { attempt, startedAt: now, endedAt: now }))
     .reverse()
 }
 
 /** Detects a failed sub-step that is not idempotent and may have had its effect. */
 export const hasDoubt = ({ recorder }: RunScope, task: Unit): boolean =>
-  State.failures(recorder.checkpoint().state).some(
-    ({ unit, subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown' && isWithin(unit, task)
+  Units.within(State.failures(recorder.checkpoint().state), task).some(
+    ({ subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown'
   )

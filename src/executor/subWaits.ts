@@ -1,7 +1,7 @@
 /** Waits in the code of a task. When all that the code still has to do is to wait, its attempt is suspended. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/CheckpointState.js'
-import * as Steps from '../domain/CompletedStep.js'
+import * as Units from '../domain/Units.js'
 import type { Json } from '../domain/Json.js'
 import type { PendingWait } from '../domain/Pending.js'
 import { endOf } from '../domain/Pending.js'
@@ -83,12 +83,12 @@ type Ending = E.Either<Error, unknown>
 const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
   const { scope, given } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
-  const record = Steps.get(completedSteps, unit)
+  const record = Units.get(completedSteps, unit)
   if (record !== undefined) {
     given.add(unit)
     return outputOf(unit, convert, record.output)
   }
-  const failure = State.failures(state).find((one) => one.unit === unit)
+  const failure = Units.get(State.failures(state), unit)
   if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
   if (waitOf(scope.recorder.checkpoint(), unit) === undefined) {
     const now = scope.environment.clock.now()

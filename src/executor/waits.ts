@@ -1,20 +1,20 @@
 /** Whether waits are over: at their time, or because somebody answered. */
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import type { GivenAnswer, PendingWait, Wait } from '../domain/Pending.js'
-import { endOf, find } from '../domain/Pending.js'
+import { endOf } from '../domain/Pending.js'
 import * as StepError from '../domain/StepError.js'
 import type { Unit } from '../domain/Unit.js'
 import { ancestors } from '../domain/Unit.js'
+import { get, has } from '../domain/Units.js'
 import { timestamp } from './RunScope.js'
 
 /** The waits that are over, because their time has come or an answer is recorded, and the units around them. */
 export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit> => {
   const awake = new Set<Unit>()
-  if (pending.length === 0) return awake
-  const [time, answered] = [timestamp(now), new Set(answers.map(({ unit }) => unit))]
+  const time = timestamp(now)
   for (const one of pending) {
     const end = endOf(one)
-    if ((end === undefined || end > time) && !answered.has(one.unit)) continue
+    if ((end === undefined || end > time) && !has(answers, one.unit)) continue
     awake.add(one.unit)
     for (const above of ancestors(one.unit)) awake.add(above)
   }
@@ -26,7 +26,7 @@ export type WaitEnd =
   { readonly _tag: 'Waits' | 'Woken' | 'TimedOut' } | { readonly _tag: 'Answered'; readonly answer: GivenAnswer }
 
 export const endOfWait = ({ answers }: Checkpoint, wait: PendingWait, now: number): WaitEnd => {
-  const answer = wait._tag === 'Answer' ? find(answers, wait.unit) : undefined
+  const answer = wait._tag === 'Answer' ? get(answers, wait.unit) : undefined
   if (answer !== undefined) return { _tag: 'Answered', answer }
   const end = endOf(wait)
   if (end === undefined || end > timestamp(now)) return { _tag: 'Waits' }
@@ -35,7 +35,7 @@ export const endOfWait = ({ answers }: Checkpoint, wait: PendingWait, now: numbe
 
 /** The wait of a unit, if it has started. */
 export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undefined => {
-  const found = find(pending, unit)
+  const found = get(pending, unit)
   return found?._tag === 'Job' ? undefined : found
 }
 

@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/Change.js'
 import { indexed } from '../domain/indexed.js'
-import { none } from '../domain/Pending.js'
 import type { DecisionTree } from '../domain/Plan.js'
 import type { Unit } from '../domain/Unit.js'
 import { join } from '../domain/Unit.js'
@@ -102,7 +101,7 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>):
   const tasks = ready.flatMap(({ name, group, node }) =>
     isRun(group) ? [{ unit: join(wave, name), attempt: attemptOf(scope, node.decision), job: group.job }] : []
   )
-  if (tasks.length === 0) return none
+  if (tasks.length === 0) return []
   const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
   return [
     attemptsStart(
@@ -175,10 +174,10 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
 
 /** The groups that start now: none any more, once the run is to pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<Waiting>> => {
-  if (board.ready.length === 0 || board.running.size >= wave.concurrency) return none
+  if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
   const asked = scope.pauses.look()
   if (asked !== false && (await asked)) board.paused = true
-  return board.paused || scope.stopping.aborted ? none : take(board, wave)
+  return board.paused || scope.stopping.aborted ? [] : take(board, wave)
 }
 
 /** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */

@@ -88,7 +88,7 @@ const outlive = async (
     confirm = undefined
     const found = await lookAfter(world)
     const killed = ended.signal === 'SIGKILL'
-    const inFlight = found === undefined ? [] : CheckpointState.inFlight(found.checkpoint.state)
+    const inFlight = found === undefined ? [] : CheckpointState.inFlight(found.checkpoint.state).records
     lives.push({
       life,
       killed,

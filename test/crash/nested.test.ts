@@ -85,7 +85,7 @@ const live = async (world: World, form: Form, found: Kept | undefined, kill: Mom
 
 const lookAfter = async (world: World): Promise<readonly [Kept | undefined, Left]> => {
   const found = await kept(world, ID)
-  const inFlight = found === undefined ? [] : CheckpointState.inFlight(found.checkpoint.state)
+  const inFlight = found === undefined ? [] : CheckpointState.inFlight(found.checkpoint.state).records
   return [
     found,
     {

@@ -78,7 +78,7 @@ interface Life {
 const lookAfter = async (world: World, life: number, killed: boolean, answers: Answers): Promise<Life> => {
   const found = await kept(world)
   const state = found?.checkpoint.state
-  const failures = state === undefined ? [] : CheckpointState.failures(state)
+  const failures = state === undefined ? [] : CheckpointState.failures(state).records
   const recorded = new Set([...(found?.completed ?? []), ...failures.map(({ unit }) => unit)])
   const notes = notesOf(world)
   // The failures of sub-steps are not kept once their task has completed.

@@ -8,7 +8,7 @@ import * as C from '../../src/domain/Checkpoint.js'
 import { describeProblem } from '../../src/domain/Explain.js'
 import { overrides } from '../../src/domain/Overrides.js'
 import { planResume } from '../../src/domain/planResume.js'
-import * as Steps from '../../src/domain/CompletedStep.js'
+import * as Units from '../../src/domain/Units.js'
 import { apply, replay } from '../../src/domain/Transition.js'
 import type { Unit } from '../../src/domain/Unit.js'
 import { definitionAt } from '../../src/domain/Tree.js'
@@ -228,7 +228,7 @@ test('a strict plan names each difference on its own level', () => {
 
 test('the record of a composite keeps what it is beside its parts', () => {
   const sequence = W.sequence('deploy', [task('push')])
-  const record = Steps.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
+  const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
   expect(record?.fingerprint).toBe(sequence.own)
   expect(W.sequence('deploy', [task('push'), task('more')]).own).toBe(sequence.own)
 })

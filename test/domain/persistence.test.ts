@@ -3,10 +3,10 @@ import { inspect } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { CompletedStep } from '../../src/domain/CompletedStep.js'
-import * as Steps from '../../src/domain/CompletedStep.js'
+import * as Units from '../../src/domain/Units.js'
 import type { Sequence } from '../../src/domain/Sequence.js'
 import * as Seq from '../../src/domain/Sequence.js'
-import { join } from '../../src/domain/Unit.js'
+import { isWithin, join } from '../../src/domain/Unit.js'
 import { law } from './law.js'
 
 /** Lengths around those at which the trie gets another level. */
@@ -108,84 +108,95 @@ describe('the records of a run', () => {
   )
 
   law(
-    'know their units in every version, whatever was appended to others',
+    'know their units in every version, whatever was appended, replaced or taken out in others',
     fc.array(
       fc.record({
         base: fc.nat(),
+        how: fc.constantFrom('append', 'append', 'replace', 'without', 'outside'),
         at: fc.nat({ max: 2 }),
         group: fc.constantFrom<string | undefined>(undefined, 'a', 'b', 'c')
       }),
-      {
-        maxLength: 30
-      }
+      { maxLength: 60 }
     ),
-    (appends) => {
-      const versions = [{ steps: Steps.none, all: [] as ReadonlyArray<CompletedStep> }]
-      for (const { base, at, group } of appends) {
+    (changes) => {
+      const versions = [{ steps: Units.from<CompletedStep>([]), all: [] as ReadonlyArray<CompletedStep> }]
+      for (const [nth, { base, how, at, group }] of changes.entries()) {
         const { steps, all } = versions[Math.max(0, versions.length - 1 - (base % 3))] as (typeof versions)[number]
-        const one = record(at, group)
-        if (all.some(({ unit }) => unit === one.unit)) continue
-        versions.push({ steps: Steps.append(steps, one), all: [...all, one] })
+        const one = { ...record(at, group), attempts: nth }
+        const place = all.findIndex(({ unit }) => unit === one.unit)
+        if (how === 'append' && place === -1) versions.push({ steps: Units.append(steps, one), all: [...all, one] })
+        if (how === 'replace')
+          versions.push({ steps: Units.replace(steps, one), all: place === -1 ? all : all.with(place, one) })
+        if (how === 'without')
+          versions.push({ steps: Units.without(steps, one.unit), all: all.filter(({ unit }) => unit !== one.unit) })
+        if (how === 'outside')
+          versions.push({
+            steps: Units.outside(steps, one.unit),
+            all: all.filter(({ unit }) => !isWithin(unit, one.unit))
+          })
       }
       for (const { steps, all } of versions) {
         assert.deepEqual([...steps], all)
-        for (const unit of units)
-          assert.equal(
-            Steps.get(steps, unit),
-            all.find((one) => one.unit === unit)
+        assert.deepEqual(steps, Units.from(all))
+        for (const unit of units) {
+          const one = all.find((one) => one.unit === unit)
+          assert.equal(Units.get(steps, unit), one)
+          assert.equal(Units.has(steps, unit), one !== undefined)
+          assert.deepEqual(
+            Units.within(steps, unit),
+            all.filter((one) => isWithin(one.unit, unit))
           )
+        }
       }
     }
   )
 
+  test('lists with other records are not equal', () => {
+    assert.notDeepEqual(Units.from([record(0)]), Units.from([record(1)]))
+    assert.notDeepEqual(Units.from([record(0), record(1)]), Units.from([record(1), record(0)]))
+  })
+
   law('know which units they hold, in whatever order they came', records, (all) => {
-    const steps = Steps.from(all)
+    const steps = Units.from(all)
     assert.deepEqual([...steps], all)
     assert.equal(steps.size, all.length)
     assert.equal(steps.steps, all.filter(({ unit }) => !unit.includes('/')).length)
     for (const unit of units)
       assert.equal(
-        Steps.has(steps, unit),
+        Units.has(steps, unit),
         all.some((one) => one.unit === unit)
       )
   })
 
   test('print as the records that they hold', () => {
     const all = [record(0), record(1, 'a')]
-    assert.deepEqual(JSON.parse(JSON.stringify(Steps.from(all))), all)
-    assert.equal(inspect(Steps.from(all)), inspect(all))
+    assert.deepEqual(JSON.parse(JSON.stringify(Units.from(all))), all)
+    assert.equal(inspect(Units.from(all)), inspect(all))
   })
 
-  law(
-    'records with new evidence for one unit keep their order in every version',
-    fc.tuple(records, fc.array(fc.nat(), { maxLength: 10 })),
-    ([all, which]) => {
-      let versions = [{ steps: Steps.from(all), all }]
-      for (const nth of all.length === 0 ? [] : which) {
-        const { steps, all: then } = versions[nth % versions.length] as (typeof versions)[number]
-        const place = nth % then.length
-        const one = { ...(then[place] as CompletedStep), evidence: [{ _tag: 'File', path: String(nth) }] as const }
-        const changed = Steps.withEvidence(steps, one.unit, one.evidence)
-        assert.ok(changed !== undefined)
-        versions = [...versions, { steps: changed, all: then.with(place, one) }]
-      }
-      for (const { steps, all: expected } of versions) {
-        assert.deepEqual([...steps], expected)
-        assert.equal(Steps.withEvidence(steps, 's9', []), undefined)
-        const more = Steps.append(steps, record(8, 'last'))
-        assert.ok(Steps.has(more, 's8/last'))
-        assert.deepEqual([...(Steps.withEvidence(more, 's8/last', []) ?? [])], [...more])
-      }
-    }
-  )
-
-  test('records take new evidence for each of 100,000 units in linear time', () => {
+  test('100,000 records are replaced and taken out, from either end, in linear time', () => {
     const count = 100_000
-    let steps = Steps.from(Array.from({ length: count }, (_, index) => record(0, `g${index}`)))
-    const evidence = [{ _tag: 'File', path: 'a' }] as const
+    const all = Array.from({ length: count }, (_, index) => record(0, `g${index}`))
     const began = performance.now()
-    for (let index = 0; index < count; index++) steps = Steps.withEvidence(steps, `s0/g${index}`, evidence) ?? steps
-    assert.ok([...steps].every((one) => one.evidence === evidence))
+    for (const order of [all, all.toReversed()]) {
+      let steps = Units.from(all)
+      for (const one of order) steps = Units.replace(steps, { ...one, attempts: 7 })
+      assert.ok([...steps].every(({ attempts }) => attempts === 7))
+      for (const { unit } of order) {
+        assert.equal(Units.within(steps, unit).length, 1)
+        steps = Units.outside(steps, unit)
+      }
+      assert.deepEqual(steps, Units.none)
+    }
+    assert.ok(performance.now() - began < 10_000)
+  })
+
+  test('a unit that is taken out and appended again and again is found at once', () => {
+    const others = Array.from({ length: 1_000 }, (_, index) => record(0, `g${index}`))
+    let steps = Units.from(others)
+    const began = performance.now()
+    for (let nth = 0; nth < 100_000; nth++) steps = Units.without(Units.append(steps, record(1)), 's1')
+    assert.deepEqual([...steps], others)
     assert.ok(performance.now() - began < 10_000)
   })
 })

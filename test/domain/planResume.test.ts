@@ -6,7 +6,7 @@ import { make, start } from '../../src/domain/Checkpoint.js'
 import type { CheckpointState } from '../../src/domain/CheckpointState.js'
 import * as State from '../../src/domain/CheckpointState.js'
 import type { CompletedStep } from '../../src/domain/CompletedStep.js'
-import * as Steps from '../../src/domain/CompletedStep.js'
+import * as Units from '../../src/domain/Units.js'
 import type { Json } from '../../src/domain/Json.js'
 import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/Explain.js'
 import type { PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/Plan.js'
@@ -52,7 +52,7 @@ const standing = (
   make({
     ...start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: Identity.of(workflow), input }),
     state,
-    completedSteps: Steps.from(records)
+    completedSteps: Units.from(records)
   })
 
 const failure = (fields: Partial<State.Failure> = {}): State.Failure => ({

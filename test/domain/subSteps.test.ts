@@ -108,13 +108,7 @@ describe('a sub-step', () => {
     assert.equal(whyNot(after(), failed('agent/pay', harmful)), 'NotInFlight')
     assert.equal(whyNot(begun, running('agent/pay')), 'UnknownUnit')
     const paid = after(running('agent/pay'), done('agent/pay', 1, harmful))
-    assert.deepEqual(paid.state, {
-      _tag: 'BeforeStep',
-      stepIndex: 1,
-      step: 'agent',
-      inFlight: [{ unit: 'agent', attempt: 1 }],
-      failures: []
-    })
+    assert.deepEqual(paid.state, State.beforeStep(1, 'agent', [{ unit: 'agent', attempt: 1 }]))
   })
 
   test('a sub-step stays recorded when its task completes, and is dropped with it', () => {
@@ -141,7 +135,7 @@ test('the failure of a sub-step is dropped when its task completes', () => {
   ])
   assert.ok(E.isRight(next))
   assert.deepEqual(
-    State.failures(next.right.state).map(({ unit }) => unit),
+    State.failures(next.right.state).records.map(({ unit }) => unit),
     ['checks/b/try']
   )
 })

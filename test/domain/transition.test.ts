@@ -403,7 +403,7 @@ describe('an attempt', () => {
     assert.ok(state._tag === 'Failed')
     assert.equal(state.retryable, true)
     const brief = { name: 'HttpError', message: 'Service Unavailable', code: '503' }
-    assert.deepEqual(state.failures, [
+    assert.deepEqual(state.failures.records, [
       {
         unit: 'build',
         error,
@@ -456,7 +456,7 @@ describe('an attempt', () => {
       completesGroup('unit')
     )
     assert.deepEqual(
-      State.failures(group.state).map(({ unit }) => unit),
+      State.failures(group.state).records.map(({ unit }) => unit),
       ['checks/lint']
     )
   })
@@ -466,20 +466,20 @@ describe('an attempt', () => {
     const again: Change = { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'checks/unit', attempt: 2 }] }
     const retried = from(built, startsGroups('unit', 'lint'), failed, again)
     assert.deepEqual(
-      State.failures(retried.state).map(({ unit }) => unit),
+      State.failures(retried.state).records.map(({ unit }) => unit),
       ['checks/unit']
     )
     const passed = from(retried, { ...completesGroup('unit'), attempts: 2 } as Change)
-    assert.deepEqual(State.failures(passed.state), [])
-    assert.deepEqual(State.inFlight(passed.state), [{ unit: 'checks/lint', attempt: 1 }])
+    assert.deepEqual(State.failures(passed.state).records, [])
+    assert.deepEqual(State.inFlight(passed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
   test('of a new budget forgets the spent one, a further attempt does not', () => {
     const spent = after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }, starts(build))
-    assert.deepEqual(State.failures(spent.state), [])
+    assert.deepEqual(State.failures(spent.state).records, [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))
-    assert.equal(State.failures(further.state).length, 1)
-    assert.deepEqual(State.inFlight(further.state), [{ unit: 'build', attempt: 2 }])
+    assert.equal(State.failures(further.state).size, 1)
+    assert.deepEqual(State.inFlight(further.state).records, [{ unit: 'build', attempt: 2 }])
   })
 })
 
@@ -500,7 +500,7 @@ describe('an interruption', () => {
     const stopped = from(built, startsGroups('unit', 'lint'), stops(wave))
     const { state } = from(stopped, { _tag: 'Confirmed', at: AT, unit: 'checks/unit' })
     assert.ok(state._tag === 'Interrupted' && state.inProgress)
-    assert.deepEqual(state.inFlight, [{ unit: 'checks/lint', attempt: 1 }])
+    assert.deepEqual(state.inFlight.records, [{ unit: 'checks/lint', attempt: 1 }])
     const both = from(
       stopped,
       { _tag: 'Confirmed', at: AT, unit: 'checks/unit' },
@@ -513,9 +513,9 @@ describe('an interruption', () => {
     const { state } = from(built, startsGroups('unit', 'lint'), failsGroup('lint'), stops(wave))
     assert.ok(state._tag === 'Interrupted')
     assert.equal(state.reason, 'signal')
-    assert.deepEqual(state.inFlight, [{ unit: 'checks/unit', attempt: 1 }])
+    assert.deepEqual(state.inFlight.records, [{ unit: 'checks/unit', attempt: 1 }])
     assert.deepEqual(
-      state.failures.map(({ unit }) => unit),
+      state.failures.records.map(({ unit }) => unit),
       ['checks/lint']
     )
   })
@@ -547,13 +547,13 @@ describe('a rewind', () => {
   test('of some groups leaves what is in doubt of the others', () => {
     const running = from(built, startsGroups('unit', 'lint', 'smoke'), failsGroup('smoke'))
     const { state } = rewound(running, 'checks/lint')
-    assert.deepEqual(State.inFlight(state), [{ unit: 'checks/unit', attempt: 1 }])
+    assert.deepEqual(State.inFlight(state).records, [{ unit: 'checks/unit', attempt: 1 }])
     assert.deepEqual(
-      State.failures(state).map(({ unit }) => unit),
+      State.failures(state).records.map(({ unit }) => unit),
       ['checks/smoke']
     )
     const whole = rewound(running, 'checks').state
-    assert.deepEqual([State.inFlight(whole), State.failures(whole)], [[], []])
+    assert.deepEqual([State.inFlight(whole).records, State.failures(whole).records], [[], []])
   })
 
   test('of an earlier step names the step of which attempts are open, or is refused', () => {
@@ -627,7 +627,7 @@ describe('an assumption', () => {
   test('about one group settles it alone', () => {
     const running = from(built, startsGroups('unit', 'lint'))
     const assumed = from(running, { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] })
-    assert.deepEqual(State.inFlight(assumed.state), [{ unit: 'checks/lint', attempt: 1 }])
+    assert.deepEqual(State.inFlight(assumed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
   test('out of turn does not confuse the wave that is running', () => {
@@ -762,7 +762,7 @@ describe('an edit that is adopted', () => {
     )
     const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     const { state } = edited(failed, first, second, W.task('setup'), third)
-    assert.deepEqual([state.stepIndex, State.failures(state).length], [3, 1])
+    assert.deepEqual([state.stepIndex, State.failures(state).size], [3, 1])
   })
 
   test('forgets what the state says of a step that is of another kind by now: that is another unit', () => {
@@ -784,7 +784,7 @@ describe('an edit that is adopted', () => {
     const failed = from(built, startsGroups('unit'), fails('checks/unit'), fails('checks'))
     const failures = State.failures(edited(failed, first, inOrder, third).state)
     assert.deepEqual(
-      failures.map(({ unit }) => unit),
+      failures.records.map(({ unit }) => unit),
       ['checks/unit']
     )
   })

@@ -94,7 +94,7 @@ describe('which failures are tried again', () => {
     assert.deepEqual(process.world.log, ['1@0', `2@${seconds(5)}`, `3@${seconds(15)}`])
     const [record] = [...checkpoint.completedSteps]
     assert.equal(record?.attempts, 3)
-    assert.deepEqual(CheckpointState.failures((await stored(process.storage)).state), [])
+    assert.deepEqual(CheckpointState.failures((await stored(process.storage)).state).records, [])
   })
 
   test('a non-idempotent step is tried again only if nothing was applied', async () => {
@@ -171,9 +171,9 @@ describe('time between attempts', () => {
         TE.tryCatch(
           async () => {
             const { state } = await stored(process.storage)
-            const attempts = CheckpointState.inFlight(state).map(({ attempt }) => attempt)
+            const attempts = CheckpointState.inFlight(state).records.map(({ attempt }) => attempt)
             seen.push(
-              `${state._tag} ${attempts.join()}, failed before: ${CheckpointState.failures(state)[0]?.attempts.length}`
+              `${state._tag} ${attempts.join()}, failed before: ${CheckpointState.failures(state).records[0]?.attempts.length}`
             )
             throw http(500)
           },
@@ -324,7 +324,7 @@ describe('timeouts', () => {
     }
     const stopped = await ends(500)
     assert.ok(stopped._tag === 'Interrupted', stopped._tag)
-    assert.deepEqual(CheckpointState.inFlight(stopped.checkpoint.state), [{ unit: 'it', attempt: 1 }])
+    assert.deepEqual(CheckpointState.inFlight(stopped.checkpoint.state).records, [{ unit: 'it', attempt: 1 }])
     const timedOut = await ends(1200)
     assert.equal(failure(timedOut).error.code, 'TIMEOUT')
   })
@@ -407,7 +407,7 @@ describe('attempts over several processes', () => {
     assert.equal(first.clock.now(), START)
     assert.equal(outcome.inProgress, true)
     const { state } = await stored(first.storage)
-    assert.equal(CheckpointState.failures(state)[0]?.attempts.length, 1)
+    assert.equal(CheckpointState.failures(state).records[0]?.attempts.length, 1)
     ended(await newProcess(world).perform(resume(flaky(world, 5, false), 'r')), 'Failed')
     assert.deepEqual(world.log, ['1', '2', '3', '4', '5'])
   })

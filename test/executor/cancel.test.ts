@@ -183,7 +183,7 @@ describe('a cancel of a live run', () => {
     assert.equal(await statusIn(process.storage), 'cancelled')
     const { state } = await stored(process.storage)
     assert.deepEqual(
-      CheckpointState.failures(state).map(({ unit }) => unit),
+      CheckpointState.failures(state).records.map(({ unit }) => unit),
       how === 'fails' ? ['two'] : []
     )
     nothingIsLeft(requests)
@@ -239,7 +239,7 @@ describe('a cancel of a run that nobody owns', () => {
     const next = newProcess(world, { requests })
     assert.equal(right(await cancelling(next))._tag, 'Cancelled')
     const { state } = await stored(next.storage)
-    assert.deepEqual(CheckpointState.inFlight(state), [{ unit: 'two', attempt: 1 }])
+    assert.deepEqual(CheckpointState.inFlight(state).records, [{ unit: 'two', attempt: 1 }])
   })
 
   test('keeps pending jobs, which a reopened run waits for again', async () => {
@@ -261,7 +261,7 @@ describe('a cancel of a run that nobody owns', () => {
     ended(await process.perform(run(training, 'r', {})), 'Pending')
     assert.equal(right(await cancelling(process))._tag, 'Cancelled')
     assert.deepEqual(
-      (await stored(process.storage)).pending.map(({ unit }) => unit),
+      (await stored(process.storage)).pending.records.map(({ unit }) => unit),
       ['train']
     )
     refused(await poll(training, 'r')(process.environment)(), 'RunCancelled')
@@ -349,7 +349,7 @@ describe('a cancel request', () => {
     right(await requests.leave({ _tag: 'Cancel', runId: 'r', requestedAt: '2026-01-02T03:04:05.000Z' })())
     refused(await poll(training, 'r')(process.environment)(), 'RunCancelled')
     assert.equal(await statusIn(process.storage), 'cancelled')
-    assert.equal((await stored(process.storage)).pending.length, 1)
+    assert.equal((await stored(process.storage)).pending.size, 1)
     nothingIsLeft(requests)
   })
 

@@ -156,7 +156,7 @@ describe('a save that fails', () => {
     refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
     const { state, completedSteps } = await stored(process.storage)
     assert.deepEqual([state._tag, state.stepIndex, completedSteps.size], ['BeforeStep', 1, 1])
-    assert.deepEqual(CheckpointState.inFlight(state), [{ unit: 'two', attempt: 1 }])
+    assert.deepEqual(CheckpointState.inFlight(state).records, [{ unit: 'two', attempt: 1 }])
   })
 
   test('the effect of a non-idempotent step whose record could not be written is asked about', async () => {
@@ -193,7 +193,7 @@ describe('a save that fails', () => {
     refused(await process.perform(run(program, 'r', {})), 'WriteFailed')
     assert.deepEqual(world.log, ['slow was told'])
     assert.equal(process.calls.filter((call) => call === 'save').length, 2)
-    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).length, 2)
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).size, 2)
   })
 
   test('of a further attempt: the run ends, and in a wave the siblings with it', async () => {

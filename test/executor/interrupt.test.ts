@@ -60,15 +60,10 @@ describe('a stop', () => {
         [outcome.stepIndex, outcome.step, outcome.inProgress, outcome.reason],
         [1, 'sleep', true, reason]
       )
-      assert.deepEqual((await stored(process.storage)).state, {
-        _tag: 'Interrupted',
-        stepIndex: 1,
-        step: 'sleep',
-        inProgress: true,
-        inFlight: [{ unit: 'sleep', attempt: 1 }],
-        failures: [],
-        reason
-      })
+      assert.deepEqual(
+        (await stored(process.storage)).state,
+        CheckpointState.interrupted(1, 'sleep', reason, { inProgress: true, inFlight: [{ unit: 'sleep', attempt: 1 }] })
+      )
       assert.equal(process.clock.now(), START)
       const next = newProcess(process.world)
       ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
@@ -153,7 +148,9 @@ describe('a stop', () => {
     await process.clock.advance(1)
     const outcome = ended(await running, 'Interrupted')
     assert.equal(outcome.inProgress, true)
-    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [{ unit: 'sleep', attempt: 1 }])
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).records, [
+      { unit: 'sleep', attempt: 1 }
+    ])
   })
 
   test('it reaches the step that runs and none that ran before', async () => {
@@ -212,9 +209,9 @@ describe('a stop', () => {
       process.stop()
       const { checkpoint, inProgress } = ended(await running, 'Interrupted')
       assert.equal(inProgress, true)
-      assert.deepEqual(CheckpointState.inFlight(checkpoint.state), [])
+      assert.deepEqual(CheckpointState.inFlight(checkpoint.state).records, [])
       assert.deepEqual(
-        CheckpointState.failures(checkpoint.state).map(({ error, outcome }) => [error.message, outcome]),
+        CheckpointState.failures(checkpoint.state).records.map(({ error, outcome }) => [error.message, outcome]),
         [['nothing was sent', 'notApplied']]
       )
       assert.ok(!process.events.some(({ _tag }) => _tag === 'StepRetrying'), 'nobody says that it is tried again now')
@@ -339,7 +336,7 @@ describe('a stop', () => {
     process.stop()
     const outcome = ended(await running, 'Interrupted')
     assert.equal(outcome.inProgress, true)
-    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state), [
+    assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).records, [
       { unit: 'all/g1', attempt: 1 },
       { unit: 'all/g2', attempt: 1 }
     ])

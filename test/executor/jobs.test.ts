@@ -91,7 +91,7 @@ describe('a step that hands its work over', () => {
       [['train', { id: 'train' }, [...provider.submissions.keys()][0]]]
     )
     const checkpoint = await stored(process.storage)
-    assert.deepEqual(checkpoint.pending, outcome.units)
+    assert.deepEqual(checkpoint.pending.records, outcome.units)
     assert.equal(Checkpoint.status(checkpoint, false), 'pending')
     assert.deepEqual(process.world.log, [])
     const plan = right(planResume(checkpoint, training(provider, process)))
@@ -114,7 +114,7 @@ describe('a step that hands its work over', () => {
           TE.fromTask(() => stored(process.storage)),
           TE.map(({ submissions }) => {
             keys.push(
-              submissions.map(({ key }) => key),
+              submissions.records.map(({ key }) => key),
               [idempotencyKey]
             )
             return 'j'
@@ -146,7 +146,7 @@ describe('a step that hands its work over', () => {
     const second = newProcess(world)
     const outcome = ended(await second.perform(resume(batches(provider, second), 'r')), 'Pending')
     assert.equal((await stored(second.storage)).revision, before.revision)
-    assert.deepEqual(outcome.units, before.pending)
+    assert.deepEqual(outcome.units, before.pending.records)
     assert.deepEqual(second.saves, [])
     assert.deepEqual([once(provider), provider.asked], [[1, 1], []])
   })
@@ -212,7 +212,7 @@ describe('asking for jobs', () => {
     }
     const outcome = right(await poll(program, 'r')({ ...process.environment, storage: { ...storage, claim } })())
     assert.deepEqual([isForced, endsOf(outcome)], [true, [UNFINISHED]])
-    assert.equal((await stored(storage)).pending.length, 1)
+    assert.equal((await stored(storage)).pending.size, 1)
   })
 
   test.each<[object, JobEnd]>([
@@ -291,7 +291,7 @@ describe('asking for jobs', () => {
     ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
     finished(provider, 'train')
     assert.deepEqual(endsOf(await polls(first, training(provider, first))), [{ _tag: 'Collected' }])
-    assert.deepEqual((await stored(first.storage)).pending, [])
+    assert.deepEqual((await stored(first.storage)).pending.records, [])
     const second = newProcess(world)
     const outcome = ended(await second.perform(resume(training(provider, second), 'r')), 'Completed')
     assert.deepEqual([...outcome.checkpoint.completedSteps][0]?.output, 'train is done')
@@ -338,7 +338,7 @@ describe('asking for jobs', () => {
                           pipe(
                             TE.fromTask(() => stored(process.storage)),
                             TE.map(({ pending }) => {
-                              seen.push(pending.length)
+                              seen.push(pending.size)
                               return UNFINISHED
                             })
                           )
@@ -368,7 +368,7 @@ describe('asking for jobs', () => {
     assert.deepEqual(second, { _tag: 'Collected' })
     const checkpoint = await stored(process.storage)
     assert.equal(Checkpoint.status(checkpoint, false), 'failed')
-    assert.deepEqual(checkpoint.pending, [])
+    assert.deepEqual(checkpoint.pending.records, [])
     ended(await process.perform(resume(program, 'r')), 'Pending')
     assert.deepEqual(once(provider), [1, 1, 1])
     assert.deepEqual(endsOf(await polls(process, program))[0]?._tag, 'Failed')
@@ -405,7 +405,7 @@ describe('asking for jobs', () => {
       endsOf(await polls(process, program)).map(({ _tag }) => _tag),
       [tag]
     )
-    assert.equal((await stored(process.storage)).pending.length, tag === 'Failed' ? 0 : 1)
+    assert.equal((await stored(process.storage)).pending.size, tag === 'Failed' ? 0 : 1)
   })
 
   test('ends when its time is over, and changes nothing', async () => {
@@ -522,7 +522,7 @@ describe('a step whose job is pending', () => {
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     ended(await process.perform(resume(program, 'r', { fromStep: 'train' })), 'Pending')
     assert.deepEqual(once(provider), [1, 1])
-    assert.equal((await stored(process.storage)).pending.length, 1)
+    assert.equal((await stored(process.storage)).pending.size, 1)
     assert.ok((await historyOf(process.storage)).includes('Rewound'))
   })
 

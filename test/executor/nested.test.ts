@@ -241,7 +241,7 @@ describe('an edited tree', () => {
       const crashed = newProcess(world, { around: failingSave(what === 'a step' ? 2 : 3, 'before') })
       assert.ok(E.isLeft(await crashed.perform(run(program(steps(false)), 'r', {}))))
       const { state } = await stored(newProcess(world).storage)
-      assert.deepEqual(state._tag === 'BeforeStep' ? state.inFlight : [], [{ unit, attempt: 1 }])
+      assert.deepEqual(state._tag === 'BeforeStep' ? state.inFlight.records : [], [{ unit, attempt: 1 }])
       const resumed = await newProcess(world).perform(resume(program(steps(true).toReversed()), 'r'))
       const { failures } = ended(resumed, 'Failed')
       assert.deepEqual(failures.map((one) => [one.unit, one.outcome]).sort(), [

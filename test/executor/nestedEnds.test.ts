@@ -111,7 +111,7 @@ describe('a step of a group', () => {
     })
     const { checkpoint } = ended(await process.perform(run(release(world, slow), 'r', {})), 'Interrupted')
     assert.ok(checkpoint.state._tag === 'Interrupted')
-    assert.deepEqual(checkpoint.state.inFlight, [{ unit: 'deploy/asia/slow', attempt: 1 }])
+    assert.deepEqual(checkpoint.state.inFlight.records, [{ unit: 'deploy/asia/slow', attempt: 1 }])
     const ran = await restarted(world, release(world, slow))
     assert.deepEqual(
       ran.filter((unit) => unit !== 'deploy/notes'),

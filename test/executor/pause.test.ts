@@ -279,7 +279,7 @@ describe('a pause that is asked for', () => {
       )
     assert.equal(ended(await process.perform(run(batches(true), 'r', {})), 'Interrupted').reason, 'paused')
     assert.deepEqual(log, ['submitted'])
-    assert.equal((await stored(process.storage)).pending.length, 1)
+    assert.equal((await stored(process.storage)).pending.size, 1)
     right(await patiently(process.clock, poll(batches(false), 'r')(process.environment)()))
     const next = newProcess(process.world, { requests })
     ended(await next.perform(resume(batches(false), 'r')), 'Completed')

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import type { Checkpoint, CheckpointStorage, Event, Json, Plan } from '../../src/index.js'
 import {
+  CheckpointState,
   CheckpointCodec,
   hashPlan,
   IdempotencyKey,
@@ -175,9 +176,9 @@ describe('durability', () => {
     ])
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     assert.deepEqual(seen, [
-      { _tag: 'BeforeStep', stepIndex: 0, step: 'one', inFlight: [{ unit: 'one', attempt: 1 }], failures: [] },
-      { _tag: 'BeforeStep', stepIndex: 1, step: 'two', inFlight: [{ unit: 'two', attempt: 1 }], failures: [] },
-      { _tag: 'BeforeStep', stepIndex: 2, step: 'three', inFlight: [{ unit: 'three/a', attempt: 1 }], failures: [] }
+      CheckpointState.beforeStep(0, 'one', [{ unit: 'one', attempt: 1 }]),
+      CheckpointState.beforeStep(1, 'two', [{ unit: 'two', attempt: 1 }]),
+      CheckpointState.beforeStep(2, 'three', [{ unit: 'three/a', attempt: 1 }])
     ])
   })
 
@@ -264,7 +265,7 @@ describe('durability', () => {
     ended(await process.perform(run(program, 'r', {})), 'Completed')
     for (const { state, completedSteps } of await statesOf(process.storage)) {
       const done = [...completedSteps].flatMap((record) => (record.unit === 'all' ? [] : [record.unit]))
-      const inFlight = state._tag === 'BeforeStep' ? state.inFlight.map(({ unit }) => unit) : []
+      const inFlight = state._tag === 'BeforeStep' ? state.inFlight.records.map(({ unit }) => unit) : []
       assert.equal(new Set([...done, ...inFlight]).size, done.length + inFlight.length)
       assert.ok(inFlight.length <= 2)
     }

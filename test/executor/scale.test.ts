@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -10,13 +11,14 @@ import { memoryStorage } from '../../src/adapters/memory.js'
 import { interruptFrom, nodeEnvironment } from '../../src/adapters/node/index.js'
 import { make as makeRecorder, revisionOf } from '../../src/executor/Recorder.js'
 import type { Change, CheckpointStorage, Program as ProgramType } from '../../src/index.js'
-import { Checkpoint, Program, resume, run } from '../../src/index.js'
+import { Checkpoint, poll, Program, resume, run } from '../../src/index.js'
+import { workflow } from '../../src/promise/index.js'
 import { ended, group, newProcess, newWorld, policy, quiet, right, stored, task } from './fixtures.js'
 import { nameOf } from '../../src/domain/Unit.js'
 import { sweep } from '../sweep.js'
 
 const warnings: Array<string> = []
-const files = mkdtempSync(join(process.cwd(), 'test/.tmp/scale-'))
+const files = mkdtempSync(join(tmpdir(), 'dogear-scale-'))
 const onWarning = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`)
 
 beforeAll(() => void process.on('warning', onWarning))
@@ -242,6 +244,55 @@ describe('a wide wave', () => {
       ['g1234']
     )
   })
+})
+
+describe('a map of units that wait', () => {
+  const keys = (count: number) => ({
+    forEach: () => Array.from({ length: count }, (_, index) => `i${index}`),
+    key: (item: string) => item
+  })
+  const nap = { millis: 1 }
+  const kinds: Readonly<Record<string, (count: number) => ProgramType.Program<unknown>>> = {
+    'items that sleep': (count) => workflow('p').map('all', keys(count), { sleep: nap }),
+    'jobs, each collected': (count) =>
+      workflow('p').map('all', keys(count), {
+        job: { submit: () => 'job', poll: () => ({ _tag: 'Finished' }), collect: () => 1 }
+      }),
+    'tasks that are suspended': (count) =>
+      workflow('p').map('all', keys(count), async ({ sleep }) => {
+        await sleep('nap', { millis: 50 })
+        return 1
+      }),
+    'tasks that wait, eight at a time': (count) =>
+      workflow('p').map('all', { ...keys(count), concurrency: 8 }, ({ sleep }) => sleep('nap', nap)),
+    'tasks that fail': (count) =>
+      workflow('p').map('all', { ...keys(count), onFailure: 'continue' }, () => Promise.reject(new Error('no')))
+  }
+
+  /** Microseconds of CPU for each item, until the run has ended. */
+  const costs = async (program: ProgramType.Program<unknown>, count: number): Promise<number> => {
+    const environment = nodeEnvironment(memoryStorage())
+    const { user } = process.cpuUsage()
+    let outcome = right(await run(program, 'r', {}, { wait: true })(environment)())
+    if (outcome._tag === 'Pending') {
+      right(await poll(program, 'r')(environment)())
+      outcome = right(await resume(program, 'r')(environment)())
+    }
+    assert.ok(outcome._tag === 'Completed' || outcome._tag === 'Failed')
+    return (process.cpuUsage().user - user) / count
+  }
+
+  test.each(Object.entries(kinds))(
+    'an item costs no more if there are more: %s',
+    { timeout: 240_000 },
+    async (_, of) => {
+      await costs(of(1_000), 1_000)
+      const many = sweep ? 32_000 : 8_000
+      const [short, whole] = [await costs(of(1_000), 1_000), await costs(of(many), many)]
+      // Quadratic would be eightfold.
+      assert.ok(whole < 3 * short, `${whole.toFixed(1)} µs against ${short.toFixed(1)} µs`)
+    }
+  )
 })
 
 describe('a task with many sub-steps', () => {

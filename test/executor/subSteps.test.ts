@@ -70,7 +70,7 @@ const outputOf = (outcome: E.Either<RunError, RunOutcome>): unknown => {
 
 const errorOf = (outcome: E.Either<RunError, RunOutcome>): { readonly code?: string; readonly message: string } => {
   const { state } = ended(outcome)
-  const failure = State.failures(state).find(({ unit }) => unit === 'agent')
+  const failure = State.failures(state).records.find(({ unit }) => unit === 'agent')
   return failure?.error ?? assert.fail(JSON.stringify(state))
 }
 
@@ -426,7 +426,7 @@ describe('a sub-step that fails', () => {
     const next = runs({ ...one.environment, interrupt: never })
     const outcome = await next.go(async ({ step }) => await step('try', () => 1))
     const { state } = ended(outcome)
-    const failure = State.failures(state).find(({ unit }) => unit === 'agent')
+    const failure = State.failures(state).records.find(({ unit }) => unit === 'agent')
     assert.deepEqual(
       [failure?.error.name, failure?.error.message, failure?.error.data, failure?.outcome],
       ['Busy', 'try later', { after: 7 }, 'notApplied']

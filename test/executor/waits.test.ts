@@ -239,7 +239,7 @@ describe('waits in the code of a task', () => {
       )
       const { state } = resting.checkpoint
       assert.ok(state._tag === 'Interrupted' && state.reason === 'pending')
-      assert.deepEqual(state.inFlight, [{ unit: 'remind', attempt: 1, suspended: true }])
+      assert.deepEqual(state.inFlight.records, [{ unit: 'remind', attempt: 1, suspended: true }])
       const { revision } = pending(await runOutcome(trial, options)).checkpoint
       assert.equal(revision, resting.checkpoint.revision)
       move(1_000)
@@ -303,7 +303,7 @@ describe('waits in the code of a task', () => {
     const ended = await runOutcome(race, options)
     assert.ok(ended._tag === 'Completed')
     assert.equal(ended.outputs.race, 'answered')
-    assert.deepEqual([ended.checkpoint.pending, ended.checkpoint.answers], [[], []])
+    assert.deepEqual([ended.checkpoint.pending.records, ended.checkpoint.answers.records], [[], []])
   })
 
   test('whose start is being saved when the code returns are dropped too', async () => {
@@ -316,7 +316,7 @@ describe('waits in the code of a task', () => {
     const ended = await runOutcome(hurried, options)
     assert.ok(ended._tag === 'Completed')
     assert.equal(ended.outputs.hurried, 'done')
-    assert.deepEqual(ended.checkpoint.pending, [])
+    assert.deepEqual(ended.checkpoint.pending.records, [])
   })
 
   test('that end at the same time as the one that the code awaits are dropped', async () => {

@@ -306,7 +306,7 @@ describe('when a group fails', () => {
           assert.deepEqual(await recordedGroups(first), endedWell)
           if (behaviours.every(({ fails }) => fails === undefined)) return void ended(outcome, 'Completed')
           ended(outcome, 'Failed')
-          assert.deepEqual(CheckpointState.inFlight((await stored(first.storage)).state), [])
+          assert.deepEqual(CheckpointState.inFlight((await stored(first.storage)).state).records, [])
           world.log.length = 0
           const second = newProcess(world)
           const fixed = Object.fromEntries(behaviours.map(({ millis }, index) => [`g${index}`, { millis }]))
@@ -515,7 +515,7 @@ describe('a wave as a whole', () => {
       process.stop()
       const outcome = ended(await patiently(process.clock, running), tag)
       assert.deepEqual(
-        CheckpointState.failures(outcome.checkpoint.state).map(({ unit }) => unit),
+        CheckpointState.failures(outcome.checkpoint.state).records.map(({ unit }) => unit),
         ['all/a']
       )
       assert.deepEqual(await recordedGroups(process), ['b'])

@@ -51,7 +51,7 @@ const waveToRestart = (
   const kind = workflow.steps[stepIndex]?.kind
   const isWave = kind === 'wave' || (kind === 'map' && items.has(step))
   if (!isWave || !file.steps.some(({ _tag, name }) => _tag !== 'Task' && name === step)) return O.none
-  let begun = State.inFlight(state).length > 0 || State.failures(state).length > 0
+  let begun = State.inFlight(state).size + State.failures(state).size > 0
   for (const record of completedSteps) {
     if (record.unit === step) return O.none
     begun ||= isWithin(record.unit, step)

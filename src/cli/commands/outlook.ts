@@ -136,7 +136,7 @@ const questionsIn = (
 const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
   if (state._tag !== 'BeforeStep') return []
   const decisions = new Map(plan?.decisions.map((one) => [one.unit, one._tag]))
-  return state.inFlight.map(({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
+  return Array.from(state.inFlight, ({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
 }
 
 /** The obstacle for an error. */

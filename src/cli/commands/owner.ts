@@ -84,7 +84,7 @@ const watch = async (context: Attended, found: RunView, limitMillis: number): Pr
 
 /** The risk of superseding the owner. */
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
-  const units = inFlight(state).map(({ unit }) => unit)
+  const units = Array.from(inFlight(state), ({ unit }) => unit)
   const work = units.length === 0 ? 'its work' : units.join(', ')
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }

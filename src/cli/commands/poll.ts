@@ -88,7 +88,7 @@ const tell = async (
     return ExitCode.fenced
   }
   const { jobs, checkpoint } = outcome
-  const isOpen = checkpoint.pending.length > 0
+  const isOpen = checkpoint.pending.size > 0
   const isOurs = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
   const next = nextFor(context, runId, isOpen, isOurs ? O.none : heldBy)
   const run = status(checkpoint, !isOurs && O.isSome(heldBy))

@@ -161,7 +161,7 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     steps: unitsOf(checkpoint).map(unitJson),
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
-    ...pendingJson(checkpoint.pending),
+    ...pendingJson([...checkpoint.pending]),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
 }

@@ -55,7 +55,7 @@ export const runAgainJson = (run: Run): JsonObject => ({
 
 /** What went wrong in the step where a run stands. */
 export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =>
-  State.failures(state).map(({ unit, error, attempts }) => ({
+  Array.from(State.failures(state), ({ unit, error, attempts }) => ({
     step_index: state.stepIndex,
     unit,
     attempts: attempts.at(-1)?.attempt ?? 1,

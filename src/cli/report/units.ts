@@ -1,8 +1,8 @@
 /** The units of a run: how far each has come. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
-import type { CompletedStep, CompletedSteps } from '../../domain/CompletedStep.js'
-import * as Steps from '../../domain/CompletedStep.js'
+import type { CompletedStep } from '../../domain/CompletedStep.js'
+import * as Units from '../../domain/Units.js'
 import type { Json } from '../../domain/Json.js'
 import type { Pending } from '../../domain/Pending.js'
 import { attemptOf } from '../../domain/Pending.js'
@@ -55,32 +55,32 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
 /** What a checkpoint says, to be looked up by unit. */
 interface Facts {
   readonly state: State.CheckpointState
-  readonly records: CompletedSteps
-  readonly inFlight: ReadonlyMap<string, State.InFlight>
-  readonly failures: ReadonlyMap<string, State.Failure>
-  readonly waiting: ReadonlyMap<string, Pending>
+  readonly records: Units.Units<CompletedStep>
+  readonly inFlight: Units.Units<State.InFlight>
+  readonly failures: Units.Units<State.Failure>
+  readonly waiting: Units.Units<Pending>
 }
 
-const factsOf = ({ state, completedSteps: records, pending }: Checkpoint): Facts => ({
+const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoint): Facts => ({
   state,
   records,
-  inFlight: new Map(State.inFlight(state).map((one) => [one.unit, one])),
-  failures: new Map(State.failures(state).map((one) => [one.unit, one])),
-  waiting: new Map(pending.map((one) => [one.unit, one]))
+  inFlight: State.inFlight(state),
+  failures: State.failures(state),
+  waiting
 })
 
 type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
 
 const unitOf = ({ state, records, inFlight, failures, waiting }: Facts, place: Place): UnitView => {
   const { unit } = place
-  const record = Steps.get(records, unit)
+  const record = Units.get(records, unit)
   if (record !== undefined) return recorded(place, record)
   const base = { ...place, assumed: false }
-  const pending = waiting.get(unit)
+  const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
   if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }
-  const running = inFlight.get(unit)
-  const failure = failures.get(unit)
+  const running = Units.get(inFlight, unit)
+  const failure = Units.get(failures, unit)
   const error = failure === undefined ? {} : { error: failure.error }
   if (running !== undefined)
     return {

@@ -250,7 +250,7 @@ const endsAs = (
   }
   if (isPaused && !asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)
   if (isPaused && !recorded) found('PauseKept', `process ${life} has paused, and that is not on record`)
-  const failed = new Set(State.failures(outcome.checkpoint.state).map(({ unit }) => unit))
+  const failed = new Set(Array.from(State.failures(outcome.checkpoint.state), ({ unit }) => unit))
   for (const unit of open)
     if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
       found('PauseKept', `${unit} was under way, and was not let end before the run stopped`, unit)

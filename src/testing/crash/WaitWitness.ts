@@ -8,6 +8,7 @@ import type { Pending, PendingWait, Wait } from '../../domain/Pending.js'
 import { endOf } from '../../domain/Pending.js'
 import type { Unit } from '../../domain/Unit.js'
 import { ancestors, isWithin } from '../../domain/Unit.js'
+import { has } from '../../domain/Units.js'
 import type { Program } from '../../executor/Program.js'
 import { placeIn } from '../planning/tree.js'
 import type { CrashLaw } from './CrashReport.js'
@@ -254,14 +255,13 @@ const compare = (
   found: (unit: Unit, what: string) => void,
   { pending, answers: given }: Checkpoint
 ): void => {
-  const there = new Map(pending.flatMap((one) => (one._tag === 'Job' ? [] : [[one.unit, one] as const])))
+  const there = new Map([...pending].flatMap((one) => (one._tag === 'Job' ? [] : [[one.unit, one] as const])))
   for (const [unit, wait] of open) {
     const other = there.get(unit)
     if (other === undefined) found(unit, `the wait of ${unit} was acknowledged, and is missing`)
     else if (timeOf(other) !== timeOf(wait)) found(unit, `the wait of ${unit} is stored with another time`)
   }
   for (const unit of there.keys()) if (!open.has(unit)) found(unit, `${unit} does not wait, and is stored as waiting`)
-  for (const unit of answers.keys())
-    if (given.every((one) => one.unit !== unit)) found(unit, `the answer to ${unit} is not stored`)
+  for (const unit of answers.keys()) if (!has(given, unit)) found(unit, `the answer to ${unit} is not stored`)
   for (const { unit } of given) if (!answers.has(unit)) found(unit, `an answer to ${unit} is stored that nobody gave`)
 }

@@ -7,6 +7,7 @@ import * as State from '../../domain/CheckpointState.js'
 import type { Json } from '../../domain/Json.js'
 import type { Answer } from '../../domain/Plan.js'
 import { ancestors, isWithin } from '../../domain/Unit.js'
+import { get } from '../../domain/Units.js'
 import type { Program } from '../../executor/Program.js'
 import { restoreStored } from '../../executor/stored.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -349,10 +350,8 @@ const atLast = (
   if (isIgnored) found(lawOf(course), `nothing is on record of it, though ${due.why}`)
   for (const unit of endedWell) {
     if (records.has(unit) || jobs.has(unit)) continue
-    const failed = State.failures(checkpoint.state).some(
-      (failure) => failure.unit === unit && failure.error.name !== HALTED
-    )
-    if (!failed)
+    const failure = get(State.failures(checkpoint.state), unit)
+    if (failure === undefined || failure.error.name === HALTED)
       found('NothingLost', `${unit} ended well, and the process that ended by itself has not recorded it`, unit)
   }
 }

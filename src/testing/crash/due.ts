@@ -128,8 +128,7 @@ const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: Co
   const isLater = ({ attempts }: State.Failure): boolean =>
     state.step !== top(record.unit) || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
   return (
-    pending.some(isLeft) ||
-    State.inFlight(state).some(isLeft) ||
-    State.failures(state).some((failure) => isLater(failure) && isLeft(failure))
+    [...pending, ...State.inFlight(state)].some(isLeft) ||
+    [...State.failures(state)].some((failure) => isLater(failure) && isLeft(failure))
   )
 }

@@ -1,6 +1,6 @@
 /** Does what somebody does between two processes of a run. */
 import type { Checkpoint } from '../../domain/Checkpoint.js'
-import * as Steps from '../../domain/CompletedStep.js'
+import * as Units from '../../domain/Units.js'
 import type { Json } from '../../domain/Json.js'
 import type { PlanOptions } from '../../domain/Plan.js'
 import type { Workflow } from '../../domain/Workflow.js'
@@ -45,7 +45,7 @@ export const isAsk = (by: Intervention): by is Ask =>
 
 /** Takes away what a unit has left; gives what that was. */
 const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : Steps.get(checkpoint.completedSteps, unit)
+  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
   const gone: Array<string> = []
   for (const one of record?.evidence ?? []) {
     if (one._tag === 'Stored') continue
@@ -62,7 +62,7 @@ const rewrite = (
   { unit, life }: Edited,
   { files }: TreeData
 ): ReadonlyArray<string> => {
-  const record = checkpoint === undefined ? undefined : Steps.get(checkpoint.completedSteps, unit)
+  const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
   const paths = (record?.evidence ?? []).flatMap((one) =>
     one._tag === 'Artifact' && files.has(one.path) ? [one.path] : []
   )

@@ -1,6 +1,7 @@
 /** What happens while a simulated run rests: jobs are asked for, units are answered, and time passes. */
 import * as E from 'fp-ts/lib/Either.js'
-import { none, type PendingWait } from '../../domain/Pending.js'
+import type { PendingWait } from '../../domain/Pending.js'
+import { has } from '../../domain/Units.js'
 import { answer } from '../../executor/answer.js'
 import { poll } from '../../executor/jobs.js'
 import type { RunError } from '../../executor/RunError.js'
@@ -66,7 +67,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
     }
     let replied = 0
     for (const wait of units) {
-      const isOpen = wait._tag === 'Answer' && checkpoint.answers.every(({ unit }) => unit !== wait.unit)
+      const isOpen = wait._tag === 'Answer' && !has(checkpoint.answers, wait.unit)
       const value = isOpen ? replyTo(wait, scene.world) : undefined
       if (value === undefined) continue
       replied += 1
@@ -88,7 +89,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
   }
 }
 
-const NO_ANSWERS = new Map<string, never>(none)
+const NO_ANSWERS = new Map<string, never>()
 
 /** Answers a unit, as another command of the same process. */
 const give = async <World>(

@@ -115,7 +115,8 @@ export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
 /** The names of the units whose job is pending. */
-export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> => new Set(pending.map(({ unit }) => unit))
+export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> =>
+  new Set(Array.from(pending, ({ unit }) => unit))
 
 /** Everything in a plan that can be compared. */
 export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variables }: ResumePlan): unknown => ({

@@ -225,7 +225,7 @@ const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: Compl
     top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
   return (
     [...pending, ...State.inFlight(state)].some(({ unit }) => leaves(unit)) ||
-    State.failures(state).some((failure) => failedSince(failure) && leaves(failure.unit)) ||
+    [...State.failures(state)].some((failure) => failedSince(failure) && leaves(failure.unit)) ||
     (state._tag === 'Interrupted' && state.inProgress && leaves(state.step))
   )
 }

@@ -128,7 +128,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     ([{ moment, options }, change]) => {
       const edited = edit(moment.workflow, change)
       // Units in flight, as now defined, may explain changes to evidence of earlier ones.
-      const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.length > 0
+      const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.size > 0
       if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
       const before = planResume(moment.checkpoint, moment.workflow, options)
       const after = planResume(moment.checkpoint, edited.workflow, options)
@@ -144,8 +144,8 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     ([{ checkpoint, workflow }, change]) => {
       const { workflow: edited, first } = edit(workflow, change)
       const last = Math.max(-1, ...[...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))
-      const inDoubt = State.inFlight(checkpoint.state).length + State.failures(checkpoint.state).length > 0
-      if (first <= last || inDoubt || checkpoint.pending.length > 0) return
+      const inDoubt = State.inFlight(checkpoint.state).size + State.failures(checkpoint.state).size > 0
+      if (first <= last || inDoubt || checkpoint.pending.size > 0) return
       assert.ok(E.isRight(planResume(checkpoint, edited)))
     }
   )

@@ -9,6 +9,7 @@ import type { PlanOptions } from '../../domain/Plan.js'
 import { planResume } from '../../domain/planResume.js'
 import type { Unit } from '../../domain/Unit.js'
 import { isWithin } from '../../domain/Unit.js'
+import type { OfUnit } from '../../domain/Units.js'
 import { problems } from '../../domain/Workflow.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, unitsOf } from './PlanLaw.js'
@@ -96,7 +97,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
  */
 export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
   const { state } = moment.checkpoint
-  const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).length === 0
+  const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).size === 0
   const inside = wrapped(moment, options)
   return isCut || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
 }
@@ -115,10 +116,10 @@ const rewindsOf = ({
 const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
   const { state, items, pending, submissions } = checkpoint
   const of = (what: string, units: Iterable<Unit>) => [...units].map((unit) => [what, unit] as const)
-  const about = (what: string, all: ReadonlyArray<{ readonly unit: Unit }>) =>
+  const about = (what: string, all: Iterable<OfUnit>) =>
     of(
       what,
-      all.map(({ unit }) => unit)
+      Array.from(all, ({ unit }) => unit)
     )
   return [
     ...of('record', recorded(checkpoint)),

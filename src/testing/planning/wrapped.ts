@@ -3,7 +3,7 @@ import type { Checkpoint } from '../../domain/Checkpoint.js'
 import { make } from '../../domain/Checkpoint.js'
 import type { CheckpointState } from '../../domain/CheckpointState.js'
 import * as State from '../../domain/CheckpointState.js'
-import * as Steps from '../../domain/CompletedStep.js'
+import * as Units from '../../domain/Units.js'
 import type { Decision, PlanOptions, PlanProblem } from '../../domain/Plan.js'
 import type { Unit } from '../../domain/Unit.js'
 import { sequence } from '../../domain/Workflow.js'
@@ -14,8 +14,8 @@ const NAME = 'whole'
 
 const inside = (unit: Unit): Unit => `${NAME}/${unit}`
 
-const moved = <A extends { readonly unit: Unit }>(all: ReadonlyArray<A>): ReadonlyArray<A> =>
-  all.map((one) => ({ ...one, unit: inside(one.unit) }))
+const moved = <A extends Units.OfUnit>(all: Iterable<A>): ReadonlyArray<A> =>
+  Array.from(all, (one) => ({ ...one, unit: inside(one.unit) }))
 
 const keys = <A>(all: ReadonlyMap<string, A>): ReadonlyMap<string, A> =>
   new Map([...all].map(([unit, value]) => [inside(unit), value]))
@@ -29,7 +29,7 @@ const stateInside = (state: CheckpointState): CheckpointState => {
     case 'Failed':
       return State.failed(0, NAME, failures, state.retryable, inFlight)
     case 'Interrupted':
-      return { ...state, stepIndex: 0, step: NAME, inFlight, failures }
+      return State.interrupted(0, NAME, state.reason, { inProgress: state.inProgress, inFlight, failures })
   }
 }
 
@@ -43,13 +43,11 @@ const runInside = (run: Checkpoint): Checkpoint =>
     ...run,
     workflow: identityInside(run.workflow),
     state: stateInside(run.state),
-    completedSteps: Steps.from(
-      [...run.completedSteps].map((one) => ({ ...one, unit: inside(one.unit), stepIndex: 0 }))
-    ),
+    completedSteps: Units.from(moved(run.completedSteps).map((one) => ({ ...one, stepIndex: 0 }))),
     items: keys(run.items),
-    pending: moved(run.pending),
-    answers: moved(run.answers),
-    submissions: moved(run.submissions),
+    pending: Units.from(moved(run.pending)),
+    answers: Units.from(moved(run.answers)),
+    submissions: Units.from(moved(run.submissions)),
     renewals: keys(run.renewals)
   })
 

@@ -477,7 +477,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     only: told([from('s0')]),
     module: 'executor/runTask.ts',
     text: '      recorder.stage([task.job',
-    instead: `      const isBeside = recorder.checkpoint().state.failures?.length > 0
+    instead: `      const isBeside = recorder.checkpoint().state.failures?.size > 0
       recorder.stage(isBeside ? taskStopped(scope, place, task, { _tag: 'Stopped' }) : [task.job`,
     breaks: 'NothingLost'
   },
@@ -486,8 +486,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task({ job: 'done' })],
     only: told([from('s0')]),
     module: 'domain/jobChanges.ts',
-    text: 'pending: [...self.pending, submitted],',
-    instead: 'pending: self.generation > 0 ? self.pending : [...self.pending, submitted],',
+    text: 'pending: Units.append(self.pending, submitted),',
+    instead: 'pending: self.generation > 0 ? self.pending : Units.append(self.pending, submitted),',
     breaks: 'NothingTwice'
   },
   {

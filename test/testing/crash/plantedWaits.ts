@@ -75,7 +75,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'never wakes a unit that is answered',
     spec: [wait(ASK)],
     module: 'executor/waits.ts',
-    text: 'if ((end === undefined || end > time) && !answered.has(one.unit)) continue',
+    text: 'if ((end === undefined || end > time) && !has(answers, one.unit)) continue',
     instead: 'if (end === undefined || end > time) continue',
     says: 'it waits for s0'
   }),
@@ -92,8 +92,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'takes the answer to another unit',
     spec: [code(inCode({ ...ASK, timesOut: 1 }), { ...inCode(ASK), parallel: true })],
     module: 'executor/waits.ts',
-    text: 'find(answers, wait.unit) : undefined',
-    instead: '(find(answers, wait.unit) ?? answers[0]) : undefined',
+    text: 'get(answers, wait.unit) : undefined',
+    instead: '(get(answers, wait.unit) ?? [...answers][0]) : undefined',
     says: 's0/x0.0 completed, and no answer is kept'
   }),
   waits({
@@ -121,17 +121,17 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     text: `  const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
-  const { runId, pending: units } = checkpoint`,
+  const { runId } = checkpoint`,
     instead: `  const checkpoint = recorder.checkpoint()
-  const { runId, pending: units } = checkpoint`,
+  const { runId } = checkpoint`,
     says: 'the run rests because s0 waits, and that is not on record'
   }),
   waits({
     what: 'goes on with a suspended task in another attempt',
     spec: [waiting(SLEEP)],
     module: 'executor/changes.ts',
-    text: 'return inFlight(recorder.checkpoint().state).find(',
-    instead: 'return 1 + inFlight(recorder.checkpoint().state).find(',
+    text: 'return get(inFlight(',
+    instead: 'return 1 + get(inFlight(',
     says: 's0 was suspended in attempt 1, and goes on as 2'
   }),
   waits({
@@ -172,14 +172,15 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     spec: [waiting(SLEEP)],
     module: 'domain/Transition.ts',
     text: 'return E.right({ state: State.interrupted(',
-    instead: "return E.right({ pending: self.pending.filter(({ _tag }) => _tag !== 'Timer'), state: State.interrupted(",
+    instead:
+      "return E.right({ pending: Units.filter(self.pending, ({ _tag }) => _tag !== 'Timer'), state: State.interrupted(",
     says: 's0/x1'
   }),
   waits({
     what: 'keeps an answer that was taken',
     spec: [wait(ASK)],
     module: 'domain/transitionParts.ts',
-    text: 'answers: outside(answers, unit),',
+    text: 'answers: Units.outside(answers, unit),',
     instead: 'answers,',
     says: 'an answer to s0 is stored that nobody gave'
   }),
@@ -187,8 +188,8 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     what: 'keeps one answer only',
     spec: [wave(wait(ASK), wait(ASK))],
     module: 'domain/waitChanges.ts',
-    text: 'answers: [...self.answers, { unit, value, by, at }]',
-    instead: 'answers: [{ unit, value, by, at }]',
+    text: 'answers: Units.append(self.answers, {',
+    instead: 'answers: Units.append(Units.none, {',
     says: 's0/g0'
   }),
   waits({
@@ -196,8 +197,8 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     spec: [wait(SLEEP), wait(ASK)],
     only: told([early()]),
     module: 'domain/waitChanges.ts',
-    text: '...(at === -1 ? {} : { answers: without(self.answers, unit) })',
-    instead: 'answers: without(self.answers, unit)',
+    text: '...(earlier === undefined ? {} : { answers: Units.without(self.answers, unit) })',
+    instead: 'answers: Units.without(self.answers, unit)',
     breaks: 'WaitKept',
     says: 'two answers to s1 were recorded'
   }),
@@ -205,7 +206,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     what: 'keeps the timer of a wait when its task completes',
     spec: [waiting(SLEEP, 'dropped'), task()],
     module: 'domain/transitionParts.ts',
-    text: 'pending: outside(pending, unit),',
+    text: 'pending: Units.outside(pending, unit),',
     instead: 'pending,',
     says: 's0/x1 does not wait, and is stored as waiting'
   }),
