@@ -35,7 +35,7 @@ import { describeEntry } from './Trace.js'
  * - `AtMostOnce`: a unit that is not idempotent and may have had its effect ran again, and nobody said so.
  * - `SameKey`: a unit got another idempotency key when it ran again, though it was not taken back itself, and no job of it had ended
  *   badly.
- * - `SameAttempt`: an attempt that was cut short was repeated as another one.
+ * - `SameAttempt`: an attempt that was cut short was repeated as another one, though no process had recorded that its unit failed.
  * - `WaitKept`: a wait ended before its time, twice or without its end on record, its time changed, or what comes after it started before; an
  *   answer was lost or taken twice; or a suspended task went on in another attempt, or with code that was dropped.
  * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.

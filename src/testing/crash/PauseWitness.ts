@@ -31,6 +31,8 @@ type Answer = E.Either<RunError, PauseAnswer | CancelAnswer>
 export interface PauseWitness {
   /** A process executes the run, or asks for its jobs, from the beginning. */
   readonly begins: (life: number) => void
+  /** The process is granted a claim. */
+  readonly claimed: () => void
   /** `call`: that of the process that is under way meanwhile; else it runs a unit. */
   readonly asks: (by: Ask, call?: StorageCall) => Asked
   /** A request that is for nobody any more comes late. There is one for each run, the newest: it takes the place of what was agreed. */
@@ -63,6 +65,7 @@ export interface PauseWitness {
 /**
  * One execution.
  *
+ * - `holds`: whether it has claimed the run. Until then a request is for a former execution whose release failed.
  * - `asked`: whether a request was left for its process; `inDoubt`: whether that may not have found out whom one is for.
  * - `agreed`: when it was agreed that it pauses; `looking`: that, if it was looking for requests just then, and may not have seen this one.
  * - `starting`: the composites of which the newest save starts parts; `saving`: these, if that save was under way when it was agreed, until
@@ -73,6 +76,7 @@ interface Course {
   readonly started: Set<string>
   /** What has begun and did not end well. */
   readonly open: Set<string>
+  holds: boolean
   asked: boolean
   inDoubt: boolean
   agreed: string | undefined
@@ -90,6 +94,7 @@ const begun = (life: number): Course => ({
   life,
   started: new Set(),
   open: new Set(),
+  holds: false,
   asked: false,
   inDoubt: false,
   agreed: undefined,
@@ -112,8 +117,12 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
     begins: (life) => {
       current = { ...begun(life), asked: current.life === life && current.asked, inDoubt: mayFail }
     },
+    claimed: () => {
+      current.holds = true
+    },
     asks: (by, call) => {
       const course = current
+      const isFormer = call !== undefined && !course.holds
       asking += 1
       return {
         leaves: () => {
@@ -127,6 +136,7 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
           if (by._tag === 'Cancel' && E.isRight(answer) && course === current && !course.over) cancelled = timeOf(by)
           if (!alive || course.over || course !== current) return
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
+            if (isFormer) return
             course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
             if (call === 'save') course.saving = course.starting
           } else answeredElse(found, by, answer, mayFail, course.open)

@@ -356,6 +356,9 @@ const askAndRun = async <World, Data>(
       ...optionsOf(program, override, (unit) => units.has(unit), setting.outputs, before)
     }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
+    const isReopened = reopen
+    // A run that is cancelled once more is refused once more.
+    reopen = false
     if (process.alive()) witness.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
       // A request may have been left to an execution whose release failed. The next execution need not obey it.
@@ -368,7 +371,7 @@ const askAndRun = async <World, Data>(
       confirm.clear()
       continue
     }
-    if (E.isLeft(ended) && ended.left._tag === 'RunCancelled' && !reopen) {
+    if (E.isLeft(ended) && ended.left._tag === 'RunCancelled' && !isReopened) {
       witness.pauses.reopens()
       reopen = true
       continue

@@ -1,4 +1,5 @@
 /** Somebody who asks a process to pause or cancel while it runs. */
+import * as E from 'fp-ts/lib/Either.js'
 import { cancel } from '../../executor/cancel.js'
 import { pause } from '../../executor/pause.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
@@ -50,6 +51,7 @@ export const whileCalled = (asker: Asker, storage: CheckpointStorage): Checkpoin
       )
     await ask('before')
     const result = await task()
+    if (call === 'claim' && E.isRight(result) && asker.alive()) asker.witness.claimed()
     await ask('after')
     return result
   })

@@ -347,6 +347,26 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
       }
     ],
     only: told([], { _tag: 'AtUnit', unit: 's0/g1', n: 2, how: 'during' })
+  },
+  {
+    what: 'a run that is cancelled again after it was reopened is refused again',
+    spec: [
+      task(subSteps({ waits: { wait: { _tag: 'Sleep', halves: 2 }, how: 'awaited' } })),
+      wave([0, subSteps({ waits: { wait: { _tag: 'Sleep', halves: 4 }, how: 'awaited' } })], [0])
+    ],
+    only: told([cancel('s0'), cancel('s1/g1')])
+  },
+  {
+    what: 'a pause that was asked of an answer whose release failed is not for the next execution',
+    spec: [task(), task({ wait: { _tag: 'Ask' } })],
+    only: told(
+      [
+        { _tag: 'PauseAtCall', life: 2, n: 4, how: 'before' },
+        { _tag: 'Reply', life: 2, n: 1, unit: 's1' }
+      ],
+      atUnit('s0', 'after'),
+      { _tag: 'AtCall', n: 4, how: 'fails' }
+    )
   }
 ]
 
