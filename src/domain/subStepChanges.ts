@@ -56,7 +56,8 @@ const anew = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
   starting: ReadonlyArray<InFlight>
-): ReadonlyArray<A> => starting.flatMap(({ unit }) => (Units.has(inFlight, unit) ? [] : Units.within(all, unit)))
+): ReadonlyArray<A> =>
+  all.size === 0 ? [] : starting.flatMap(({ unit }) => (Units.has(inFlight, unit) ? [] : Units.within(all, unit)))
 
 /** Records a sub-step that completed. */
 export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {

@@ -6,7 +6,7 @@ import type { Evidence } from '../domain/CompletedStep.js'
 import type { Submission } from '../domain/Pending.js'
 import { keyFor } from '../domain/Pending.js'
 import type { Item, Items } from '../domain/Items.js'
-import type { Decision, Retry } from '../domain/Plan.js'
+import type { Decision } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
@@ -115,10 +115,10 @@ export const taskSuspended = (
 })
 
 /** The number of the next attempt of a unit: that of its suspended one, if it has one. */
-export const attemptOf = ({ recorder }: RunScope, { _tag, unit, ...decision }: Decision): number => {
-  if (_tag === 'Retry') return (decision as Retry).attempt
-  if (_tag !== 'Poll') return 1
-  return get(inFlight(recorder.checkpoint().state), unit)?.attempt ?? 1
+export const attemptOf = ({ recorder }: RunScope, decision: Decision): number => {
+  if (decision._tag === 'Retry') return decision.attempt
+  if (decision._tag !== 'Poll') return 1
+  return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
 }
 
 /** A task ended well. Its value is there for the steps to come. */

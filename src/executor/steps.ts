@@ -14,7 +14,8 @@ import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
 /** Runs a step that is due, with all its parts. */
-export const runStep: RunStep = async (scope, { step, ...due }) => {
+export const runStep: RunStep = async (scope, due) => {
+  const { step } = due
   if (step._tag === 'Task') {
     const { awaits } = step
     const task = { ...due, step }
