@@ -201,12 +201,7 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
   switch (state._tag) {
     case 'BeforeStep':
       if (ownerIsLive) return self.revision === 0 ? 'queued' : 'running'
-      return state.stepIndex === 0 &&
-        state.inFlight.size === 0 &&
-        state.failures.size === 0 &&
-        self.completedSteps.size === 0
-        ? 'queued'
-        : 'interrupted'
+      return state.stepIndex === 0 && begun(self).every(({ size }) => size === 0) ? 'queued' : 'interrupted'
     case 'Completed':
       if (self.completedSteps.steps === self.workflow.steps.length) return 'completed'
       return ownerIsLive ? 'running' : 'interrupted'
@@ -216,6 +211,14 @@ export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
       return state.reason === 'signal' || state.reason === 'aborted' ? 'interrupted' : state.reason
   }
 }
+
+const begun = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyArray<{ readonly size: number }> => [
+  State.inFlight(state),
+  State.failures(state),
+  completedSteps,
+  pending,
+  items
+]
 
 /**
  * Whether a run with this status is over: completed or cancelled.

@@ -12,7 +12,7 @@ import * as O from 'fp-ts/lib/Option.js'
  * How long to wait between attempts. The first delay is `delayMillis`; `Linear` adds it again each time,
  * `Exponential` doubles it. No delay is longer than `maxDelayMillis`. `jitter` (0 to 1) spreads each delay evenly by
  * that share to both sides. `attempts` is the total number of tries; `withinMillis`, if given, bounds the time from
- * the first attempt's start to the next one's.
+ * the start of the first attempt that failed to the next one's, with the time in which the task waited or no process ran.
  *
  * @category model
  */

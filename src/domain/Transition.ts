@@ -182,7 +182,8 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     const { unit } = attempt
     const isSubStep = unitAt(self, unit) === undefined
     const wrong = isSubStep ? wrongStart(self, unit, starting) : wrongAttempt(self, unit, step)
-    if (starting.has(unit) || wrong !== undefined) return refuse(self, change, wrong ?? 'UnknownUnit', unit)
+    if (wrong !== undefined) return refuse(self, change, wrong, unit)
+    if (starting.has(unit)) return refuse(self, change, 'AttemptOpen', unit)
     starting.add(unit)
     if (!isSubStep) tasks.push(attempt)
   }
@@ -324,7 +325,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   return E.right({
     generation: self.generation + 1,
     renewals: renewed(self.renewals, named),
-    state: stateAfterRewind(self, first, stays),
+    state: stateAfterRewind(self, first, stays, isNamed),
     completedSteps: Units.filter(self.completedSteps, stays),
     items: Items.filter(self.items, (map) => !isNamed(map)),
     pending: Units.filter(self.pending, stays),
@@ -333,16 +334,18 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   })
 }
 
-/** A run that stands at an open step before the first rewound one stays there. */
+/** A run that stands at an open step before the first rewound one stays there. A task goes on with its attempt when sub-steps of it are rewound. */
 const stateAfterRewind = (
   { state, completedSteps, workflow }: Fields,
   stepIndex: number,
-  stays: (one: { readonly unit: Unit }) => boolean
+  stays: (one: { readonly unit: Unit }) => boolean,
+  isNamed: (unit: Unit) => boolean
 ): CheckpointState => {
   if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
   const before = here(state, stepIndex)
   const name = workflow.steps[stepIndex]?.name ?? ''
-  return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, stays), Units.filter(before.failures, stays))
+  const goesOn = ({ unit }: InFlight): boolean => !isNamed(unit)
+  return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, goesOn), Units.filter(before.failures, stays))
 }
 
 const assumed = (self: Fields, change: Change.Assumed): Result => {

@@ -30,7 +30,7 @@ export const wrongStart = (
   const task = taskAt(self, unit)
   if (task?.definition.kind !== 'task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'UnknownUnit'
+  return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
 /** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */

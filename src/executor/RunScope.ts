@@ -10,7 +10,7 @@ import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import { find } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
 import { get } from '../domain/Units.js'
-import type { DecisionTree } from '../domain/Plan.js'
+import type { DecisionTree, PlanOptions } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import type { Claim } from '../ports/CheckpointStorage.js'
@@ -69,7 +69,7 @@ export interface DueStep<S extends ProgramStep = ProgramStep> {
 export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
 
 /**
- * What the parts of one execution share. `values` is what completed units left; `runs`, how often each composite started; `cutShort`: the
+ * What the parts of one execution share. `values` is what completed units left; `policy`, the options of every plan; `restarts`, how often each composite ran again; `cutShort`: the
  * units of which an attempt was in flight when the execution began, until they start again; `awake`: the waits that were over when the
  * plan was made, and the units around them; `stopping`
  * fires when all work is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
@@ -79,7 +79,8 @@ export interface RunScope {
   readonly definition: Program<unknown, never>
   readonly recorder: Recorder
   readonly values: Values
-  readonly runs: Map<Unit, number>
+  readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
+  readonly restarts: Map<Unit, number>
   readonly cutShort: Set<Unit>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal

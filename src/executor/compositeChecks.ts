@@ -174,7 +174,7 @@ const runsAgain = async (
   guard: UnitGuard,
   refused: Refused,
   startedAt: number
-): Promise<boolean> => refused.asked || (await waited(scope, guard, scope.runs.get(unit) ?? 1, startedAt))
+): Promise<boolean> => refused.asked || (await waited(scope, guard, (scope.restarts.get(unit) ?? 0) + 1, startedAt))
 
 /** The commits that its parts have recorded, each once: groups that commit at the same time see those of one another. */
 const commitsOf = ({ recorder }: RunScope, { unit }: Place): ReadonlyArray<string> => {

@@ -47,8 +47,12 @@ const wake = async (
   scope: RunScope,
   { index, step }: Woken
 ): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
-  const { definition, recorder, environment } = scope
-  const planned = await planStored(definition, { checkpoint: recorder.checkpoint(), found: EXACT }, {})(environment)()
+  const { definition, recorder, environment, policy } = scope
+  const planned = await planStored(
+    definition,
+    { checkpoint: recorder.checkpoint(), found: EXACT },
+    policy
+  )(environment)()
   return E.isRight(planned) && planned.right.questions.length === 0
     ? await obey(scope, planned.right.plan)
     : await rest(scope, index, step)
@@ -80,7 +84,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
       return E.right(failed(scope, index, step))
     case 'Pending': {
       const asked = scope.pauses.look()
-      if (asked !== false) await asked
+      if (asked !== false && (await asked)) return await interrupt(scope, index, step)
       const reached = recorder.checkpoint()
       // Without a change since the plan, another one would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0

@@ -18,9 +18,9 @@ export const goBack = async (
   scope: RunScope,
   { unit, stepIndex }: StepEnd & { readonly _tag: 'Back' }
 ): Promise<E.Either<RunError, ResumePlan>> => {
-  const { definition, environment, recorder, values } = scope
+  const { definition, environment, recorder, values, restarts, policy } = scope
   const before = recorder.checkpoint()
-  const options = { restartWave: unit }
+  const options = { ...policy, restartWave: unit }
   const planned = await planStored(definition, { checkpoint: before, found: EXACT }, options)(environment)()
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
@@ -34,6 +34,7 @@ export const goBack = async (
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   reset(values, saved.right)
+  restarts.set(unit, (restarts.get(unit) ?? 0) + 1)
   const { runId } = saved.right
   report(environment, { _tag: 'RunWentBack', runId, unit, stepIndex })
   const [first, ...more] = runsAgain(plan, before)

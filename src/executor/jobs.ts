@@ -175,7 +175,7 @@ const pollStored = async <Outputs, Input>(
   const { workspaceFound, plan } = surveyed.right
   if (!workspaceFound) return E.left(goneOf(restored.right))
   if (E.isLeft(plan)) return plan
-  const { scope, dispose } = scopeOf(environment, program, claim, restored.right)
+  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
   try {
     const polled = await pollAll(scope, plan.right.decisions, asking)
     if (E.isLeft(polled)) {

@@ -184,13 +184,26 @@ const perform =
         return prepared.left._tag === 'Fenced' ? fenced(environment, claim, prepared.left) : prepared
       return '_tag' in prepared.right
         ? E.right(prepared.right)
-        : await executePrepared(secured.right, program, claim, prepared.right)
+        : await executePrepared(secured.right, program, claim, prepared.right, policyOf(request))
     }
     const ended = await owning(environment, runId, take, howToClaim(request))
     const { wait = false } = request.options
-    const again = { _tag: 'Resume', input: undefined, options: {} } as const
+    const again = { _tag: 'Resume', input: undefined, options: policyOf(request) } as const
     return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended
   }
+
+/** The options that count for every plan of a call. The others are for its first plan: what they ask for is recorded then. */
+const policyOf = (request: Request<unknown>): Policy => {
+  if (request._tag === 'Run') return {}
+  const { changes, onChanged, onRecovered } = request.options
+  return {
+    ...(changes === undefined ? {} : { changes }),
+    ...(onChanged === undefined ? {} : { onChanged }),
+    ...(onRecovered === undefined ? {} : { onRecovered })
+  }
+}
+
+type Policy = Pick<ResumeOptions, 'changes' | 'onChanged' | 'onRecovered'>
 
 /** A new run has no owner to supersede. */
 const howToClaim = (request: Request<unknown>): ClaimOptions =>
@@ -326,13 +339,14 @@ const executePrepared = async <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
-  { checkpoint, first, plan, overrides, resumed }: Prepared
+  { checkpoint, first, plan, overrides, resumed }: Prepared,
+  policy: Policy
 ): Promise<E.Either<RunError, RunOutcome<Outputs>>> => {
   const { runId } = checkpoint
   report(environment, { _tag: 'RunPlanned', runId, resumed, plan })
   const [again, ...more] = runsAgain(plan, checkpoint)
   if (again !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [again, ...more] })
-  const { scope, dispose } = scopeOf(environment, program, claim, checkpoint, first)
+  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint, first, policy })
   try {
     const ready = await makeReady(scope, plan, overrides)
     if (overrides.length > 0) reset(scope.values, scope.recorder.checkpoint())
@@ -364,8 +378,11 @@ export const scopeOf = <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
-  checkpoint: Checkpoint,
-  first: ReadonlyArray<Revision> = []
+  {
+    checkpoint,
+    first = [],
+    policy = {}
+  }: { readonly checkpoint: Checkpoint; readonly first?: ReadonlyArray<Revision>; readonly policy?: RunScope['policy'] }
 ): { readonly scope: RunScope; readonly dispose: () => void } => {
   const { runId } = checkpoint
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
@@ -381,7 +398,8 @@ export const scopeOf = <Outputs, Input>(
     definition: program,
     recorder,
     values: makeValues(checkpoint),
-    runs: new Map(),
+    policy,
+    restarts: new Map(),
     cutShort: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,
     stopping,

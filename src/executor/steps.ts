@@ -23,7 +23,6 @@ export const runStep: RunStep = async (scope, due) => {
       ? await runTask(scope, task)
       : await runWait(scope, task, awaits.right)
   }
-  scope.runs.set(due.place.unit, (scope.runs.get(due.place.unit) ?? 0) + 1)
   switch (step._tag) {
     case 'Sequence':
       return await runSequence(scope, { ...due, step })

@@ -21,6 +21,8 @@ export interface Root {
   readonly isRepeated: boolean
   /** The sub-steps whose recorded outputs this attempt has used. */
   readonly given: Set<Unit>
+  /** The sub-steps that this attempt has run, and the waits that it has begun or goes on with. */
+  readonly own: Set<Unit>
   /** Refuses every further call of this attempt. */
   refused: StepFailure | undefined
 }

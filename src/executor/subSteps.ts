@@ -78,6 +78,7 @@ export const subStepsOfAttempt = (
     attempt: attempt.number,
     isRepeated: scope.cutShort.delete(place.unit),
     given: new Set(),
+    own: new Set(),
     refused: undefined
   }
   const level = levelOf(root, place.unit, isIdempotent, attempt)
@@ -217,9 +218,10 @@ const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
 }
 
 const run = async (level: Level, call: Call): Promise<Ending> => {
-  const { scope } = level.root
+  const { scope, own } = level.root
   const { clock, random } = scope.environment
   const { unit, subStep, options } = call
+  own.add(unit)
   const first = clock.now()
   if (subStep.idempotent === false) {
     const started = await save(scope, [
@@ -261,6 +263,8 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     if (O.isSome(wait)) {
       await sleepUnless(clock, wait.value, stoppingOf(level))
       if (!stoppingOf(level).aborted) continue
+      // Of what is not idempotent it is recorded that this try did nothing. Anything else runs again, with all its tries.
+      if (subStep.idempotent !== false) return E.left(stoppingOf(level).reason ?? ENDED)
     }
     const saved = await save(scope, [failed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
     return E.isLeft(saved) ? saved : E.left(errorOf(failure))
@@ -348,16 +352,16 @@ const failed = (
  * confirmation.
  */
 const drop = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
-  const { scope, place, attempt, given } = root
-  const all = subStepsOf(scope.recorder.checkpoint()).get(place.unit) ?? []
+  const { scope, place, given, own } = root
+  const known = subStepsOf(scope.recorder.checkpoint()).get(place.unit) ?? []
+  // What this attempt has begun came before this call.
+  const all = known.filter((one) => !own.has(one.unit))
   const index = all.findIndex((one) => one.unit === unit)
   const again = restartedBy(all, { unit, index, reason: { _tag: 'Forced' } })
   const around = new Set([...again.keys()].flatMap((one) => [...ancestors(one)]))
   const at = timestamp(scope.environment.clock.now())
-  scope.recorder.stage([
-    { _tag: 'Rewound', at, units: [...again.keys()].filter((one) => !around.has(one)), why: `VersionChanged ${unit}` },
-    { _tag: 'AttemptStarted', at, attempts: [{ unit: place.unit, attempt }] }
-  ])
+  const units = [...again.keys()].filter((one) => !around.has(one))
+  scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
   const harmful = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
   if (harmful.length > 0) return await leaveInDoubt(root, harmful, unit)
   const isUsed = [...again.keys()].some((one) => given.has(one))

@@ -81,13 +81,14 @@ type Ending = E.Either<Error, unknown>
 
 /** Returns what is recorded of the wait, or starts it and waits. */
 const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
-  const { scope, given } = level.root
+  const { scope, given, own } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
   const record = Units.get(completedSteps, unit)
   if (record !== undefined) {
     given.add(unit)
     return outputOf(unit, convert, record.output)
   }
+  own.add(unit)
   const failure = Units.get(State.failures(state), unit)
   if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
   if (waitOf(scope.recorder.checkpoint(), unit) === undefined) {

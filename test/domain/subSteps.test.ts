@@ -106,7 +106,7 @@ describe('a sub-step', () => {
   test('a sub-step that is not idempotent must be in flight to end', () => {
     assert.equal(whyNot(after(), done('agent/pay', 1, harmful)), 'NotInFlight')
     assert.equal(whyNot(after(), failed('agent/pay', harmful)), 'NotInFlight')
-    assert.equal(whyNot(begun, running('agent/pay')), 'UnknownUnit')
+    assert.equal(whyNot(begun, running('agent/pay')), 'NotInFlight')
     const paid = after(running('agent/pay'), done('agent/pay', 1, harmful))
     assert.deepEqual(paid.state, State.beforeStep(1, 'agent', [{ unit: 'agent', attempt: 1 }]))
   })

@@ -342,7 +342,6 @@ describe('a change follows only what it can follow:', () => {
     })
     const unknown: ReadonlyArray<readonly [Checkpoint, Change]> = [
       ...['nowhere', 'build/unit', 'checks/unit/x'].flatMap((unit): ReadonlyArray<readonly [Checkpoint, Change]> => [
-        [queued, starting({ unit, attempt: 1 })],
         [running, { _tag: 'AttemptFailed', at: AT, ...lost, unit, delayBeforeNextMillis: 1 }],
         [running, { _tag: 'UnitCompleted', at: AT, ...ended, unit }],
         [running, { _tag: 'UnitFailed', at: AT, unit, retryable: true, last: lost }],
@@ -352,7 +351,7 @@ describe('a change follows only what it can follow:', () => {
         [running, { _tag: 'Confirmed', at: AT, unit }]
       ]),
       [queued, starting()],
-      [queued, starting({ unit: 'build', attempt: 1 }, { unit: 'build', attempt: 2 })],
+      [queued, starting({ unit: 'nowhere', attempt: 1 })],
       [queued, starting({ unit: 'build', attempt: 1 }, { unit: 'publish', attempt: 1 })],
       [built, starting({ unit: 'checks', attempt: 1 })],
       [built, starting({ unit: 'checks/x', attempt: 1 })],
@@ -369,6 +368,12 @@ describe('a change follows only what it can follow:', () => {
     for (const [checkpoint, change] of unknown) {
       const found = apply(checkpoint, change)
       assert.equal(E.isLeft(found) && found.left.why, 'UnknownUnit', JSON.stringify(change))
+    }
+    const twice = apply(queued, starting({ unit: 'build', attempt: 1 }, { unit: 'build', attempt: 2 }))
+    assert.equal(E.isLeft(twice) && twice.left.why, 'AttemptOpen')
+    for (const unit of ['build/unit', 'checks/unit/x']) {
+      const early = apply(queued, starting({ unit, attempt: 1 }))
+      assert.equal(E.isLeft(early) && early.left.why, 'NotInFlight')
     }
   })
 
@@ -664,6 +669,13 @@ describe('a recovery', () => {
 
 describe('the status of a run', () => {
   const stopped = (reason: State.InterruptReason): Checkpoint => from(built, { ...stops(wave), reason } as Change)
+  const first = (step: W.Step, change: Change): Checkpoint => {
+    const identity = Identity.of({ name: 'release', steps: [step] })
+    return from(start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: identity, input: {} }), change)
+  }
+  const timer = { _tag: 'Timer', wakeAt: timeOf(9) } as const
+  const waiting = first(W.task('nap', { wait: 'Timer' }), { _tag: 'WaitStarted', at: AT, unit: 'nap', wait: timer })
+  const expanding = first(W.mapOf('each', W.task('do')), { _tag: 'Expanded', at: AT, unit: 'each', items: [] })
   const rowsOf: ReadonlyArray<readonly [string, Checkpoint, string, string]> = [
     ['queued', queued, 'queued', 'queued'],
     ['with its first attempt in flight', after(starts(build)), 'running', 'interrupted'],
@@ -672,6 +684,8 @@ describe('the status of a run', () => {
     ['in a wave', from(built, startsGroups('unit')), 'running', 'interrupted'],
     ['completed', published, 'completed', 'completed'],
     ['failed', after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }), 'failed', 'failed'],
+    ['waiting in its first step', waiting, 'running', 'interrupted'],
+    ['with the items of its first map', expanding, 'running', 'interrupted'],
     ['stopped by a signal', stopped('signal'), 'interrupted', 'interrupted'],
     ['stopped by its host', stopped('aborted'), 'interrupted', 'interrupted'],
     ['paused', stopped('paused'), 'paused', 'paused'],

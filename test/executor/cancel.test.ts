@@ -138,6 +138,22 @@ describe('a cancel of a live run', () => {
     }
   })
 
+  test.each(['cancel', 'pause'] as const)('or a pause that comes while a task suspends is obeyed: %s', async (kind) => {
+    const requests = memoryRequests()
+    const process: Process = newProcess(newWorld(), { requests })
+    const ask = { cancel: cancelling, pause: (one: Process) => pause('r')(one.environment)() }[kind]
+    const program = threeSteps(process.world, (context) =>
+      TE.tryCatch(async () => {
+        assert.equal(right(await ask(process))._tag, 'Requested')
+        await context.waitFor('ok')
+      }, String)
+    )
+    const outcome = ended(await process.perform(run(program, 'r', {}, { wait: true })), 'Interrupted')
+    assert.deepEqual([outcome.step, outcome.reason], ['two', kind === 'cancel' ? 'cancelled' : 'paused'])
+    assert.equal(await statusIn(process.storage), outcome.reason)
+    nothingIsLeft(requests)
+  })
+
   test('that comes after the owner has seen a pause is recorded', async () => {
     const kept = memoryRequests()
     let isPaused = false

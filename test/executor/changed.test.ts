@@ -122,17 +122,31 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ran)
   })
 
-  test('an edited artifact is kept if the host says so, and each kept step is reported once that is durable', async () => {
-    const world = await fixed()
-    const process = newProcess(world)
-    ended(await process.perform(runOrResume(three(world), 'r', {}, { onChanged: 'keep' })), 'Completed')
-    assert.deepEqual(world.log, ['check', 'publish'])
-    const kept = process.events.filter((event) => event._tag === 'EvidenceKept')
-    assert.deepEqual(
-      kept.map(({ unit, evidence }) => [unit, evidence.map(({ _tag }) => _tag)]),
-      [['generate', ['Artifact']]]
+  test('what the host says of edited artifacts counts for every plan of a call', async () => {
+    const world = newWorld()
+    let time = Date.parse('2026-01-02T03:04:05.000Z')
+    // Whoever waits finds the file edited when the wait is over.
+    const clock = {
+      now: () => time,
+      sleep: () => () => {
+        set('gen.js', 'by hand')(world.tree)
+        time += 1_000
+        return Promise.resolve()
+      }
+    }
+    const waiting = pipe(
+      Program.start('waiting'),
+      Program.step('generate', {
+        evidence: [artifact('gen.js')],
+        run: () => doing(world, 'generate', set('gen.js', '1'))
+      }),
+      Program.sleep('nap', { millis: 1_000 }),
+      Program.step('publish', { run: () => doing(world, 'publish') })
     )
-    ended(await go(world), 'Completed')
+    const environment = { ...newProcess(world).environment, clock }
+    ended(await run(waiting, 'r', {})(environment)(), 'Pending')
+    const outcome = await resume(waiting, 'r', { onChanged: 'keep', wait: true })(environment)()
+    ended(outcome, 'Completed')
   })
 
   test('fromStep keeps an edited artifact of an earlier step and overwrites one of its own', async () => {

@@ -457,6 +457,24 @@ describe('a sub-step that fails', () => {
     )
   })
 
+  test.each([true, false])(
+    'a stop while a sub-step waits for its next try records no failure of it: %s',
+    async (idempotent) => {
+      const stop = new AbortController()
+      const { go, ran } = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
+      const retry = { ...retrying(3), delayMillis: 60_000, maxDelayMillis: 60_000 }
+      const agent = async ({ step }: Context): Promise<unknown> =>
+        await step('a', { retry, idempotent }, () => {
+          ran.push('a')
+          setTimeout(() => stop.abort(), 10)
+          return TE.left(transient(StepError.make('Busy', 'busy'), 'notApplied'))
+        })
+      const stopped = ended(await go(agent))
+      assert.equal(stopped.state._tag, 'Interrupted')
+      assert.equal(State.failures(stopped.state).size, idempotent ? 0 : 1)
+    }
+  )
+
   test('a sub-step that exceeds its timeout fails', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => {

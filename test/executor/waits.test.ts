@@ -128,6 +128,32 @@ describe('a sleep', () => {
     assert.deepEqual(calls, ['b'])
   })
 
+  test('that ends takes no try from the check around it', async () => {
+    let time = 0
+    let looks = 0
+    const calls: Array<string> = []
+    const clock = { now: () => (time += 5), sleep: () => () => Promise.resolve() }
+    const checked = workflow('checked').wave(
+      'all',
+      {
+        naps: {
+          steps: (start) => start.sleep('one', { millis: 4 }).sleep('two', { millis: 4 }).sleep('three', { millis: 4 })
+        },
+        work: () => void calls.push('work')
+      },
+      {
+        onCheckFailure: 'retry',
+        after: () => {
+          looks += 1
+          if (looks < 3) throw new Error('not yet')
+        }
+      }
+    )
+    const outcome = await runOutcome(checked, { id: 'run-1', storage: memoryStorage(), environment: { clock } })
+    assert.equal(outcome._tag, 'Completed')
+    assert.deepEqual([looks, calls.length], [3, 3])
+  })
+
   test('of each item of a map wakes at its own time', async () => {
     const { move, options } = world()
     const done: Array<number> = []
@@ -291,6 +317,30 @@ describe('waits in the code of a task', () => {
     const real = { id: options.id, storage: options.storage }
     assert.equal((await runOrResume(both, real)).both, 'worked')
     assert.equal(starts, 1)
+  })
+
+  test('go on beside a sub-step that runs again in another version', async () => {
+    const { options, move, give } = world()
+    const calls: Array<string> = []
+    const both = (version: string) =>
+      workflow('both').step('both', async ({ sleep, step, waitFor }) => {
+        const open = [sleep('nap', { millis: 1_000 }), waitFor('ok')]
+        await step('work', { version }, () => void calls.push(version))
+        await Promise.all(open)
+        await sleep('late', { millis: 1_000 })
+      })
+    pending(await runOutcome(both('1'), options))
+    assert.ok(E.isRight(await give('both/ok', true)))
+    const resting = pending(await runOutcome(both('2'), options))
+    assert.deepEqual(
+      resting.units.map(({ unit }) => unit),
+      ['both/nap']
+    )
+    move(1_000)
+    pending(await runOutcome(both('2'), options))
+    move(1_000)
+    assert.equal((await runOutcome(both('2'), options))._tag, 'Completed')
+    assert.deepEqual(calls, ['1', '2'])
   })
 
   test('are open when the code returns: they are dropped', async () => {
