@@ -124,6 +124,12 @@ const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
   return make(places, { placed, parts: undefined }, place, steps, twice)
 }
 
+const only = <A extends OfUnit>(record: A): Units<A> => {
+  const { unit } = record
+  const placed = new Map([[unit, { place: 0, before: undefined }]])
+  return make(Seq.append<A>(Seq.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
+}
+
 /**
  * No records.
  *
@@ -141,7 +147,8 @@ export const none: Units<never> = indexed([])
 export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { unit } = record
   const { places, index, size, steps, twice } = self
-  if (size === 0 || has(self, unit)) return indexed([...self, record])
+  if (size === 0) return only(record)
+  if (has(self, unit)) return indexed([...self, record])
   const before = index.placed.get(unit)
   if (before?.place !== places.length) index.placed.set(unit, { place: places.length, before })
   if (index.parts !== undefined) addPart(index.parts, unit)
@@ -169,9 +176,10 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   if (place === undefined) return self
   if (self.twice !== undefined) return filter(self, (one) => one.unit !== unit)
   const size = self.size - 1
+  if (size === 0) return none
   const places = Seq.set<A | undefined>(self.places, place, undefined)
   const less = make(places, self.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
-  return size === 0 ? none : places.length > 2 * size + MOST_GAPS ? indexed(less) : less
+  return places.length > 2 * size + MOST_GAPS ? indexed(less) : less
 }
 
 /** So many gaps are left in a short list: to close them takes longer than to pass them. */

@@ -23,6 +23,7 @@ import { contextFor, report } from './RunScope.js'
 import type { Place } from './Values.js'
 import { sleepUnless } from './sleep.js'
 import { notAwaited } from './subStepFailures.js'
+import type { Closed } from './subSteps.js'
 import { hasDoubt, leftInFlight, subStepsOfAttempt } from './subSteps.js'
 import { ownPlace, seenFrom } from './workspace.js'
 import { get } from '../domain/Units.js'
@@ -122,7 +123,8 @@ export const runAttempt = async (
   const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
   void settle(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
-  const { left, waits, dropped, refused } = await close()
+  const closing = close()
+  const { left, waits, dropped, refused } = closing === undefined ? NO_CALLS : await closing
   if (ended._tag === 'Suspended') {
     attempt.suspend()
     scope.cutShort.add(place.unit)
@@ -133,6 +135,8 @@ export const runAttempt = async (
   const judged = failure === undefined ? judge(task, ended, attempt) : failedBecause(failure, ended, attempt)
   return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
 }
+
+const NO_CALLS: Closed = { left: [], waits: [], dropped: [], refused: undefined }
 
 /** Fails the attempt because of its sub-steps, whatever its code returned, unless it was stopped. */
 const failedBecause = (failure: StepFailure, { _tag }: Ending, attempt: Attempt): AttemptResult =>

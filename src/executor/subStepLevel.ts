@@ -16,7 +16,6 @@ import type { Place } from './Values.js'
 export interface Root {
   readonly scope: RunScope
   readonly place: Place
-  readonly attempt: number
   /** The attempt repeats one that was cut short. */
   readonly isRepeated: boolean
   /** The sub-steps whose recorded outputs this attempt has used. */

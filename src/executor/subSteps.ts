@@ -50,8 +50,8 @@ export interface SubSteps {
   readonly step: RunSubStep
   readonly sleep: SleepUntil
   readonly waitFor: WaitForAnswer
-  /** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. */
-  readonly close: () => Promise<Closed>
+  /** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. Undefined: there was no call. */
+  readonly close: () => Promise<Closed> | undefined
 }
 
 /**
@@ -64,7 +64,7 @@ export interface Closed {
   readonly refused: StepFailure | undefined
 }
 
-/** The sub-steps of one attempt of a task. A task without sub-steps pays for two closures. */
+/** The sub-steps of one attempt of a task. A task without sub-steps pays for a few closures. */
 export const subStepsOfAttempt = (
   scope: RunScope,
   place: Place,
@@ -72,25 +72,38 @@ export const subStepsOfAttempt = (
   attempt: Attempt,
   suspend: Suspend
 ): SubSteps => {
-  const root: Root = {
-    scope,
-    place,
-    attempt: attempt.number,
-    isRepeated: scope.cutShort.delete(place.unit),
-    given: new Set(),
-    own: new Set(),
-    refused: undefined
+  const isRepeated = scope.cutShort.delete(place.unit)
+  let isClosed = false
+  let made: Made | undefined
+  const make = (): Made => {
+    const root: Root = { scope, place, isRepeated, given: new Set(), own: new Set(), refused: undefined }
+    const level = levelOf(root, place.unit, isIdempotent, attempt)
+    level.isClosed = isClosed
+    made = { level, step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
+    return made
   }
-  const level = levelOf(root, place.unit, isIdempotent, attempt)
+  const calls = (): Made => made ?? make()
   return {
-    step: stepOf(level, () => checkLater(level, suspend)),
-    ...waitsOf(level, suspend),
-    close: async () => {
-      const waits = [...level.waits.keys()]
-      const dropped = root.isRepeated ? staleIn(root, waits) : []
-      return { left: await close(level), waits, dropped, refused: root.refused }
+    step: ((...call: Parameters<RunSubStep>) => calls().step(...call)) as RunSubStep,
+    sleep: (name, options) => calls().sleep(name, options),
+    waitFor: ((...call: Parameters<WaitForAnswer>) => calls().waitFor(...call)) as WaitForAnswer,
+    close: () => {
+      isClosed = true
+      return made === undefined ? undefined : closed(made.level)
     }
   }
+}
+
+/** What there is from the first call on. */
+interface Made extends Omit<SubSteps, 'close'> {
+  readonly level: Level
+}
+
+const closed = async (level: Level): Promise<Closed> => {
+  const { root } = level
+  const waits = [...level.waits.keys()]
+  const dropped = root.isRepeated ? staleIn(root, waits) : []
+  return { left: await close(level), waits, dropped, refused: root.refused }
 }
 
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
