@@ -8,7 +8,7 @@ import type { Evidence, ExpectedEvidence } from './CompletedStep.js'
 import type { Json } from './Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from './Plan.js'
 import { listed } from './listed.js'
-import { confirms, treeOf } from './Plan.js'
+import { confirms, decisionTrees } from './Plan.js'
 import { printableLines } from './printable.js'
 import { isTop, nameOf } from './Unit.js'
 import { describeProblem as describeWorkflowProblem } from './Workflow.js'
@@ -37,7 +37,7 @@ import { describeProblem as describeWorkflowProblem } from './Workflow.js'
  * @category destructors
  */
 export const explain = (plan: ResumePlan): string => {
-  const steps = treeOf(plan)
+  const steps = decisionTrees(plan)
   const rows = told(steps).flatMap(({ node, row, isCount }) =>
     isCount
       ? [{ ...row, place: '' }]

@@ -9,8 +9,8 @@ import type { CompletedStep, Evidence } from './CompletedStep.js'
 import * as Units from './Units.js'
 import { equals } from './Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
-import { treeOf } from './Plan.js'
-import { mayHaveActed, subStepsOf } from './subSteps.js'
+import { decisionTrees } from './Plan.js'
+import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
 import { find, partNames } from './Tree.js'
 import type { Unit } from './Unit.js'
 import { ancestors, join } from './Unit.js'
@@ -29,7 +29,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const known: Known = { checkpoint, workflow, plan, tree: treeOf(plan) }
+  const known: Known = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
   const back = rewound(known, at)
   const taken = takenBack(back)
   return [
@@ -197,7 +197,7 @@ const answered = (
   const isHarmful = (decision: Decision): boolean => {
     const step = definitionOf(known, decision)
     return step === undefined
-      ? mayHaveActed(known.checkpoint.state, decision.unit)
+      ? isSubStepInDoubt(known.checkpoint.state, decision.unit)
       : step._tag === 'Task' && !step.idempotent
   }
   return known.plan.decisions

@@ -91,7 +91,7 @@ export interface Skip extends About {
 }
 
 /**
- * It runs. `givesUp`: the job that it waits for until then, if there is one; nobody asks for that any more.
+ * It runs. `givesUp`: what it waited for until then, if it did; that is not looked for any more.
  *
  * @category model
  */
@@ -240,8 +240,8 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   with the recorded input: `InputInUse`.
  * - `restartWave` (a wave's name): all its groups run, and everything after it.
  * - `changes`: default `completed`.
- * - `confirm`: answers by `step` or `step/group`.
- * - `outputs`: outputs, by `step` or `step/group`, for steps that `fromStep` takes as done and that have none recorded.
+ * - `confirm`: answers, by the path of the unit.
+ * - `outputs`: outputs, by the path of the unit, for tasks that `fromStep` takes as done and that have none recorded.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing
  *   evidence run again. Changed evidence raises a question at the last unit that recorded it, unless the change is explained:
  *   a unit that leaves an artifact at the same path was in flight, failed or was interrupted since. `fromStep` keeps
@@ -384,7 +384,7 @@ export interface DecisionTree {
  *
  * @category destructors
  */
-export const treeOf = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
+export const decisionTrees = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
   const top: Array<DecisionTree> = []
   /** The parts of the units around the next decision, innermost last. */
   const open: Array<{ readonly unit: Unit | undefined; readonly parts: Array<DecisionTree> }> = [

@@ -9,7 +9,7 @@ import { neededBy } from './needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
-import { mayHaveActed } from './subSteps.js'
+import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from './transitionParts.js'
 import type { Node } from './Tree.js'
 import { find, isComposite, listedParts, taskAround } from './Tree.js'
@@ -384,7 +384,7 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
 /** Refuses to remove the task of a sub-step that may have had its effect. */
 function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
-  if (!mayHaveActed(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
+  if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
   yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
 }

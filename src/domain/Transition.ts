@@ -8,7 +8,7 @@ import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { adopted } from './adopted.js'
 import { make } from './Checkpoint.js'
-import type { CheckpointState, Failure, InFlight } from './CheckpointState.js'
+import type { CheckpointState, InFlight } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import * as Units from './Units.js'
 import * as Items from './Items.js'
@@ -16,6 +16,7 @@ import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './
 import { renewed } from './IdempotencyKey.js'
 import { subStepCompleted, subStepFailed, withoutEarlier, withoutEarlierWaits, wrongStart } from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
+import { failedInDoubt } from './subSteps.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   attemptOf,
@@ -154,8 +155,8 @@ const replaced = (self: Fields, change: Change.Change): Result => {
 /** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
 const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
   const { state } = self
-  const [job] = self.pending
-  if (job !== undefined) return refuse(self, change, 'StillPending', job.unit)
+  const [waiting] = self.pending
+  if (waiting !== undefined) return refuse(self, change, 'StillPending', waiting.unit)
   const isOpen = State.inFlight(state).size + State.failures(state).size > 0
   return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
 }
@@ -247,7 +248,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const open = (): CheckpointState =>
     State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
-  const inDoubt = inDoubtOf(before.failures, unit)
+  const inDoubt = failedInDoubt(before.failures, unit)
   const record = recordOf(change, found)
   return E.right({
     state,
@@ -255,12 +256,6 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
     ...withoutPending(self, unit)
   })
 }
-
-/** Finds failed sub-steps that are not idempotent and may have had their effect. */
-const inDoubtOf = (failures: Units.Units<Failure>, unit: Unit): ReadonlyArray<Unit> =>
-  Units.within(failures, unit)
-    .filter((one) => one.subStep?.idempotent === false && one.outcome === 'unknown')
-    .map((one) => one.unit)
 
 const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   const { unit, last, retryable } = change

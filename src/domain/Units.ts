@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Sequence } from './Sequence.js'
-import * as Seq from './Sequence.js'
+import type { Vector } from './Vector.js'
+import * as Vec from './Vector.js'
 import type { Unit } from './Unit.js'
 import { ancestors, isTop } from './Unit.js'
 
@@ -28,7 +28,7 @@ export interface Units<A extends OfUnit> extends Iterable<A> {
    *
    * @internal
    */
-  readonly places: Sequence<A | undefined>
+  readonly places: Vector<A | undefined>
   /** @internal */
   readonly index: Index
   /** The records, as JSON and inspectors print them. */
@@ -73,10 +73,10 @@ export type Plain<T> = T extends unknown
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')
 
 function iterate<A extends OfUnit>(this: Units<A>): Iterator<A> {
-  return this.size === this.places.length ? (this.places as Sequence<A>)[Symbol.iterator]() : present(this.places)
+  return this.size === this.places.length ? (this.places as Vector<A>)[Symbol.iterator]() : present(this.places)
 }
 
-function* present<A>(places: Sequence<A | undefined>): Iterator<A> {
+function* present<A>(places: Vector<A | undefined>): Iterator<A> {
   for (const one of places) if (one !== undefined) yield one
 }
 
@@ -88,7 +88,7 @@ function listed<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
 const RECORDS = { enumerable: true, get: listed }
 
 const make = <A extends OfUnit>(
-  places: Sequence<A | undefined>,
+  places: Vector<A | undefined>,
   index: Index,
   size: number,
   steps: number,
@@ -111,7 +111,7 @@ export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
 const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'places' in records
 
 const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
-  const places = Seq.from(records)
+  const places = Vec.from(records)
   const placed = new Map<Unit, Placed>()
   let [place, steps] = [0, 0]
   let twice: Unit | undefined
@@ -127,7 +127,7 @@ const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
 const only = <A extends OfUnit>(record: A): Units<A> => {
   const { unit } = record
   const placed = new Map([[unit, { place: 0, before: undefined }]])
-  return make(Seq.append<A>(Seq.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
+  return make(Vec.append<A>(Vec.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
 }
 
 /**
@@ -152,7 +152,7 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   const before = index.placed.get(unit)
   if (before?.place !== places.length) index.placed.set(unit, { place: places.length, before })
   if (index.parts !== undefined) addPart(index.parts, unit)
-  return make(Seq.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
+  return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
 }
 
 /**
@@ -163,7 +163,7 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
 export const replace = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { places, index, size, steps, twice } = self
   const place = placeOf(self, record.unit)
-  return place === undefined ? self : make(Seq.set(places, place, record), index, size, steps, twice)
+  return place === undefined ? self : make(Vec.set(places, place, record), index, size, steps, twice)
 }
 
 /**
@@ -177,7 +177,7 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   if (self.twice !== undefined) return filter(self, (one) => one.unit !== unit)
   const size = self.size - 1
   if (size === 0) return none
-  const places = Seq.set<A | undefined>(self.places, place, undefined)
+  const places = Vec.set<A | undefined>(self.places, place, undefined)
   const less = make(places, self.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
   return places.length > 2 * size + MOST_GAPS ? indexed(less) : less
 }
@@ -212,7 +212,7 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
  */
 export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | undefined => {
   let placed = index.placed.get(unit)
-  while (placed !== undefined && Seq.at(places, placed.place)?.unit !== unit) placed = placed.before
+  while (placed !== undefined && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
   return placed?.place
 }
 
@@ -222,10 +222,10 @@ export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | 
  * @category destructors
  */
 export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {
-  const there = Seq.at(self.places, expected)
+  const there = Vec.at(self.places, expected)
   if (there?.unit === unit && self.twice === undefined) return there
   const place = placeOf(self, unit)
-  return place === undefined ? undefined : Seq.at(self.places, place)
+  return place === undefined ? undefined : Vec.at(self.places, place)
 }
 
 /**
@@ -245,7 +245,7 @@ export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyAr
   const { index, places } = self
   index.parts ??= partsOf(index.placed.keys())
   const found = [unit, ...(index.parts.get(unit) ?? [])].flatMap((one) => placeOf(self, one) ?? [])
-  return found.sort((a, b) => a - b).map((place) => Seq.at(places, place) as A)
+  return found.sort((a, b) => a - b).map((place) => Vec.at(places, place) as A)
 }
 
 const partsOf = (units: Iterable<Unit>): Map<Unit, Set<Unit>> => {

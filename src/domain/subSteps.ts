@@ -45,8 +45,14 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
 const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
 /** Detects a sub-step that is not idempotent and may have had its effect. */
-export const mayHaveActed = (state: CheckpointState, unit: Unit): boolean =>
+export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
+
+/** The failed sub-steps of a task that are not idempotent and may have had their effect. */
+export const failedInDoubt = (failures: Units.Units<State.Failure>, task: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
+    subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
+  )
 
 /** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
 export interface Restart {

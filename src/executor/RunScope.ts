@@ -21,7 +21,7 @@ import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
 import type { Program, ProgramStep, StepArtifacts, StepContext } from './Program.js'
 import { onAbort } from './onAbort.js'
-import type { PauseWatch } from './PauseWatch.js'
+import type { RequestWatch } from './RequestWatch.js'
 import type { RecordError, Recorder } from './Recorder.js'
 import type { Secured } from './secrets.js'
 import type { Place, Values } from './Values.js'
@@ -69,10 +69,10 @@ export interface DueStep<S extends ProgramStep = ProgramStep> {
 export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
 
 /**
- * What the parts of one execution share. `values` is what completed units left; `policy`, the options of every plan; `restarts`, how often each composite ran again; `cutShort`: the
+ * What the parts of one execution share. `values` is what completed units left; `policy`, the options of every plan; `restarts`, how often each composite ran again; `toRepeat`: the
  * units of which an attempt was in flight when the execution began, until they start again; `awake`: the waits that were over when the
  * plan was made, and the units around them; `stopping`
- * fires when all work is to stop, and `stop` then says why; `pauses` tells whether nothing more is to start.
+ * fires when all work is to stop, and `stop` then says why; `requests` tells whether nothing more is to start.
  */
 export interface RunScope {
   readonly environment: Secured
@@ -81,11 +81,11 @@ export interface RunScope {
   readonly values: Values
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
   readonly restarts: Map<Unit, number>
-  readonly cutShort: Set<Unit>
+  readonly toRepeat: Set<Unit>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
-  readonly pauses: PauseWatch
+  readonly requests: RequestWatch
 }
 
 /** Fires when the host asks for a stop or the claim is lost, with the reason that was given there. `dispose` takes the listeners away again. */

@@ -8,18 +8,17 @@ import type { AnswerRequest } from '../domain/Request.js'
 import { apply } from '../domain/Transition.js'
 import { find, taskAround } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
-import { has } from '../domain/Units.js'
+import { get, has } from '../domain/Units.js'
 import type { Holder } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { AlreadyAnswered } from '../ports/Requests.js'
-import { look } from './asking.js'
 import type { Executor } from './Executor.js'
-import { isAny } from './pause.js'
+import { askOrAct, askOwner, look, MOST_TRIES, requestsFor, withdraw } from './inbox.js'
 import type { Recorder } from './Recorder.js'
 import { make as makeRecorder } from './Recorder.js'
 import type { AnswerRefused, RunError } from './RunError.js'
 import { report, timestamp } from './RunScope.js'
-import { answering, holding, restoreStored } from './stored.js'
+import { holdingIntact } from './stored.js'
 
 /**
  * How to answer. `by`: who answers, for the history; default: this process.
@@ -80,55 +79,42 @@ export const answer =
       const by = options.by ?? `process ${pid} on ${host}`
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
-    for (let tries = 1; ; tries++) {
-      const asked = await askToTake(environment, request())
-      if (E.isLeft(asked)) return asked
-      if (O.isSome(asked.right)) return E.right(asked.right.value)
+    const act = async (): Promise<E.Either<RunError, AnswerGiven>> => {
       const recorded = await record(environment, request())
       await takeLeftAnswers(environment, runId)
-      // Another process has claimed it meanwhile, and can be asked.
-      if (E.isRight(recorded) || recorded.left._tag !== 'HeldBy' || tries === MOST_TRIES) return recorded
-      if (environment.requests === undefined) return recorded
+      return recorded
     }
+    return await askOrAct(environment, () => ask(environment, request()), act)
   }
 
-const MOST_TRIES = 10
-
 /** Leaves the answer for the owner of the run. None: nobody owns the run. */
-const askToTake = async (
+const ask = async (
   environment: Environment,
   request: AnswerRequest
 ): Promise<E.Either<RunError, O.Option<AnswerGiven>>> => {
   const { runId, unit } = request
-  const { requests } = environment
-  const before = await look(environment, runId)
-  if (E.isLeft(before)) return before
-  const refused = refusal(before.right.checkpoint, request)
-  if (refused !== undefined) return E.left(refused)
-  if (O.isNone(before.right.holder) || requests === undefined) return E.right(O.none)
-  const left = await answering('request', () => requests.leave(request))
-  if (E.isLeft(left)) return left
-  const after = await look(environment, runId)
-  if (E.isLeft(after)) return after
-  if (O.isSome(after.right.holder))
-    return E.right(O.some({ _tag: 'Requested', runId, unit, holder: after.right.holder.value }))
-  // The owner may have recorded it, or has not seen it.
-  const isTaken = refusal(after.right.checkpoint, request) !== undefined
-  await answering('request', () => requests.withdraw(request))
-  return E.right(isTaken ? O.some({ _tag: 'Recorded', runId, unit }) : O.none)
+  const isRefused = (checkpoint: Checkpoint): boolean => refusal(checkpoint, request) !== undefined
+  const asked = await askOwner(environment, runId, () => request, isRefused)
+  if (E.isLeft(asked)) return asked
+  if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
+  const { seen, left } = asked.right
+  if (O.isSome(left)) await withdraw(environment, request)
+  const refused = refusal(seen.checkpoint, request)
+  if (refused === undefined) return E.right(O.none)
+  return O.isSome(left) && isTaken(seen.checkpoint, request)
+    ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
+    : E.left(refused)
 }
+
+/** Whether an answer that was left has been recorded. One that its unit has taken is no longer told apart from another. */
+const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
+  get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 
 /** Claims a run that nobody owns, and records the answer. */
 const record = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
-  holding(environment, request.runId, async (claim, stored): Promise<E.Either<RunError, AnswerGiven>> => {
+  holdingIntact(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
     const { runId, unit } = request
-    if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
-    const { found } = stored.value
-    if (found._tag === 'Recovered')
-      return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
-    const restored = restoreStored(stored.value, runId)
-    if (E.isLeft(restored)) return restored
-    const recorder = makeRecorder(environment.storage, claim, restored.right, [], () => undefined)
+    const recorder = makeRecorder(environment.storage, claim, checkpoint, [], () => undefined)
     // What was left for an earlier owner came first.
     const taken = await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
     if (E.isLeft(taken)) return taken
@@ -156,7 +142,6 @@ export const takeAnswersIn = async (
   recorder: Recorder,
   answers: ReadonlyArray<AnswerRequest>
 ): Promise<E.Either<RunError, void>> => {
-  const { requests } = environment
   for (const request of answers) {
     const checkpoint = recorder.checkpoint()
     const refused = refusal(checkpoint, request)
@@ -165,8 +150,7 @@ export const takeAnswersIn = async (
   }
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
-  if (requests !== undefined)
-    for (const request of answers) await answering('request', () => requests.withdraw(request))
+  for (const request of answers) await withdraw(environment, request)
   return E.right(undefined)
 }
 
@@ -175,11 +159,8 @@ export const takeLeftAnswers = async (environment: Environment, runId: string): 
   for (let tries = 1; tries <= MOST_TRIES && (await answersIn(environment, runId)).length > 0; tries++) {
     const seen = await look(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
-    const taken = await holding(environment, runId, async (claim, stored): Promise<E.Either<RunError, void>> => {
-      if (O.isNone(stored) || stored.value.found._tag === 'Recovered') return E.left({ _tag: 'NoSuchRun', runId })
-      const restored = restoreStored(stored.value, runId)
-      if (E.isLeft(restored)) return restored
-      const recorder = makeRecorder(environment.storage, claim, restored.right, [], () => undefined)
+    const taken = await holdingIntact(environment, runId, async (claim, checkpoint) => {
+      const recorder = makeRecorder(environment.storage, claim, checkpoint, [], () => undefined)
       return await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
     })
     if (E.isLeft(taken)) return
@@ -188,9 +169,7 @@ export const takeLeftAnswers = async (environment: Environment, runId: string): 
 
 /** The answers in the inbox of a run. */
 export const answersIn = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
-  const { requests } = environment
-  if (requests === undefined || !isAny(environment, runId)) return []
-  const all = await answering('request', () => requests.list(runId))
+  const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
 }
 

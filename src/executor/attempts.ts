@@ -15,6 +15,7 @@ import type { AttemptResult } from './AttemptResult.js'
 import { redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
 import { attemptFailed, attemptsStart } from './changes.js'
+import { failedInDoubt } from '../domain/subSteps.js'
 import { toJson } from './conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
 import type { ProgramTask } from './Program.js'
@@ -24,7 +25,7 @@ import type { Place } from './Values.js'
 import { sleepUnless } from './sleep.js'
 import { notAwaited } from './subStepFailures.js'
 import type { Closed } from './subSteps.js'
-import { hasDoubt, leftInFlight, subStepsOfAttempt } from './subSteps.js'
+import { leftInFlight, subStepsOfAttempt } from './subSteps.js'
 import { ownPlace, seenFrom } from './workspace.js'
 import { get } from '../domain/Units.js'
 
@@ -121,13 +122,13 @@ export const runAttempt = async (
   const suspend = (): void => resolve({ _tag: 'Suspended' })
   const { close, ...calls } = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
   const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
-  void settle(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
+  void callTask(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
   const closing = close()
   const { left, waits, dropped, refused } = closing === undefined ? NO_CALLS : await closing
   if (ended._tag === 'Suspended') {
     attempt.suspend()
-    scope.cutShort.add(place.unit)
+    scope.toRepeat.add(place.unit)
     return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
   }
   attempt.end()
@@ -152,7 +153,9 @@ const settledIn = (
 ): AttemptResult => {
   const left = leftInFlight(scope, unit)
   if (left.length > 0) scope.recorder.stage(left)
-  return hasDoubt(scope, unit) ? { ...ended, settled: false, again: false } : ended
+  return failedInDoubt(failures(scope.recorder.checkpoint().state), unit).length > 0
+    ? { ...ended, settled: false, again: false }
+    : ended
 }
 
 const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (settled: Settled) => void } => {
@@ -174,7 +177,7 @@ type Settled =
 type Ending = Exclude<Settled, { readonly _tag: 'Suspended' }>
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
-const settle = async (
+const callTask = async (
   scope: RunScope,
   place: Place,
   task: ProgramTask,

@@ -8,14 +8,14 @@ import type { CancelRequest } from '../domain/Request.js'
 import type { Claim, ClaimOptions, Holder, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { takeLeftAnswers } from './answer.js'
-import { askOwner, look } from './asking.js'
 import type { Executor } from './Executor.js'
-import { clearRequest, isAny, removePointer } from './pause.js'
+import { askOrAct, askOwner, isAny, look, requestsFor, withdraw } from './inbox.js'
+import { clearRequest, removePointer } from './pause.js'
 import { make as makeRecorder } from './Recorder.js'
 import type { RunError } from './RunError.js'
 import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
-import { answering, holding, restoreStored } from './stored.js'
+import { holding, holdingIntact } from './stored.js'
 
 /**
  * What came of cancelling a run. `Requested`: its owner (`holder`) cancels it once what it runs now has ended; if the owner dies
@@ -24,7 +24,7 @@ import { answering, holding, restoreStored } from './stored.js'
  *
  * @category model
  */
-export type CancelAnswer =
+export type CancelResult =
   | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
   | { readonly _tag: 'Cancelled'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
@@ -53,24 +53,22 @@ export type CancelAnswer =
  * @category running
  */
 export const cancel =
-  (runId: string): Executor<CancelAnswer> =>
+  (runId: string): Executor<CancelResult> =>
   (environment) =>
   async () => {
+    if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
-    for (let tries = 1; ; tries++) {
+    const ask = async (): Promise<E.Either<RunError, O.Option<CancelResult>>> => {
       const asked = await askOwner(environment, runId, request, isOver)
       if (E.isLeft(asked)) return asked
-      if (asked.right._tag === 'Requested') return E.right({ ...asked.right, runId })
+      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
       const { checkpoint } = asked.right.seen
-      if (isOver(checkpoint)) return await tooLate(environment, checkpoint, asked.right.left)
-      const recorded = await recordUnclaimed(environment, runId)
-      if (E.isRight(recorded)) return recorded
-      // Another process has claimed it meanwhile, and can be asked.
-      if (recorded.left._tag !== 'HeldBy' || tries === MOST_TRIES) return recorded
+      return isOver(checkpoint)
+        ? E.right(O.some(await tooLate(environment, checkpoint, asked.right.left)))
+        : E.right(O.none)
     }
+    return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId))
   }
-
-const MOST_TRIES = 10
 
 const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
 
@@ -79,30 +77,23 @@ const tooLate = async (
   environment: Environment,
   checkpoint: Checkpoint,
   left: O.Option<CancelRequest>
-): Promise<E.Either<RunError, CancelAnswer>> => {
+): Promise<CancelResult> => {
   const { runId } = checkpoint
   const is = status(checkpoint, false)
-  if (O.isNone(left)) return E.right({ _tag: 'AtRest', runId, status: is })
-  await withdrawCancel(environment, left.value)
-  return E.right(is === 'cancelled' ? { _tag: 'Cancelled', runId, checkpoint } : { _tag: 'AtRest', runId, status: is })
+  if (O.isSome(left)) await withdraw(environment, left.value)
+  return O.isSome(left) && is === 'cancelled'
+    ? { _tag: 'Cancelled', runId, checkpoint }
+    : { _tag: 'AtRest', runId, status: is }
 }
 
 /** Claims a run that nobody owns, and records that it is cancelled. */
-const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelAnswer>> =>
-  holding(environment, runId, async (claim, stored): Promise<E.Either<RunError, CancelAnswer>> => {
-    if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
-    const restored = restoreStored(stored.value, runId)
-    if (E.isLeft(restored)) return restored
-    const { found } = stored.value
-    if (found._tag === 'Recovered') {
-      const { from, lost } = found
-      return E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined })
-    }
+const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
+  holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
     const left = O.fromNullable(await cancelIn(environment, runId))
-    if (isOver(restored.right)) return await tooLate(environment, restored.right, left)
-    const recorded = await record(environment, claim, restored.right, [])
+    if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
+    const recorded = await record(environment, claim, checkpoint, [])
     if (E.isLeft(recorded)) return recorded
-    if (O.isSome(left)) await withdrawCancel(environment, left.value)
+    if (O.isSome(left)) await withdraw(environment, left.value)
     return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right })
   })
 
@@ -129,18 +120,8 @@ const record = async (
 
 /** The cancel request of a run, if one can be read. */
 const cancelIn = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
-  const { requests } = environment
-  if (requests === undefined || !isAny(environment, runId)) return undefined
-  const all = await answering('request', () => requests.list(runId))
+  const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
-}
-
-/**
- * Withdraws a cancel request that is recorded, or comes too late. What fails here is harmless: whoever finds the request sees that the
- * run is over.
- */
-export const withdrawCancel = async ({ requests }: Environment, request: CancelRequest): Promise<void> => {
-  if (requests !== undefined) await answering('request', () => requests.withdraw(request))
 }
 
 /** Records a cancel request that was left for an earlier owner, after the changes `before`. None: there is none, or the run is over. */
@@ -156,7 +137,8 @@ export const takeCancelIn = async (
   const over = isOver(checkpoint)
   const recorded = over ? E.right(checkpoint) : await record(environment, claim, checkpoint, before)
   if (E.isLeft(recorded)) return recorded
-  await withdrawCancel(environment, request)
+  // If this fails, whoever finds the request sees that the run is over.
+  await withdraw(environment, request)
   const { state } = recorded.right
   if (over || state._tag !== 'Interrupted') return E.right(O.none)
   const { _tag, stepIndex, step, inProgress, reason } = state
@@ -182,6 +164,6 @@ const takeLeftIn = async (environment: Environment, runId: string): Promise<void
   if (request === undefined) return await takeLeftAnswers(environment, runId)
   const seen = await look(environment, runId)
   if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
-  if (isOver(seen.right.checkpoint)) await withdrawCancel(environment, request)
+  if (isOver(seen.right.checkpoint)) await withdraw(environment, request)
   else await recordUnclaimed(environment, runId)
 }

@@ -8,7 +8,7 @@ import type { StepFailure } from '../domain/StepFailure.js'
 import { find } from '../domain/Tree.js'
 import { ancestors, isTop, isWithin, join, parent } from '../domain/Unit.js'
 import { isIdempotent } from '../domain/Workflow.js'
-import { outside } from './Attempt.js'
+import { noAttempt } from './Attempt.js'
 import { compositeCompleted, leftUndone, taskFailed } from './changes.js'
 import type { Choice, Refused } from './guarded.js'
 import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
@@ -117,7 +117,7 @@ const waited = async (
 }
 
 const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
-  contextFor(scope, place, outside(scope.stopping))
+  contextFor(scope, place, noAttempt(scope.stopping))
 
 const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
 

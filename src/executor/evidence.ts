@@ -11,7 +11,7 @@ import type { ArtifactStore } from '../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../ports/WorkingTree.js'
 import type { Executor } from './Executor.js'
 import { describeArtifact } from './RunError.js'
-import { treeOf } from './workspace.js'
+import { workingTreeOf } from './workspace.js'
 
 /**
  * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the
@@ -68,7 +68,7 @@ export const collectEvidence =
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
     const other: Other = { missing: new Set(), changed: new Map() }
-    const inTree = await lookInTree(treeOf(environment, workspace), evidence, other, signal)
+    const inTree = await lookInTree(workingTreeOf(environment, workspace), evidence, other, signal)
     if (E.isLeft(inTree)) return inTree
     const inStore = await lookInStore(environment.artifacts, runId, evidence, other)
     if (E.isLeft(inStore)) return inStore

@@ -3,13 +3,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/CheckpointState.js'
 import type { ResumePlan } from '../domain/Plan.js'
 import { wakeAt } from '../domain/Pending.js'
-import { treeOf } from '../domain/Plan.js'
+import { decisionTrees } from '../domain/Plan.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import { top } from '../domain/Unit.js'
 import { refuse } from './compositeChecks.js'
 import { goBack } from './goBack.js'
 import { completed } from './outputs.js'
-import { withdrawCancel } from './cancel.js'
+import { withdraw } from './inbox.js'
 import { leavePointer } from './pause.js'
 import { EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
@@ -73,7 +73,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
   const { revision } = recorder.checkpoint()
   scope.awake = awakeIn(recorder.checkpoint(), environment.clock.now())
   const { steps } = scope.definition
-  const ended = await runParts(scope, { unit: undefined }, steps, treeOf(plan), scope.stopping)
+  const ended = await runParts(scope, { unit: undefined }, steps, decisionTrees(plan), scope.stopping)
   if (E.isLeft(ended)) return ended
   const { end, index } = ended.right
   const step = steps[index]?.name ?? ''
@@ -83,7 +83,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
     case 'Failed':
       return E.right(failed(scope, index, step))
     case 'Pending': {
-      const asked = scope.pauses.look()
+      const asked = scope.requests.look()
       if (asked !== false && (await asked)) return await interrupt(scope, index, step)
       const reached = recorder.checkpoint()
       // Without a change since the plan, another one would end the same way.
@@ -148,7 +148,7 @@ const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }
 
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
 const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
-  const asked = scope.pauses.seen() ? await scope.pauses.asked() : undefined
+  const asked = scope.requests.seen() ? await scope.requests.asked() : undefined
   const stop = scope.stop() ?? (asked === undefined ? undefined : asked.cancel === undefined ? PAUSED : CANCELLED)
   const { runId } = scope.recorder.checkpoint()
   if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
@@ -159,9 +159,9 @@ const interrupt = async (scope: RunScope, stepIndex: number, step: string): Prom
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
-  if (stop === CANCELLED && asked?.cancel !== undefined) await withdrawCancel(scope.environment, asked.cancel)
+  if (stop === CANCELLED && asked?.cancel !== undefined) await withdraw(scope.environment, asked.cancel)
   // Whoever has taken the run over may be at work where we would commit.
   if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
-    await leavePointer(scope.environment, checkpoint, await scope.pauses.asked())
+    await leavePointer(scope.environment, checkpoint, await scope.requests.asked())
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })
 }

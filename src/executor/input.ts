@@ -9,7 +9,7 @@ import type { Program } from './Program.js'
 import type { RunError } from './RunError.js'
 import type { Secured } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
-import { answering } from './stored.js'
+import { callStore } from './stored.js'
 
 /** The caller's input (`undefined`: none), and the initial input of a new run or the reason why none can start. */
 export interface Inputs {
@@ -70,7 +70,7 @@ export const unlessMissing = async (
   { initial }: Inputs
 ): Promise<E.Either<RunError, void>> => {
   if (E.isRight(initial)) return E.right(undefined)
-  const there = await answering('load', () => storage.load(runId))
+  const there = await callStore('load', () => storage.load(runId))
   if (E.isLeft(there)) return there
   return O.isNone(there.right) ? initial : E.right(undefined)
 }

@@ -32,7 +32,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
-import { answering, lossOf, restoreStored } from './stored.js'
+import { callStore, lossOf, restoreStored } from './stored.js'
 import { goneOf } from './workspace.js'
 
 /**
@@ -120,7 +120,7 @@ const askForAll =
   async () => {
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const there = await answering('load', () => environment.storage.load(runId))
+    const there = await callStore('load', () => environment.storage.load(runId))
     if (E.isLeft(there)) return there
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured

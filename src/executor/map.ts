@@ -3,12 +3,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import { decideItems } from '../domain/decide.js'
 import type { Item } from '../domain/Items.js'
 import { check, describeProblem } from '../domain/Items.js'
-import { treeOf } from '../domain/Plan.js'
+import { decisionTrees } from '../domain/Plan.js'
 import * as Redaction from '../domain/Redaction.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
-import { outside } from './Attempt.js'
+import { noAttempt } from './Attempt.js'
 import { mapExpanded } from './changes.js'
 import { refuse } from './compositeChecks.js'
 import type { ProgramMap, ProgramWave } from './Program.js'
@@ -31,7 +31,9 @@ export const runMap = async (
   const step = waveOf(map, items.right)
   if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
   scope.recorder.stage([mapExpanded(scope, place, items.right)])
-  const [first, ...others] = treeOf({ decisions: [node.decision, ...decideItems(node.decision, map, items.right)] })
+  const [first, ...others] = decisionTrees({
+    decisions: [node.decision, ...decideItems(node.decision, map, items.right)]
+  })
   return first === undefined || others.length > 0
     ? E.right({ _tag: 'Stopped' })
     : await runWave(scope, { place, step, node: first, stopping }, run)
@@ -57,7 +59,7 @@ const NO_NEEDS: ReadonlyArray<string> = []
 
 /** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
-  const context = contextFor(scope, place, outside(scope.stopping))
+  const context = contextFor(scope, place, noAttempt(scope.stopping))
   const { runId, unit, step, input, outputs, variables } = context
   const source = { runId, unit, step, input, outputs, variables, ...('item' in context ? { item: context.item } : {}) }
   const values = map.forEach(source)

@@ -16,7 +16,7 @@ import { describe, describeArtifact, describeStorage } from './RunError.js'
 import { report } from './RunScope.js'
 import type { RunSummary } from './runs.js'
 import { viewRun } from './runs.js'
-import { answering } from './stored.js'
+import { callStore } from './stored.js'
 
 /**
  * Does what the program says of its runs that have completed, once that is durable and the run is given back. If that fails, or
@@ -120,7 +120,7 @@ export const removeRun = async (
   checkpoint: Checkpoint | undefined
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
   const { storage, artifacts } = environment
-  const removed: E.Either<StorageError, void> = await answering('remove', () => storage.remove(runId))
+  const removed: E.Either<StorageError, void> = await callStore('remove', () => storage.remove(runId))
   if (E.isLeft(removed)) return removed
   if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
   return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
@@ -133,7 +133,7 @@ export const removeRun = async (
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
   const { workspaces, storage } = environment
   if (workspaces === undefined || isOwn(workspace)) return
-  const anew = await answering('load', () => storage.load(runId))
+  const anew = await callStore('load', () => storage.load(runId))
   if (E.isRight(anew) && O.isNone(anew.right)) await workspaces.remove(runId, undefined)()
 }
 

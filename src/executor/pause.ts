@@ -11,11 +11,11 @@ import type { Holder, StorageError, Stored } from '../ports/CheckpointStorage.js
 import type { Environment } from '../ports/Environment.js'
 import type { PointerError } from '../ports/Requests.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
-import { askOwner } from './asking.js'
 import type { Executor } from './Executor.js'
-import type { Asked, PauseWatch } from './PauseWatch.js'
+import { askOwner, isAny, requestsFor, withdraw } from './inbox.js'
+import type { Asked, RequestWatch } from './RequestWatch.js'
 import { report, timestamp } from './RunScope.js'
-import { answering } from './stored.js'
+import { callStore } from './stored.js'
 
 /**
  * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
@@ -32,7 +32,7 @@ export interface PauseOptions {
  *
  * @category model
  */
-export type PauseAnswer =
+export type PauseResult =
   | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
@@ -64,10 +64,11 @@ export type PauseAnswer =
  * @category running
  */
 export const pause =
-  (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseAnswer> =>
+  (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseResult> =>
   (environment) =>
   async () => {
     const { requests, clock } = environment
+    if (requests === undefined) return E.left({ _tag: 'NoRequests', runId })
     const requestTo = ({ host, pid, since }: Holder): PauseRequest => {
       const addressee = { host, pid, since }
       return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }
@@ -77,10 +78,7 @@ export const pause =
     if (asked.right._tag === 'Requested') return E.right({ ...asked.right, runId })
     const { seen, left } = asked.right
     // Nobody is left who would withdraw it.
-    const withdrawn =
-      requests === undefined || O.isNone(left)
-        ? E.right(undefined)
-        : await answering('request', () => requests.withdraw(left.value))
+    const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
     if (E.isLeft(withdrawn)) return withdrawn
     return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
   }
@@ -92,7 +90,7 @@ export type TakeIn = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
  * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution. Answers
  * are taken in.
  */
-export const watchFor = (environment: Environment, runId: string, take: TakeIn): PauseWatch => {
+export const watchFor = (environment: Environment, runId: string, take: TakeIn): RequestWatch => {
   let seen: Found | undefined
   let verifying: Promise<boolean> | undefined
   const read = async (): Promise<boolean> => {
@@ -119,15 +117,6 @@ const YES = Promise.resolve(true)
 /** A pause, and nothing else: what is done where nobody knows what was asked for. */
 const LEAST: Asked = { commit: false }
 
-/** Whether a run may have requests. A port that throws has none. */
-export const isAny = ({ requests }: Environment, runId: string): boolean => {
-  try {
-    return requests?.isAny(runId) === true
-  } catch {
-    return false
-  }
-}
-
 /** What is asked for; `request`: by a request that is known to be for this execution. */
 interface Found extends Asked {
   readonly request?: PauseRequest
@@ -135,13 +124,13 @@ interface Found extends Asked {
 
 /** What is asked of the execution that owns the run now, if anything is. A request that is `known` to be for it is not verified again. */
 const forThis = async (
-  { requests, storage }: Environment,
+  environment: Environment,
   runId: string,
   known: PauseRequest | undefined,
   take: TakeIn
 ): Promise<Found | undefined> => {
-  if (requests === undefined) return undefined
-  const all = await answering('request', () => requests.list(runId))
+  const { storage } = environment
+  const all = await requestsFor(environment, runId)
   if (E.isLeft(all)) return { ...LEAST, unreadable: all.left }
   const answers = all.right.filter((one) => one._tag === 'Answer')
   if (answers.length > 0) await take(answers)
@@ -151,12 +140,12 @@ const forThis = async (
   if (value === undefined) return undefined
   const { commit } = value
   if (known !== undefined && isSame(value, known)) return { commit, request: known }
-  const stored: E.Either<StorageError, O.Option<Stored>> = await answering('load', () => storage.load(runId))
+  const stored: E.Either<StorageError, O.Option<Stored>> = await callStore('load', () => storage.load(runId))
   if (E.isLeft(stored)) return { ...LEAST, unreadable: stored.left }
   const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
   if (O.isNone(holder)) return { commit }
   if (isFor(value, holder.value)) return { commit, request: value }
-  await answering('request', () => requests.withdraw(value))
+  await withdraw(environment, value)
   return undefined
 }
 
@@ -217,5 +206,5 @@ export const removePointer = async ({ requests }: Environment, runId: string): P
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
   if (requests === undefined || !isAny(environment, runId)) return
-  await answering('request', () => requests.clearPause(runId))
+  await callStore('request', () => requests.clearPause(runId))
 }

@@ -34,7 +34,7 @@ import { secure } from './secrets.js'
 import { staying } from './staying.js'
 import { lossOf, restoreStored } from './stored.js'
 import { make as makeValues, reset } from './Values.js'
-import { makeReady, treeOf, workspaceFor } from './workspace.js'
+import { makeReady, workingTreeOf, workspaceFor } from './workspace.js'
 
 /**
  * What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and
@@ -394,17 +394,17 @@ export const scopeOf = <Outputs, Input>(
   const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
   const { stopping, stop, dispose } = stopOn(environment, claim)
   const scope: RunScope = {
-    environment: { ...environment, tree: treeOf(environment, checkpoint.workspace) },
+    environment: { ...environment, tree: workingTreeOf(environment, checkpoint.workspace) },
     definition: program,
     recorder,
     values: makeValues(checkpoint),
     policy,
     restarts: new Map(),
-    cutShort: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
+    toRepeat: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,
     stopping,
     stop,
-    pauses: watchFor(environment, runId, (answers) => takeAnswersIn(environment, recorder, answers))
+    requests: watchFor(environment, runId, (answers) => takeAnswersIn(environment, recorder, answers))
   }
   return { scope, dispose }
 }

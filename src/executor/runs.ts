@@ -6,7 +6,7 @@ import { progress, status } from '../domain/Checkpoint.js'
 import type { Json } from '../domain/Json.js'
 import type { Found, Holder, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import type { Executor } from './Executor.js'
-import { answering, restoreStored } from './stored.js'
+import { callStore, restoreStored } from './stored.js'
 
 /**
  * What a listing says of a run.
@@ -54,7 +54,7 @@ export const viewRun =
   (runId: string): Executor<O.Option<RunView>> =>
   ({ storage }) =>
   async () => {
-    const stored = await answering('load', () => storage.load(runId))
+    const stored = await callStore('load', () => storage.load(runId))
     if (E.isLeft(stored)) return stored
     if (O.isNone(stored.right)) return E.right(O.none)
     const view = viewOf(runId, stored.right.value)
@@ -70,11 +70,11 @@ export const viewRun =
 export const listRuns: Executor<ReadonlyArray<ListedRun>> =
   ({ storage }) =>
   async () => {
-    const listed = await answering('list', storage.list)
+    const listed = await callStore('list', storage.list)
     if (E.isLeft(listed)) return listed
     const runs: Array<ListedRun> = []
     for (const runId of listed.right) {
-      const stored = await answering('load', () => storage.load(runId))
+      const stored = await callStore('load', () => storage.load(runId))
       if (E.isLeft(stored)) runs.push({ runId, summary: stored })
       else if (O.isSome(stored.right))
         runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })

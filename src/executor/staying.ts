@@ -7,7 +7,7 @@ import type { RunError } from './RunError.js'
 import type { Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
 import { sleepUnless } from './sleep.js'
-import { answering } from './stored.js'
+import { callStore } from './stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
@@ -54,7 +54,7 @@ const woken = async (
     if (interrupt.signal.aborted) return false
     if (!isAsked) continue
     const before = clock.now()
-    const stored = await answering('load', () => storage.load(runId))
+    const stored = await callStore('load', () => storage.load(runId))
     if (E.isRight(stored) && (O.isNone(stored.right) || stored.right.value.revision !== checkpoint.revision))
       return true
     pause = Math.max(LOOK_MILLIS, MOST_SHARE * (clock.now() - before))

@@ -61,8 +61,8 @@ export const runParts = async (
   return E.right({ end: { _tag: 'Done' }, index: steps.length })
 }
 
-const isPausing = async ({ pauses }: RunScope): Promise<boolean> => {
-  const asked = pauses.look()
+const isPausing = async ({ requests }: RunScope): Promise<boolean> => {
+  const asked = requests.look()
   return asked !== false && (await asked)
 }
 

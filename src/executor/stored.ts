@@ -1,6 +1,6 @@
 /** What a store has of a run, and the claim on it. */
 import * as E from 'fp-ts/lib/Either.js'
-import type * as O from 'fp-ts/lib/Option.js'
+import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../domain/Checkpoint.js'
 import { describe as describeCodec, restore } from '../domain/CheckpointCodec.js'
@@ -21,7 +21,7 @@ import { report } from './RunScope.js'
 import { recall, remember } from './unreleased.js'
 
 /** Asks a store. One that throws where it should answer has failed as well. */
-export const answering = async <A, Failure = never>(
+export const callStore = async <A, Failure = never>(
   operation: string,
   ask: () => TaskEither<StorageError | Failure, A>
 ): Promise<E.Either<StorageError | Failure, A>> => {
@@ -55,7 +55,7 @@ const claimRun = async (
   runId: string,
   how: ClaimOptions
 ): Promise<E.Either<StorageError, Claimed>> => {
-  const claim = () => answering('claim', () => storage.claim(runId, owner, how))
+  const claim = () => callStore('claim', () => storage.claim(runId, owner, how))
   const claimed = await claim()
   if (E.isLeft(claimed) && claimed.left._tag !== 'HeldBy') return claimed
   const former = recall(storage, runId)
@@ -82,6 +82,22 @@ export const holding = async <A>(
     await releaseClaim(environment, claim)
   }
 }
+
+/** Claims a run and uses its newest state. One that was only recovered is refused: nobody has agreed to that. */
+export const holdingIntact = <A>(
+  environment: Environment,
+  runId: string,
+  use: (claim: Claim, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
+): Promise<E.Either<RunError, A>> =>
+  holding(environment, runId, async (claim, stored): Promise<E.Either<RunError, A>> => {
+    if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
+    const restored = restoreStored(stored.value, runId)
+    if (E.isLeft(restored)) return restored
+    const { found } = stored.value
+    return found._tag === 'Recovered'
+      ? E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+      : await use(claim, restored.right)
+  })
 
 /** How a claim was lost, as reported by its signal or by a failed save. */
 export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'runId' | 'files'> => {

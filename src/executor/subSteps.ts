@@ -72,7 +72,7 @@ export const subStepsOfAttempt = (
   attempt: Attempt,
   suspend: Suspend
 ): SubSteps => {
-  const isRepeated = scope.cutShort.delete(place.unit)
+  const isRepeated = scope.toRepeat.delete(place.unit)
   let isClosed = false
   let made: Made | undefined
   const make = (): Made => {
@@ -122,13 +122,13 @@ interface Call {
 
 const stepOf = (level: Level, onClosed: () => void = () => undefined): RunSubStep =>
   ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
-    const ended = answer(level, name, more, onClosed)
+    const ended = callSubStep(level, name, more, onClosed)
     // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
     ended.catch(() => undefined)
     return ended
   }) as RunSubStep
 
-const answer = async (
+const callSubStep = async (
   level: Level,
   name: string,
   more: ReadonlyArray<unknown>,
@@ -414,9 +414,3 @@ export const leftInFlight = ({ environment, recorder }: RunScope, task: Unit): R
     .map(({ unit, attempt }) => failed(unit, { idempotent: false }, failure, { attempt, startedAt: now, endedAt: now }))
     .reverse()
 }
-
-/** Detects a failed sub-step that is not idempotent and may have had its effect. */
-export const hasDoubt = ({ recorder }: RunScope, task: Unit): boolean =>
-  Units.within(State.failures(recorder.checkpoint().state), task).some(
-    ({ subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown'
-  )

@@ -42,13 +42,13 @@ interface Waiting {
 }
 
 const call = (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<never> => {
-  const ended = answered(level, suspend, name, waiting)
+  const ended = callWait(level, suspend, name, waiting)
   // A rejection that the task does not await must not end the process.
   ended.catch(() => undefined)
   return ended as Promise<never>
 }
 
-const answered = async (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<unknown> => {
+const callWait = async (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<unknown> => {
   if (level.isClosed) return await never()
   level.calls += 1
   const { refused } = level.root

@@ -83,7 +83,7 @@ export const runWave = async (
     for (const ended of await inbox.take(board.running.size)) {
       board.running.delete(ended.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
-      else settle(scope, place, board, ended, ended.result.right)
+      else noteEnd(scope, place, board, ended, ended.result.right)
     }
     if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
@@ -175,7 +175,7 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
 /** The groups that start now: none any more, once the run is to pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<Waiting>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
-  const asked = scope.pauses.look()
+  const asked = scope.requests.look()
   if (asked !== false && (await asked)) board.paused = true
   return board.paused || scope.stopping.aborted ? [] : take(board, wave)
 }
@@ -189,7 +189,7 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
 }
 
 /** Notes how a group ended. What it was part of stages what is left of it. */
-const settle = (scope: RunScope, wave: Place, board: Board, { name, group }: Ended, end: StepEnd): void => {
+const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Ended, end: StepEnd): void => {
   switch (end._tag) {
     case 'Done':
       return complete(board, name)
@@ -200,7 +200,7 @@ const settle = (scope: RunScope, wave: Place, board: Board, { name, group }: End
       board.failed.push(end.retryable)
       return
     default:
-      if (scope.stopping.aborted || (!isRun(group) && scope.pauses.seen())) board.stopped = true
+      if (scope.stopping.aborted || (!isRun(group) && scope.requests.seen())) board.stopped = true
       if (!scope.stopping.aborted && !isRun(group))
         scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
   }

@@ -20,7 +20,7 @@ import type { NoWorkspaces, RunError } from './RunError.js'
 import { describeWorkspace } from './RunError.js'
 import type { RunScope } from './RunScope.js'
 import { report } from './RunScope.js'
-import { answering, holding, restoreStored } from './stored.js'
+import { callStore, holding, restoreStored } from './stored.js'
 import type { Place } from './Values.js'
 
 /** What the workspace of a new run will be, if it wants one. Nothing is made, and nothing is asked about a run that is there. */
@@ -30,7 +30,7 @@ export const workspaceFor = async (
   wanted: WantedWorkspace | undefined
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
   if (typeof wanted !== 'string') return E.right(wanted)
-  const there = await answering('load', () => environment.storage.load(runId))
+  const there = await callStore('load', () => environment.storage.load(runId))
   if (E.isLeft(there)) return there
   if (O.isSome(there.right)) return E.right(undefined)
   return environment.workspaces === undefined ? none(runId) : await environment.workspaces.plan(runId, wanted)()
@@ -67,7 +67,7 @@ export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'Wor
 })
 
 /** The tree of a run: at its own workspace, else that of the environment. */
-export const treeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
+export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
 /**
@@ -150,7 +150,7 @@ const atRest = async <A>(
 ): Promise<E.Either<RunError, A>> => {
   const { storage, workspaces } = environment
   if (workspaces === undefined) return none(runId)
-  const there = await answering('load', () => storage.load(runId))
+  const there = await callStore('load', () => storage.load(runId))
   if (E.isLeft(there)) return there
   if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
   return await holding(environment, runId, async (_, stored) => {

@@ -117,7 +117,7 @@ export interface Claimed {
 }
 
 /**
- * One line of a run's history: the kind of change (`StepCompleted`) and when (UTC, ISO 8601).
+ * One line of a run's history: the kind of change (`UnitCompleted`) and when (UTC, ISO 8601).
  *
  * @category model
  */

@@ -7,11 +7,11 @@ import type { Json } from '../domain/Json.js'
 import { nameOf } from '../domain/Unit.js'
 import type { AnswerOptions, AnswerGiven } from '../executor/answer.js'
 import { answer as giveAnswer } from '../executor/answer.js'
-import type { CancelAnswer } from '../executor/cancel.js'
+import type { CancelResult } from '../executor/cancel.js'
 import { cancel as askToCancel } from '../executor/cancel.js'
 import type { PollOutcome } from '../executor/jobs.js'
 import { poll as pollJobs } from '../executor/jobs.js'
-import type { PauseAnswer, PauseOptions } from '../executor/pause.js'
+import type { PauseResult, PauseOptions } from '../executor/pause.js'
 import { pause as askToPause } from '../executor/pause.js'
 import type { Planned, PlanRunOptions } from '../executor/planRun.js'
 import { planRun as planOf } from '../executor/planRun.js'
@@ -252,7 +252,7 @@ export const answer = async (
  *
  * @category running
  */
-export const pause = async (options: Options & PauseOptions): Promise<PauseAnswer> => {
+export const pause = async (options: Options & PauseOptions): Promise<PauseResult> => {
   const asked = await askToPause(options.id, options)(environmentOf(options))()
   if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
   return asked.right
@@ -273,7 +273,7 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseAnswe
  *
  * @category running
  */
-export const cancel = async (options: Options): Promise<CancelAnswer> => {
+export const cancel = async (options: Options): Promise<CancelResult> => {
   const asked = await askToCancel(options.id)(environmentOf(options))()
   if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
   return asked.right

@@ -4,8 +4,8 @@ import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { CompletedStep } from '../../src/domain/CompletedStep.js'
 import * as Units from '../../src/domain/Units.js'
-import type { Sequence } from '../../src/domain/Sequence.js'
-import * as Seq from '../../src/domain/Sequence.js'
+import type { Vector } from '../../src/domain/Vector.js'
+import * as Vec from '../../src/domain/Vector.js'
 import { isWithin, join } from '../../src/domain/Unit.js'
 import { law } from './law.js'
 
@@ -19,26 +19,26 @@ const upTo = (length: number): ReadonlyArray<number> => Array.from({ length }, (
 
 describe('a sequence', () => {
   law('is the array of what was appended', lengths, (length) => {
-    const sequence = Seq.from(upTo(length))
+    const sequence = Vec.from(upTo(length))
     assert.equal(sequence.length, length)
     assert.deepEqual([...sequence], upTo(length))
-    assert.equal(Seq.last(sequence), upTo(length).at(-1))
+    assert.equal(Vec.last(sequence), upTo(length).at(-1))
     for (const index of [0, 1, 31, 32, length - 2, length - 1]) {
-      assert.equal(Seq.at(sequence, index), index >= 0 && index < length ? index : undefined)
+      assert.equal(Vec.at(sequence, index), index >= 0 && index < length ? index : undefined)
     }
-    for (const outside of [-1, length, length + 32, Number.NaN]) assert.equal(Seq.at(sequence, outside), undefined)
+    for (const outside of [-1, length, length + 32, Number.NaN]) assert.equal(Vec.at(sequence, outside), undefined)
   })
 
   law(
     'never changes when something is appended to it, however often',
     fc.tuple(lengths, fc.nat({ max: 40 })),
     ([length, more]) => {
-      const base = Seq.from(upTo(length))
-      let a: Sequence<number | string> = base
-      let b: Sequence<number | string> = base
+      const base = Vec.from(upTo(length))
+      let a: Vector<number | string> = base
+      let b: Vector<number | string> = base
       for (let index = 0; index < more; index++) {
-        a = Seq.append(a, `a${index}`)
-        b = Seq.append(b, `b${index}`)
+        a = Vec.append(a, `a${index}`)
+        b = Vec.append(b, `b${index}`)
       }
       assert.deepEqual([...base], upTo(length))
       assert.deepEqual([...a], [...upTo(length), ...upTo(more).map((index) => `a${index}`)])
@@ -48,21 +48,21 @@ describe('a sequence', () => {
   )
 
   test('keeps each of 40,000 versions readable, through all levels of the trie', () => {
-    const versions: Array<Sequence<number>> = [Seq.empty]
-    for (let index = 0; index < 40_000; index++) versions.push(Seq.append(versions[index] as Sequence<number>, index))
+    const versions: Array<Vector<number>> = [Vec.empty]
+    for (let index = 0; index < 40_000; index++) versions.push(Vec.append(versions[index] as Vector<number>, index))
     for (const length of [0, 1, 32, 33, 1024, 1056, 1057, 32_767, 32_768, 32_800, 32_801, 40_000]) {
-      const version = versions[length] as Sequence<number>
+      const version = versions[length] as Vector<number>
       assert.equal(version.length, length)
       assert.deepEqual([...version], upTo(length))
-      for (let index = 0; index < length; index += 97) assert.equal(Seq.at(version, index), index)
+      for (let index = 0; index < length; index += 97) assert.equal(Vec.at(version, index), index)
     }
   })
 
   test('takes 100,000 appends in linear time', () => {
     const time = (count: number): number => {
       const began = performance.now()
-      let sequence: Sequence<number> = Seq.empty
-      for (let index = 0; index < count; index++) sequence = Seq.append(sequence, index)
+      let sequence: Vector<number> = Vec.empty
+      for (let index = 0; index < count; index++) sequence = Vec.append(sequence, index)
       assert.equal(sequence.length, count)
       return (performance.now() - began) / count
     }

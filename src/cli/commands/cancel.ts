@@ -1,6 +1,6 @@
 /** `dogear cancel`: cancels a run, through its owner if it has one. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { CancelAnswer } from '../../executor/cancel.js'
+import type { CancelResult } from '../../executor/cancel.js'
 import { cancel } from '../../executor/cancel.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -24,12 +24,12 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   return E.right(status === 'completed' ? ExitCode.refused : ExitCode.done)
 }
 
-const statusOf = (answer: CancelAnswer): 'running' | 'cancelled' | 'completed' => {
+const statusOf = (answer: CancelResult): 'running' | 'cancelled' | 'completed' => {
   if (answer._tag === 'Requested') return 'running'
   return answer._tag === 'AtRest' && answer.status === 'completed' ? 'completed' : 'cancelled'
 }
 
-const textOf = (answer: CancelAnswer): string => {
+const textOf = (answer: CancelResult): string => {
   switch (answer._tag) {
     case 'Requested':
       return `is cancelled once its current steps have ended (process ${answer.holder.pid} on ${answer.holder.host})`

@@ -7,8 +7,8 @@ import { isFinal, status } from '../../domain/Checkpoint.js'
 import * as State from '../../domain/CheckpointState.js'
 import type { Unit } from '../../domain/Unit.js'
 import { ancestors, isWithin, parent } from '../../domain/Unit.js'
-import type { CancelAnswer } from '../../executor/cancel.js'
-import type { PauseAnswer } from '../../executor/pause.js'
+import type { CancelResult } from '../../executor/cancel.js'
+import type { PauseResult } from '../../executor/pause.js'
 import type { RunError } from '../../executor/RunError.js'
 import { describe } from '../../executor/RunError.js'
 import type { RunOutcome } from '../../executor/RunOutcome.js'
@@ -25,7 +25,7 @@ export interface Asked {
   readonly answered: (answer: Answer, alive: boolean) => void
 }
 
-type Answer = E.Either<RunError, PauseAnswer | CancelAnswer>
+type Answer = E.Either<RunError, PauseResult | CancelResult>
 
 /** What the witness is told. */
 export interface PauseWitness {

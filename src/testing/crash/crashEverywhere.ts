@@ -53,7 +53,7 @@ export type Invariant<World> = (seen: Seen<World>) => unknown
  * - `answers`: what is said of a unit that is in doubt: that it is to run `again`, that it is `done` (with its output of the
  *   undisturbed run), or once this and once that (`both`, the default). What is said to be done may never have happened:
  *   your invariants see the answers in the trace.
- * - `mayDiffer`: units (`step` or `step/group`) whose outputs may differ from the undisturbed run.
+ * - `mayDiffer`: paths of units whose outputs may differ from the undisturbed run.
  * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one goes on.
  * - `twice`: how many runs with two crashes are sampled, default 100. `overridden`: how many in which processes are told to run from
  *   a step on or a wave again or asked to pause, or evidence vanishes, and crashes come in between, default 0. `seed`: of these

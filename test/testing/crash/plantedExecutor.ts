@@ -126,7 +126,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   const result = await runAttempts(scope, place, task, attemptOf(scope, decision), halt.signal)
   isOver = true
   if (halt.signal.aborted) {
-    await scope.pauses.look()
+    await scope.requests.look()
     return E.right({ _tag: 'Stopped' })
   }
 `,
@@ -171,8 +171,8 @@ const PAUSING: ReadonlyArray<Fault> = [
       atUnit('s0', 'after')
     ),
     module: 'executor/pause.ts',
-    text: 'requests.withdraw(value)',
-    instead: 'requests.clearPause(runId)',
+    text: 'await withdraw(environment, value)',
+    instead: 'await clearRequest(environment, runId)',
     breaks: 'PauseKept'
   },
   {
@@ -200,7 +200,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     only: told([pause('s0')]),
     module: 'executor/runTask.ts',
     text: '      recorder.stage([task.job',
-    instead: `      const asked = scope.pauses.look()
+    instead: `      const asked = scope.requests.look()
       if (asked === false || !(await asked)) recorder.stage([task.job`,
     breaks: 'NothingLost'
   },
@@ -241,7 +241,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     only: told([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/cancel.ts',
     text: 'const recorded = over ? E.right(checkpoint)',
-    instead: `await withdrawCancel(environment, request)
+    instead: `await withdraw(environment, request)
   if (!over) return E.right(O.none)
   const recorded = over ? E.right(checkpoint)`,
     breaks: 'CancelKept'
@@ -252,7 +252,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     only: told([cancel('s0')]),
     module: 'executor/cancel.ts',
     text: '  else await recordUnclaimed(environment, runId)',
-    instead: '  else await withdrawCancel(environment, request)',
+    instead: '  else await withdraw(environment, request)',
     breaks: 'CancelKept'
   }
 ]

@@ -17,7 +17,7 @@ type Node<A> = ReadonlyArray<A> | ReadonlyArray<Node<A>>
  *
  * @category model
  */
-export interface Sequence<A> extends Iterable<A> {
+export interface Vector<A> extends Iterable<A> {
   readonly length: number
   /** @internal */
   readonly shift: number
@@ -27,11 +27,11 @@ export interface Sequence<A> extends Iterable<A> {
   readonly tail: ReadonlyArray<A>
 }
 
-function* walk<A>(this: Sequence<A>): Iterator<A> {
+function* walk<A>(this: Vector<A>): Iterator<A> {
   for (let start = 0; start < this.length; start += WIDTH) yield* leafFor(this, start)
 }
 
-const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArray<A>): Sequence<A> => ({
+const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArray<A>): Vector<A> => ({
   length,
   shift,
   root,
@@ -44,22 +44,22 @@ const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArr
  *
  * @category constructors
  */
-export const empty: Sequence<never> = make<never>(0, BITS, [], [])
+export const empty: Vector<never> = make<never>(0, BITS, [], [])
 
 /**
  * The elements of any iterable, in order, in linear time.
  *
  * @example
- * import { Sequence } from 'dogear'
+ * import { Vector } from 'dogear'
  * import assert from 'node:assert/strict'
  *
- * const letters = Sequence.append(Sequence.from(['a', 'b']), 'c')
+ * const letters = Vector.append(Vector.from(['a', 'b']), 'c')
  * assert.deepEqual([...letters], ['a', 'b', 'c'])
  *
  * @category constructors
  */
-export const from = <A>(items: Iterable<A>): Sequence<A> => {
-  let trie: Sequence<A> = empty
+export const from = <A>(items: Iterable<A>): Vector<A> => {
+  let trie: Vector<A> = empty
   let tail: Array<A> = []
   for (const item of items) {
     if (tail.length === WIDTH) {
@@ -76,14 +76,14 @@ export const from = <A>(items: Iterable<A>): Sequence<A> => {
  *
  * @category combinators
  */
-export const append = <A>(self: Sequence<A>, item: A): Sequence<A> => {
+export const append = <A>(self: Vector<A>, item: A): Vector<A> => {
   if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
   const { shift, root, tail } = self
   return withLeaf(make(self.length - WIDTH, shift, root, []), tail, [item])
 }
 
 /** A full leaf at the end of a list that has no tail, and a new tail. */
-const withLeaf = <A>(trie: Sequence<A>, leaf: ReadonlyArray<A>, tail: ReadonlyArray<A>): Sequence<A> => {
+const withLeaf = <A>(trie: Vector<A>, leaf: ReadonlyArray<A>, tail: ReadonlyArray<A>): Vector<A> => {
   const { length, shift, root } = trie
   const grown = length + WIDTH + tail.length
   return length >>> BITS >= 1 << shift
@@ -107,7 +107,7 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
  *
  * @category combinators
  */
-export const set = <A>(self: Sequence<A>, index: number, item: A): Sequence<A> => {
+export const set = <A>(self: Vector<A>, index: number, item: A): Vector<A> => {
   const { length, shift, root, tail } = self
   if (!(index >= 0 && index < length)) return self
   return index >= length - tail.length
@@ -127,7 +127,7 @@ const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> =
  *
  * @category combinators
  */
-export const at = <A>(self: Sequence<A>, index: number): A | undefined =>
+export const at = <A>(self: Vector<A>, index: number): A | undefined =>
   index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
 
 /**
@@ -135,9 +135,9 @@ export const at = <A>(self: Sequence<A>, index: number): A | undefined =>
  *
  * @category combinators
  */
-export const last = <A>(self: Sequence<A>): A | undefined => self.tail[self.tail.length - 1]
+export const last = <A>(self: Vector<A>): A | undefined => self.tail[self.tail.length - 1]
 
-const leafFor = <A>(self: Sequence<A>, index: number): ReadonlyArray<A> => {
+const leafFor = <A>(self: Vector<A>, index: number): ReadonlyArray<A> => {
   if (index >= self.length - self.tail.length) return self.tail
   let node: Node<A> = self.root
   for (let level = self.shift; level > 0; level -= BITS) node = node[(index >>> level) & MASK] as Node<A>

@@ -16,7 +16,7 @@ export interface Asked {
  * Looks for requests while a run is executed. `look` returns a promise only if there may be one; a request that was seen once
  * counts until the execution ends.
  */
-export interface PauseWatch {
+export interface RequestWatch {
   /** Whether this execution is to stop. */
   readonly look: () => false | Promise<boolean>
   /** Whether a request was seen. */
