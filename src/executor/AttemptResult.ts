@@ -60,3 +60,9 @@ const unusable = (message: string): AttemptResult => ({
   failure: Failure.permanent(StepError.make('SecretInOutput', message, { code: 'SECRET_IN_OUTPUT' })),
   settled: true
 })
+
+/** Whether a failed attempt may be followed by another. What is not idempotent is tried again only if it is known to have done nothing. */
+export const mayRetry = (
+  { failure, settled }: AttemptResult & { readonly _tag: 'Failed' },
+  isIdempotent: boolean
+): boolean => settled && failure._tag === 'Transient' && (isIdempotent || failure.outcome === 'notApplied')

@@ -12,9 +12,9 @@ import type { TransitionError } from '../domain/Transition.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { Attempt } from './Attempt.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { redacted } from './AttemptResult.js'
+import { mayRetry, redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
-import { attemptFailed, attemptsStart } from './changes.js'
+import { attemptFailed, attemptsStart, subStepsUndone } from './changes.js'
 import { failedInDoubt } from '../domain/subSteps.js'
 import { toJson } from './conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
@@ -25,7 +25,7 @@ import type { Place } from './Values.js'
 import { sleepUnless } from './sleep.js'
 import { notAwaited } from './subStepFailures.js'
 import type { Closed } from './subSteps.js'
-import { leftInFlight, subStepsOfAttempt } from './subSteps.js'
+import { subStepsOfAttempt } from './subSteps.js'
 import { ownPlace, seenFrom } from './workspace.js'
 import { get } from '../domain/Units.js'
 
@@ -52,7 +52,7 @@ export const runAttempts = async (
     const wait =
       result.again === true
         ? AT_ONCE
-        : mayRetry(task, failure, result.settled)
+        : mayRetry(result, task.idempotent)
           ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
           : O.none
     if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
@@ -96,10 +96,6 @@ const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined =
   const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
-
-/** What is not idempotent is tried again only if the failed attempt is known to have done nothing. */
-const mayRetry = (task: ProgramTask, failure: StepFailure, settled: boolean): boolean =>
-  settled && failure._tag === 'Transient' && (task.idempotent || failure.outcome === 'notApplied')
 
 /**
  * Calls a task's own code once: until it ends, or for the grace after it was told to, because its time is over or all work is
@@ -151,7 +147,7 @@ const settledIn = (
   { unit }: Place,
   ended: AttemptResult & { readonly _tag: 'Failed' }
 ): AttemptResult => {
-  const left = leftInFlight(scope, unit)
+  const left = subStepsUndone(scope, unit)
   if (left.length > 0) scope.recorder.stage(left)
   return failedInDoubt(failures(scope.recorder.checkpoint().state), unit).length > 0
     ? { ...ended, settled: false, again: false }

@@ -9,6 +9,7 @@ import type { Item, Items } from '../domain/Items.js'
 import type { Decision } from '../domain/Plan.js'
 import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
+import type { SubStep } from '../domain/SubStep.js'
 import * as Failure from '../domain/StepFailure.js'
 import { find, taskAround } from '../domain/Tree.js'
 import type { Unit } from '../domain/Unit.js'
@@ -18,7 +19,6 @@ import type { Event, EventUnit } from '../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from './Program.js'
 import type { Ended, RunScope, TaskResult } from './RunScope.js'
 import { timestamp } from './RunScope.js'
-import { leftInFlight } from './subSteps.js'
 import type { Place } from './Values.js'
 import { add } from './Values.js'
 
@@ -96,7 +96,7 @@ export const taskStopped = (
   if (scope.stopping.aborted) return attemptStopped(place, task, result)
   return result.failed === undefined
     ? leftUndone(scope, place.unit, HALTED)
-    : [...leftInFlight(scope, place.unit), taskFailed(place.unit, result.failed)]
+    : [...subStepsUndone(scope, place.unit), taskFailed(place.unit, result.failed)]
 }
 
 export const HALTED = 'stopped because another group of the wave failed'
@@ -175,8 +175,14 @@ export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepF
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
 }
 
+/** A sub-step ended badly. Its task may still end well. */
+export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, ended: Ended): UnitFailed => ({
+  ...taskFailed(unit, { failure, ...ended }),
+  subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
+})
+
 /** The attempts of a unit and its parts that nobody will hear the end of: what they did is not known. Whoever waits for the next attempt has none. */
-export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<Change> => {
+export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
   // A suspended attempt waits on, and its outcome is known.
@@ -191,6 +197,10 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
     })
     .reverse()
 }
+
+/** The sub-steps in flight of a task that has failed: their outcomes are unknown. */
+export const subStepsUndone = (scope: RunScope, task: Unit): ReadonlyArray<UnitFailed> =>
+  leftUndone(scope, task, 'its step ended before it did').filter(({ unit }) => unit !== task)
 
 /** What observers are told when a change is durable. */
 export const eventsOf = (

@@ -1,7 +1,6 @@
 /** Sub-steps: work that a task finds on the way. Each is recorded under its own path, and a later attempt returns the recorded output. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { UnitFailed } from '../domain/Change.js'
 import * as State from '../domain/CheckpointState.js'
 import * as Units from '../domain/Units.js'
 import { fingerprint } from '../domain/Digest.js'
@@ -9,19 +8,17 @@ import * as IdempotencyKey from '../domain/IdempotencyKey.js'
 import type { Json } from '../domain/Json.js'
 import * as Redaction from '../domain/Redaction.js'
 import { delay, never as noRetry, problemOf } from '../domain/RetryPolicy.js'
-import * as StepError from '../domain/StepError.js'
 import type { StepFailure } from '../domain/StepFailure.js'
 import * as Failure from '../domain/StepFailure.js'
 import type { SubStep } from '../domain/SubStep.js'
-import { restartedBy, subStepsOf } from '../domain/subSteps.js'
 import type { Unit } from '../domain/Unit.js'
-import { ancestors } from '../domain/Unit.js'
 import { artifactsFor } from './artifacts.js'
 import type { Attempt } from './Attempt.js'
 import { begin } from './Attempt.js'
 import type { AttemptResult } from './AttemptResult.js'
-import { redacted } from './AttemptResult.js'
+import { mayRetry, redacted } from './AttemptResult.js'
 import { conversions, toJson } from './conversions.js'
+import { subStepFailed } from './changes.js'
 import type { RunScope } from './RunScope.js'
 import { timestamp } from './RunScope.js'
 import { settle } from './settle.js'
@@ -30,17 +27,16 @@ import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAns
 import {
   changedInput,
   errorOf,
-  inDoubt,
   noRun,
   notAwaited,
   notDecodable,
   notStorable,
   timedOut,
-  usedAlready,
   wrongOption
 } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { close, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { dropVersion, leaveInDoubt } from './subStepVersions.js'
 import type { Suspend } from './subWaits.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from './Values.js'
@@ -196,7 +192,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
   const isGiven = record?.assumed === true
   if (known !== undefined && !isGiven) {
     if (known.version !== subStep.version) {
-      const dropped = await drop(root, unit)
+      const dropped = await dropVersion(root, unit)
       return E.isLeft(dropped) ? dropped : await run(level, call)
     }
     if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
@@ -266,11 +262,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
       return E.isLeft(saved) ? saved : outputOf(call, ended.output)
     }
     const { failure } = ended
-    const mayRetry =
-      ended.settled &&
-      failure._tag === 'Transient' &&
-      (subStep.idempotent !== false || failure.outcome === 'notApplied')
-    const wait = mayRetry
+    const wait = mayRetry(ended, subStep.idempotent !== false)
       ? delay(options.retry ?? noRetry, { attempt: number, elapsedMillis: endedAt - first, random: random() })
       : O.none
     if (O.isSome(wait)) {
@@ -279,7 +271,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
       // Of what is not idempotent it is recorded that this try did nothing. Anything else runs again, with all its tries.
       if (subStep.idempotent !== false) return E.left(stoppingOf(level).reason ?? ENDED)
     }
-    const saved = await save(scope, [failed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
+    const saved = await save(scope, [subStepFailed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
     return E.isLeft(saved) ? saved : E.left(errorOf(failure))
   }
 }
@@ -344,73 +336,4 @@ const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext 
     },
     step: stepOf(level)
   }
-}
-
-const failed = (
-  unit: Unit,
-  subStep: SubStep,
-  { _tag, error, outcome }: StepFailure,
-  { attempt, startedAt, endedAt }: { readonly attempt: number; readonly startedAt: number; readonly endedAt: number }
-): UnitFailed => ({
-  _tag: 'UnitFailed',
-  at: timestamp(endedAt),
-  unit,
-  retryable: _tag === 'Transient',
-  last: { attempt, startedAt: timestamp(startedAt), error, outcome },
-  subStep: _tag === 'Transient' ? { ...subStep, transient: true } : subStep
-})
-
-/**
- * Drops a sub-step and all that were recorded after it. If one of them is not idempotent, the attempt ends, and the next plan asks for
- * confirmation.
- */
-const drop = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
-  const { scope, place, given, own } = root
-  const known = subStepsOf(scope.recorder.checkpoint()).get(place.unit) ?? []
-  // What this attempt has begun came before this call.
-  const all = known.filter((one) => !own.has(one.unit))
-  const index = all.findIndex((one) => one.unit === unit)
-  const again = restartedBy(all, { unit, index, reason: { _tag: 'Forced' } })
-  const around = new Set([...again.keys()].flatMap((one) => [...ancestors(one)]))
-  const at = timestamp(scope.environment.clock.now())
-  const units = [...again.keys()].filter((one) => !around.has(one))
-  scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
-  const harmful = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
-  if (harmful.length > 0) return await leaveInDoubt(root, harmful, unit)
-  const isUsed = [...again.keys()].some((one) => given.has(one))
-  if (isUsed) root.refused = usedAlready(unit)
-  const saved = await save(scope, [])
-  return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
-}
-
-/** Records sub-steps as failed with an unknown outcome, so that the next plan asks for confirmation, and ends the attempt. */
-const leaveInDoubt = async (
-  root: Root,
-  all: ReadonlyArray<{ readonly unit: Unit; readonly call: SubStep }>,
-  because: Unit
-): Promise<E.Either<Error, never>> => {
-  const { scope } = root
-  const now = scope.environment.clock.now()
-  const times = { attempt: 1, startedAt: now, endedAt: now }
-  const [first] = all
-  root.refused = inDoubt(first?.unit ?? because, because)
-  const { error } = root.refused
-  const saved = await save(scope, [
-    { _tag: 'AttemptStarted', at: timestamp(now), attempts: all.map(({ unit }) => ({ unit, attempt: 1 })) },
-    ...all.map(({ unit, call }) => failed(unit, { ...call, idempotent: false }, Failure.permanent(error), times))
-  ])
-  return E.isLeft(saved) ? saved : E.left(errorOf(root.refused))
-}
-
-/**
- * Records an unknown outcome for the sub-steps in flight of a task that failed. Inner ones come first, because a sub-step can only fail
- * while the one around it is in flight.
- */
-export const leftInFlight = ({ environment, recorder }: RunScope, task: Unit): ReadonlyArray<UnitFailed> => {
-  const now = environment.clock.now()
-  const failure = Failure.permanent(StepError.make('Halted', 'its step ended before it did'))
-  return Units.within(State.inFlight(recorder.checkpoint().state), task)
-    .filter(({ unit }) => unit !== task)
-    .map(({ unit, attempt }) => failed(unit, { idempotent: false }, failure, { attempt, startedAt: now, endedAt: now }))
-    .reverse()
 }
