@@ -19,7 +19,7 @@ const node = /^node:/
 const table: readonly Row[] = [
   { files: /^domain\//, mayImport: [/^domain\//, pureFpTs] },
   { files: /^domain\/(.*\/)?\w+Codec\.ts$/, mayImport: [ioTs] },
-  { files: /^domain\/Digest\.ts$/, mayImport: [/^node:crypto$/] },
+  { files: /^domain\/data\/Digest\.ts$/, mayImport: [/^node:crypto$/] },
   { files: /^ports\//, mayImport: [], mayImportTypes: [/^(ports|domain)\//, fpTs] },
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
@@ -159,6 +159,12 @@ describe('the layers', () => {
     expect(cycles).toEqual([])
   })
 
+  test('a folder has at most 20 modules', () => {
+    const modules = new Map<string, number>()
+    for (const { path } of sources) modules.set(dirname(path), (modules.get(dirname(path)) ?? 0) + 1)
+    expect([...modules].filter(([, count]) => count > 20)).toEqual([])
+  })
+
   test('the index only passes on what other modules export', () => {
     const index = sources.filter(({ path }) => path === 'index.ts')
     expect(index).toHaveLength(1)
@@ -181,7 +187,7 @@ describe('the domain', () => {
   test('the executor and the promise form plan a run in one module', () => {
     const planning = sources
       .filter(({ path }) => /^(executor|promise)\//.test(path))
-      .filter(({ imports }) => imports.some(({ target }) => target === 'domain/planResume.ts'))
+      .filter(({ imports }) => imports.some(({ target }) => target === 'domain/plan/planResume.ts'))
     expect(planning.map(({ path }) => path)).toEqual(['executor/planRun.ts'])
   })
 

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 
 /** TypeScript in the documentation: in the comments of src, in README.md or below docs. */
 export interface Fence {
-  /** The file, from the root of the repository, and the line where the code begins: `src/domain/Plan.ts:12`. */
+  /** The file, from the root of the repository, and the line where the code begins: `src/domain/plan/Plan.ts:12`. */
   readonly name: string
   readonly line: number
   readonly code: string

@@ -8,12 +8,12 @@ import type { Context, Result } from './commands/Context.js'
 import { homeOf } from './commands/Context.js'
 import type { CleanFlags } from './commands/clean.js'
 import type { ConformanceFlags } from './commands/conformance.js'
-import type { Attended } from './commands/execution.js'
-import { nextActions, withoutValues } from './commands/nextActions.js'
+import type { Attended } from './commands/execution/execution.js'
+import { nextActions, withoutValues } from './commands/hints/nextActions.js'
 import type { PauseFlags } from './commands/pause.js'
-import type { PlanFlags } from './commands/planFlags.js'
+import type { PlanFlags } from './commands/execution/planFlags.js'
 import type { PruneFlags } from './commands/prune.js'
-import type { ResumeFlags } from './commands/resumeRun.js'
+import type { ResumeFlags } from './commands/execution/resumeRun.js'
 import type { RunFlags } from './commands/run.js'
 import type { RunsFlags } from './commands/runs.js'
 import type { ShowFlags } from './commands/show.js'
@@ -139,7 +139,7 @@ const attending = async (
   const [{ abortOnSignals }, Prompt, { attended, SIGNALS }] = await Promise.all([
     import('../adapters/node/index.js'),
     import('./terminal/Prompt.js'),
-    import('./commands/execution.js')
+    import('./commands/execution/execution.js')
   ])
   const signals = abortOnSignals({ signals: SIGNALS })
   const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)

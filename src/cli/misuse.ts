@@ -5,7 +5,7 @@ import { identity } from 'fp-ts/lib/function.js'
 import type { CliError } from './CliError.js'
 import { usage } from './CliError.js'
 import { dogearCommand, homeOf } from './commands/Context.js'
-import { withoutValues } from './commands/nextActions.js'
+import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { commandOf } from './terminal/shellQuote.js'
 

@@ -3,9 +3,9 @@
  *
  * @module
  */
-import type { Checkpoint } from '../domain/Checkpoint.js'
-import type { Failure, InterruptReason } from '../domain/CheckpointState.js'
-import type { Pending as PendingUnit } from '../domain/Pending.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { Failure, InterruptReason } from '../domain/checkpoint/CheckpointState.js'
+import type { Pending as PendingUnit } from '../domain/checkpoint/Pending.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**

@@ -1,14 +1,14 @@
 /** What the units of a run left behind: outputs and variables, and who may see them. */
-import type { Checkpoint } from '../domain/Checkpoint.js'
-import type { Items } from '../domain/Items.js'
-import type { Json } from '../domain/Json.js'
-import { isObject } from '../domain/Json.js'
-import type { Level } from '../domain/scope.js'
-import { itemsAround, levelsOf, sightOf } from '../domain/scope.js'
-import { partNamed, partNames } from '../domain/Tree.js'
-import type { Unit } from '../domain/Unit.js'
-import { join } from '../domain/Unit.js'
-import type { Program, ProgramStep } from './Program.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { Items } from '../domain/checkpoint/Items.js'
+import type { Json } from '../domain/data/Json.js'
+import { isObject } from '../domain/data/Json.js'
+import type { Level } from '../domain/plan/scope.js'
+import { itemsAround, levelsOf, sightOf } from '../domain/plan/scope.js'
+import { partNamed, partNames } from '../domain/workflow/Tree.js'
+import type { Unit } from '../domain/workflow/Unit.js'
+import { join } from '../domain/workflow/Unit.js'
+import type { Program, ProgramStep } from './program/Program.js'
 
 /** A unit, and the index of its top-level step. */
 export interface Place {

@@ -1,9 +1,9 @@
 /** Runs a composite of this execution again, with all its parts and all later steps. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from '../domain/Change.js'
-import { overrides } from '../domain/Overrides.js'
-import type { ResumePlan } from '../domain/Plan.js'
-import { runsAgain } from '../domain/Plan.js'
+import type { Change } from '../domain/change/Change.js'
+import { overrides } from '../domain/plan/Overrides.js'
+import type { ResumePlan } from '../domain/plan/Plan.js'
+import { runsAgain } from '../domain/plan/Plan.js'
 import { EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'

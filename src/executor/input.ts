@@ -1,15 +1,15 @@
 /** Decides a run's input: the caller's, the initial one of a new run, or a replacement for the stored one. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Checkpoint } from '../domain/Checkpoint.js'
-import type { Json } from '../domain/Json.js'
-import { equals } from '../domain/Json.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../domain/data/Json.js'
+import { equals } from '../domain/data/Json.js'
 import type { Environment } from '../ports/Environment.js'
-import type { Program } from './Program.js'
+import type { Program } from './program/Program.js'
 import type { RunError } from './RunError.js'
 import type { Secured } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
-import { callStore } from './stored.js'
+import { callStore } from './storage/stored.js'
 
 /** The caller's input (`undefined`: none), and the initial input of a new run or the reason why none can start. */
 export interface Inputs {

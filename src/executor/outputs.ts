@@ -1,8 +1,8 @@
 /** Builds the outcome of a completed run, with the outputs of its steps. */
-import type { Checkpoint } from '../domain/Checkpoint.js'
-import type { Json } from '../domain/Json.js'
-import type { Unit } from '../domain/Unit.js'
-import type { Program } from './Program.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../domain/data/Json.js'
+import type { Unit } from '../domain/workflow/Unit.js'
+import type { Program } from './program/Program.js'
 import type { Completed } from './RunOutcome.js'
 import { outputOf } from './Values.js'
 

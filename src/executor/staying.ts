@@ -1,13 +1,13 @@
 /** Staying with a run that only waits, until a wait is over. Meanwhile the run is released: any process may answer it, or take it over. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { endOf, wakeAt } from '../domain/Pending.js'
+import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
 import type { Environment } from '../ports/Environment.js'
 import type { RunError } from './RunError.js'
 import type { Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
 import { sleepUnless } from './sleep.js'
-import { callStore } from './stored.js'
+import { callStore } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 

@@ -1,6 +1,6 @@
 /** Where the last checkpoints of runs go that are over and whose state is deleted. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { Json } from '../domain/Json.js'
+import type { Json } from '../domain/data/Json.js'
 import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
 
 /**

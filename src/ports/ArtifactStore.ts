@@ -6,7 +6,7 @@
  */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { InvalidArtifactId } from '../domain/ArtifactId.js'
+import type { InvalidArtifactId } from '../domain/data/ArtifactId.js'
 import type {
   Corrupt,
   Insecure,

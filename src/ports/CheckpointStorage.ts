@@ -7,8 +7,8 @@
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { Change } from '../domain/Change.js'
-import type { Json } from '../domain/Json.js'
+import type { Change } from '../domain/change/Change.js'
+import type { Json } from '../domain/data/Json.js'
 
 /**
  * Who claims a run, for the message that another claimant gets.

@@ -1,6 +1,6 @@
 /** What somebody is asked when a check around a unit fails. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Unit } from '../domain/Unit.js'
+import type { Unit } from '../domain/workflow/Unit.js'
 
 /**
  * A failed check, `before` its unit ran or `after`. `wrong`: all failures, as text; `answers`: the possible answers;

@@ -1,5 +1,5 @@
 /** A request to stop, as a value. */
-import type { InterruptReason } from '../domain/CheckpointState.js'
+import type { InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 
 /**
  * Fires when somebody wants the run to stop. The executor then aborts the step that runs, for the same `signal.reason`,

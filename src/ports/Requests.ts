@@ -5,9 +5,9 @@
  */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { ContinueHere } from '../domain/Pause.js'
-import type { Request } from '../domain/Request.js'
-import type { Unit } from '../domain/Unit.js'
+import type { ContinueHere } from '../domain/request/Pause.js'
+import type { Request } from '../domain/request/Request.js'
+import type { Unit } from '../domain/workflow/Unit.js'
 import type {
   Corrupt,
   Insecure,

@@ -1,8 +1,8 @@
 /** The workspaces that runs have of their own: folders, and worktrees of git. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { OwnWorkspace, Workspace, Worktree } from '../domain/Workspace.js'
-import type { Unit } from '../domain/Unit.js'
+import type { OwnWorkspace, Workspace, Worktree } from '../domain/workflow/Workspace.js'
+import type { Unit } from '../domain/workflow/Unit.js'
 import type { Insecure } from './CheckpointStorage.js'
 import type { WorkingTree } from './WorkingTree.js'
 

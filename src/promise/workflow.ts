@@ -1,9 +1,9 @@
 /** Workflows as chains: the combinators of `Program` as methods. */
-import type { Schema, StartOf } from '../executor/Program.js'
-import * as P from '../executor/Program.js'
+import type { Schema, StartOf } from '../executor/program/Program.js'
+import * as P from '../executor/program/Program.js'
 
-export { reuse } from '../executor/Program.js'
-export type { JobSpec, StepArtifacts, StepContext, StepSpec, TaskSpec } from '../executor/Program.js'
+export { reuse } from '../executor/program/Program.js'
+export type { JobSpec, StepArtifacts, StepContext, StepSpec, TaskSpec } from '../executor/program/Program.js'
 
 /**
  * A workflow that can be added to. It is a program, so planner and executor take it as it is. `Given` is what its steps need beside their

@@ -1,7 +1,7 @@
 /** A working tree in memory, for tests of what depends on files and commits. */
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
-import { sha256 } from '../domain/Digest.js'
+import { sha256 } from '../domain/data/Digest.js'
 import type { WorkingTree } from '../ports/WorkingTree.js'
 
 /**

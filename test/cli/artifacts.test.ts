@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fileArtifacts } from '../../src/adapters/json-file/index.js'
-import { sha256 } from '../../src/domain/Digest.js'
+import { sha256 } from '../../src/domain/data/Digest.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
 const train = `

@@ -1,7 +1,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { StepFailure } from '../../src/domain/StepFailure.js'
+import type { StepFailure } from '../../src/domain/data/StepFailure.js'
 import { CAPTURE_BYTES, commandStep } from '../../src/cli/steps/commandStep.js'
 import { type Sandbox, sandbox } from './dogear.js'
 

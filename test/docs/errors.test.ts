@@ -18,10 +18,10 @@ const storage = literals('ports/CheckpointStorage.ts', 'StorageError')
 describe('docs/errors.md', () => {
   test.each([
     ['StorageError', 'ports/CheckpointStorage.ts'],
-    ['WorkflowProblem', 'domain/Workflow.ts'],
-    ['PlanProblem', 'domain/Plan.ts'],
-    ['CodecError', 'domain/CheckpointCodec.ts'],
-    ['StepFailure', 'domain/StepFailure.ts'],
+    ['WorkflowProblem', 'domain/workflow/Workflow.ts'],
+    ['PlanProblem', 'domain/plan/Plan.ts'],
+    ['CodecError', 'domain/checkpoint/CheckpointCodec.ts'],
+    ['StepFailure', 'domain/data/StepFailure.ts'],
     ['RunOutcome', 'executor/RunOutcome.ts'],
     ['CliError', 'cli/CliError.ts']
   ])('lists the members of %s, all of them and no others', (name, file) => {
@@ -37,20 +37,20 @@ describe('docs/errors.md', () => {
 
   test('lists every reason of a TransitionError', () => {
     expect(sorted(listed('TransitionError', '`why`'))).toEqual(
-      sorted(literals('domain/Transition.ts', 'TransitionError', 'why'))
+      sorted(literals('domain/change/Transition.ts', 'TransitionError', 'why'))
     )
   })
 
   test('lists every edit that can be refused', () => {
     const changed = column(table(page, 'PlanProblem'), 'means').flatMap(codes)
-    for (const edit of literals('domain/Plan.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
+    for (const edit of literals('domain/plan/Plan.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
   })
 
   test('lists the values that are refused', () => {
     const refused = [
-      ...literals('domain/RunId.ts', 'InvalidRunId'),
-      ...literals('domain/RetryPolicy.ts', 'InvalidRetryPolicy'),
-      ...literals('domain/Json.ts', 'NotJson'),
+      ...literals('domain/checkpoint/RunId.ts', 'InvalidRunId'),
+      ...literals('domain/workflow/RetryPolicy.ts', 'InvalidRetryPolicy'),
+      ...literals('domain/data/Json.ts', 'NotJson'),
       ...literals('ports/Subprocess.ts', 'NotStarted')
     ]
     expect(sorted(listed('Values that are refused'))).toEqual(sorted(refused))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
-import * as ArtifactId from '../../src/domain/ArtifactId.js'
+import * as ArtifactId from '../../src/domain/data/ArtifactId.js'
 
 describe('an artifact id', () => {
   test.each([

@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
-import type { Json } from '../../src/domain/Json.js'
-import { canonical, equals, fromUnknown, isObject, MAX_DEPTH } from '../../src/domain/Json.js'
+import type { Json } from '../../src/domain/data/Json.js'
+import { canonical, equals, fromUnknown, isObject, MAX_DEPTH } from '../../src/domain/data/Json.js'
 import { law } from './law.js'
 
 const refusal = (value: unknown): readonly [path: string, found: string] => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { test } from 'vitest'
-import type { PlanLaw } from '../../src/testing/planning/PlanLaw.js'
+import type { PlanLaw } from '../../src/testing/planning/laws/PlanLaw.js'
 import { seed, sweep } from '../sweep.js'
 
 /** How many cases there are: 160 times as many in a sweep. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
-import type { PrunableStatus, RetainedRun, RetentionPolicy } from '../../src/domain/Retention.js'
-import { expired } from '../../src/domain/Retention.js'
+import type { PrunableStatus, RetainedRun, RetentionPolicy } from '../../src/domain/checkpoint/Retention.js'
+import { expired } from '../../src/domain/checkpoint/Retention.js'
 import { law } from './law.js'
 
 const STATUSES = ['queued', 'running', 'completed', 'failed', 'interrupted', 'paused', 'pending', 'cancelled'] as const

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, test } from 'vitest'
-import type { Items } from '../../src/domain/Items.js'
-import * as I from '../../src/domain/Items.js'
-import { levelsOf, sightOf } from '../../src/domain/scope.js'
-import { find, partNames } from '../../src/domain/Tree.js'
-import type { Unit } from '../../src/domain/Unit.js'
-import * as W from '../../src/domain/Workflow.js'
-import * as Identity from '../../src/domain/WorkflowIdentity.js'
+import type { Items } from '../../src/domain/checkpoint/Items.js'
+import * as I from '../../src/domain/checkpoint/Items.js'
+import { levelsOf, sightOf } from '../../src/domain/plan/scope.js'
+import { find, partNames } from '../../src/domain/workflow/Tree.js'
+import type { Unit } from '../../src/domain/workflow/Unit.js'
+import * as W from '../../src/domain/workflow/Workflow.js'
+import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
 
 const page = W.sequence('page', [W.task('fetch'), W.mapOf('links', W.task('follow')), W.task('index')])
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
-import { isWithin, join, nameOf, names, parent, top } from '../../src/domain/Unit.js'
+import { isWithin, join, nameOf, names, parent, top } from '../../src/domain/workflow/Unit.js'
 import { law } from './law.js'
 
 /** Any text, lone surrogates and the signs that escape among them. */

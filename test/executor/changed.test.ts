@@ -6,12 +6,12 @@ import { describe, test } from 'vitest'
 import type { Change, CheckpointStorage, Plan, ResumeOptions } from '../../src/index.js'
 import { hashPlan, planResume, collectEvidence, Program, resume, run, RunError, runOrResume } from '../../src/index.js'
 import { planRun, workflow } from '../../src/promise/index.js'
-import { never } from '../../src/testing/crash/Life.js'
-import type { Life } from '../../src/testing/crash/Life.js'
+import { never } from '../../src/testing/crash/process/Life.js'
+import type { Life } from '../../src/testing/crash/process/Life.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
 import { ended, historyOf, newLife, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
-import { nameOf } from '../../src/domain/Unit.js'
+import { nameOf } from '../../src/domain/workflow/Unit.js'
 
 const doing = (world: World, name: string, act: (tree: TreeData) => void = () => undefined) =>
   TE.fromIO(() => {

@@ -12,7 +12,7 @@ import { crashEverywhere } from '../../src/testing/crash/crashEverywhere.js'
 import type { CrashSchedule } from '../../src/testing/crash/CrashPoint.js'
 import { crashSchedule } from '../../src/testing/crash/CrashPoint.js'
 import { toText } from '../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../src/testing/crash/Process.js'
+import type { Scene } from '../../src/testing/crash/process/Process.js'
 import { sweep } from '../sweep.js'
 import { group, policy, right, task } from './fixtures.js'
 

@@ -8,7 +8,7 @@ import type { CheckpointStorage, Program as ProgramType } from '../../src/index.
 import { CheckpointState, Program, resume, run, RunError } from '../../src/index.js'
 import type { Fault } from '../../src/testing/faults.js'
 import { withFaults } from '../../src/testing/faults.js'
-import { nameOf } from '../../src/domain/Unit.js'
+import { nameOf } from '../../src/domain/workflow/Unit.js'
 import type { World } from './fixtures.js'
 import {
   ended,

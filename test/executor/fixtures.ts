@@ -18,16 +18,16 @@ import type {
 import type { RunError } from '../../src/executor/RunError.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
 import { Program, restoreStored, RetryPolicy } from '../../src/index.js'
-import type { VirtualClock as FakeClock } from '../../src/testing/crash/VirtualClock.js'
-import { patiently, virtualClock as fakeClock } from '../../src/testing/crash/VirtualClock.js'
+import type { VirtualClock as FakeClock } from '../../src/testing/crash/process/VirtualClock.js'
+import { patiently, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 import type { StorageCall } from '../../src/testing/faults.js'
 import type { TreeData } from '../../src/testing/memoryTree.js'
 import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
-export type { Life } from '../../src/testing/crash/Life.js'
-export { killingAt, newLife } from '../../src/testing/crash/Life.js'
-export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/VirtualClock.js'
+export type { Life } from '../../src/testing/crash/process/Life.js'
+export { killingAt, newLife } from '../../src/testing/crash/process/Life.js'
+export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a process

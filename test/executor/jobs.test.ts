@@ -6,7 +6,7 @@ import { describe, test } from 'vitest'
 import { memoryArtifacts } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, JobEnd, PollOutcome, Program as ProgramType } from '../../src/index.js'
 import { Checkpoint, planResume, poll, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
-import { nameOf } from '../../src/domain/Unit.js'
+import { nameOf } from '../../src/domain/workflow/Unit.js'
 import type { Process, World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, patiently, quiet, refused, right, stored } from './fixtures.js'
 

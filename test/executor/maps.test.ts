@@ -8,7 +8,7 @@ import type { Json, Program as ProgramType, StepError } from '../../src/index.js
 import { explain, planResume, poll, Program, resume, run } from '../../src/index.js'
 import type { Process, World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
-import { isWithin } from '../../src/domain/Unit.js'
+import { isWithin } from '../../src/domain/workflow/Unit.js'
 
 /** What the outside is like: which pages there are, and which of them are broken. */
 interface Site {

@@ -4,7 +4,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import type { Program as ProgramType } from '../../src/index.js'
 import { explain, planResume, planRun, Program, resume, run } from '../../src/index.js'
-import { isWithin } from '../../src/domain/Unit.js'
+import { isWithin } from '../../src/domain/workflow/Unit.js'
 import type { World } from './fixtures.js'
 import { ended, failingSave, group, newProcess, newWorld, outputsOf, refused, right, stored, task } from './fixtures.js'
 

@@ -29,7 +29,7 @@ import {
   stored,
   task
 } from './fixtures.js'
-import { nameOf } from '../../src/domain/Unit.js'
+import { nameOf } from '../../src/domain/workflow/Unit.js'
 
 const asking = (process: Process, commit?: boolean) =>
   pause('r', commit === undefined ? {} : { commit })(process.environment)()

@@ -5,7 +5,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import { make, revisionOf } from '../../src/executor/Recorder.js'
+import { make, revisionOf } from '../../src/executor/storage/Recorder.js'
 import { type Change, Checkpoint, Program, run } from '../../src/index.js'
 import { ended, newProcess, newWorld, right, stored } from './fixtures.js'
 

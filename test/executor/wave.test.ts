@@ -5,7 +5,7 @@ import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { Program as ProgramType } from '../../src/index.js'
 import { CheckpointState, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
-import { nameOf } from '../../src/domain/Unit.js'
+import { nameOf } from '../../src/domain/workflow/Unit.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {
   ended,

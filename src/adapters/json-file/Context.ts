@@ -1,6 +1,6 @@
 /** What every part of the JSON store needs: the outside world, and the settings. */
 import type { FileSystem } from '../../ports/FileSystem.js'
-import type { Processes } from './Processes.js'
+import type { Processes } from './claim/Processes.js'
 
 /**
  * - `keep`: how many journals with a verified base are kept.

@@ -6,7 +6,7 @@ import { systemClock } from './clock.js'
 import { neverInterrupted } from './interrupt.js'
 import { processOwner } from './owner.js'
 import { environmentSecrets } from './secrets.js'
-import { workingTree } from './workingTree.js'
+import { workingTree } from './git/workingTree.js'
 
 /**
  * The environment of this process around a store: system clock, the current folder, secrets out of its environment

@@ -1,6 +1,6 @@
 /** What a process with a store in it and the one that started it tell each other. */
 import { inspect } from 'node:util'
-import type { Json } from '../../domain/Json.js'
+import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Encoded, Revision } from '../../ports/CheckpointStorage.js'
 
 /** A function of a store, by its name. */

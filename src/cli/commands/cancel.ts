@@ -1,13 +1,13 @@
 /** `dogear cancel`: cancels a run, through its owner if it has one. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { CancelResult } from '../../executor/cancel.js'
-import { cancel } from '../../executor/cancel.js'
+import type { CancelResult } from '../../executor/requests/cancel.js'
+import { cancel } from '../../executor/requests/cancel.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
-import { findRun } from './find.js'
+import { findRun } from './find/find.js'
 
 /** Cancels the run of this id. It does not wait for the owner: a step may take hours. */
 export const cancelCommand = async (context: Context, id: string): Promise<Result> => {

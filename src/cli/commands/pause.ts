@@ -1,7 +1,7 @@
 /** `dogear pause`: asks the process that runs a run to pause it. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Status } from '../../domain/Checkpoint.js'
-import { pause } from '../../executor/pause.js'
+import type { Status } from '../../domain/checkpoint/Checkpoint.js'
+import { pause } from '../../executor/requests/pause.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
@@ -9,7 +9,7 @@ import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, looking } from './Context.js'
-import { findRun } from './find.js'
+import { findRun } from './find/find.js'
 
 /** How to pause: without `commit`, what is not committed in the worktree of the run stays as it is. */
 export interface PauseFlags {

@@ -1,9 +1,9 @@
 /** `dogear runs`: the runs there are. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Status } from '../../domain/Checkpoint.js'
-import type { JsonObject } from '../../domain/Json.js'
+import type { Status } from '../../domain/checkpoint/Checkpoint.js'
+import type { JsonObject } from '../../domain/data/Json.js'
 import { describeStorage } from '../../executor/RunError.js'
-import type { RunSummary } from '../../executor/runs.js'
+import type { RunSummary } from '../../executor/storage/runs.js'
 import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
@@ -13,9 +13,9 @@ import { printable } from '../terminal/Style.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand } from './Context.js'
-import type { Runs } from './find.js'
-import { allRuns, warnOfDamaged } from './find.js'
-import { minute } from './hints.js'
+import type { Runs } from './find/find.js'
+import { allRuns, warnOfDamaged } from './find/find.js'
+import { minute } from './hints/hints.js'
 
 /** Which runs, and how. */
 export interface RunsFlags {

@@ -1,6 +1,6 @@
 /** The artifacts of a run, as `show` lists them. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { JsonObject } from '../../domain/Json.js'
+import type { JsonObject } from '../../domain/data/Json.js'
 import { describeArtifact } from '../../executor/RunError.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Style } from '../terminal/Style.js'

@@ -1,8 +1,8 @@
 /** Tells how a run ended, and how to go on. */
-import type { Failure } from '../../domain/CheckpointState.js'
-import { definitionAt } from '../../domain/Tree.js'
-import type { Workspace } from '../../domain/Workspace.js'
-import { isOwn } from '../../domain/Workspace.js'
+import type { Failure } from '../../domain/checkpoint/CheckpointState.js'
+import { definitionAt } from '../../domain/workflow/Tree.js'
+import type { Workspace } from '../../domain/workflow/Workspace.js'
+import { isOwn } from '../../domain/workflow/Workspace.js'
 import { describeFenced } from '../../executor/RunError.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import { waitingFor } from './pending.js'

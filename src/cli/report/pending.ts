@@ -1,7 +1,7 @@
 /** What pending units wait for, as text and as JSON. */
-import { describeJob } from '../../domain/Explain.js'
-import type { JsonObject } from '../../domain/Json.js'
-import type { Pending } from '../../domain/Pending.js'
+import { describeJob } from '../../domain/explain/Explain.js'
+import type { JsonObject } from '../../domain/data/Json.js'
+import type { Pending } from '../../domain/checkpoint/Pending.js'
 import { clipped } from './facts.js'
 
 /** What a unit waits for, for a line that names the unit already. */

@@ -1,7 +1,7 @@
 /** How far a run has come, in a few words. */
-import type { Checkpoint } from '../../domain/Checkpoint.js'
-import { progress } from '../../domain/Checkpoint.js'
-import type { StepIdentity } from '../../domain/WorkflowIdentity.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { progress } from '../../domain/checkpoint/Checkpoint.js'
+import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 
 /** The share of a run that is done. Its position does not count: a failed step is not done. */
 export const progressOf = (checkpoint: Checkpoint): string =>

@@ -1,9 +1,9 @@
 /** A run as rows, one for each step and group. Of long lists the rows that matter are shown, and the others are counted. */
 import * as O from 'fp-ts/lib/Option.js'
-import { describeReason } from '../../domain/Explain.js'
-import type { Decision, RetryReason } from '../../domain/Plan.js'
-import { isTop, top } from '../../domain/Unit.js'
-import type { RunView } from '../../executor/runs.js'
+import { describeReason } from '../../domain/explain/Explain.js'
+import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
+import { isTop, top } from '../../domain/workflow/Unit.js'
+import type { RunView } from '../../executor/storage/runs.js'
 import { waitText } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import { fitted, printable } from '../terminal/Style.js'

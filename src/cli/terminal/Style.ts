@@ -1,6 +1,6 @@
 /** Colours, marks that the terminal can show, and the escaping of untrusted text. */
 import { randomUUID } from 'node:crypto'
-import { printable } from '../../domain/printable.js'
+import { printable } from '../../domain/explain/printable.js'
 import type { Marks } from './Marks.js'
 import * as Mark from './Marks.js'
 

@@ -1,6 +1,6 @@
 /** Commands that people can copy and run. */
 
-import { printable } from '../../domain/printable.js'
+import { printable } from '../../domain/explain/printable.js'
 
 /** Quotes words as a POSIX shell command; escapes characters that could control a terminal. */
 export const commandOf = (words: ReadonlyArray<string>): string => words.map(quoted).join(' ')

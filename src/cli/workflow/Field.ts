@@ -1,6 +1,6 @@
 /** The values of a workflow file's keys, each of its kind: what is of another kind is reported where it stands. */
 import * as O from 'fp-ts/lib/Option.js'
-import type { Json } from '../../domain/Json.js'
+import type { Json } from '../../domain/data/Json.js'
 import * as Duration from './Duration.js'
 import type { Report } from './Problem.js'
 import type { Entry, List, Mapping, Node, Scalar } from './Source.js'

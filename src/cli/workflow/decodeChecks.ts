@@ -1,7 +1,7 @@
 /** What a workflow file says is looked at around a step, and what that is to leave behind. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { OnCheckFailure } from '../../executor/Guard.js'
+import type { OnCheckFailure } from '../../executor/program/Guard.js'
 import type { Fields } from './Field.js'
 import * as Field from './Field.js'
 import type { Report } from './Problem.js'

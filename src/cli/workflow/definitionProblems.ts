@@ -1,8 +1,8 @@
 /** What the domain has against a workflow (names, captures, needs), each with its place in the file. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { WorkflowProblem } from '../../domain/Workflow.js'
-import * as W from '../../domain/Workflow.js'
-import { join, parent } from '../../domain/Unit.js'
+import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
+import * as W from '../../domain/workflow/Workflow.js'
+import { join, parent } from '../../domain/workflow/Unit.js'
 import type { Position, Problem } from './Problem.js'
 import { placeOf } from './Problem.js'
 import type { StepEntry } from './WorkflowFile.js'

@@ -1,8 +1,8 @@
 /** The items of a map in a workflow file: from a list, or from the text of a variable. */
-import type { Json } from '../../domain/Json.js'
-import { isObject } from '../../domain/Json.js'
-import * as Failure from '../../domain/StepFailure.js'
-import * as StepError from '../../domain/StepError.js'
+import type { Json } from '../../domain/data/Json.js'
+import { isObject } from '../../domain/data/Json.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import * as StepError from '../../domain/data/StepError.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ForEach } from './WorkflowFile.js'
 

@@ -1,10 +1,10 @@
 /** From a workflow file to a program that runs it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { ExpectedEvidence } from '../../domain/CompletedStep.js'
-import type { Json } from '../../domain/Json.js'
-import { fromUnknown } from '../../domain/StepFailure.js'
-import type { GuardSpec } from '../../executor/Guard.js'
+import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Json } from '../../domain/data/Json.js'
+import { fromUnknown } from '../../domain/data/StepFailure.js'
+import type { GuardSpec } from '../../executor/program/Guard.js'
 import type {
   Items,
   Job,
@@ -15,8 +15,8 @@ import type {
   StepContext,
   UnitGuard,
   WaveOptions
-} from '../../executor/Program.js'
-import { fromSteps, mapOf, reuse, sequenceOf, task, waveOf } from '../../executor/Program.js'
+} from '../../executor/program/Program.js'
+import { fromSteps, mapOf, reuse, sequenceOf, task, waveOf } from '../../executor/program/Program.js'
 import type { Variables } from '../steps/stepEnvironment.js'
 import { variablesAsText } from '../steps/stepEnvironment.js'
 import { itemsOf, keyOf, notItems } from './items.js'

@@ -4,8 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
-import type { Change } from '../../domain/Change.js'
-import type { Json } from '../../domain/Json.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Json } from '../../domain/data/Json.js'
 import type {
   CheckpointStorage,
   Claim,

@@ -1,7 +1,7 @@
 /** Where and how a process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
-import type { DeathAtCall } from './Life.js'
+import type { DeathAtCall } from './process/Life.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const

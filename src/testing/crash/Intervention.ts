@@ -1,9 +1,9 @@
 /** What somebody does between two processes of a run, or while one runs. */
 import * as fc from 'fast-check'
-import { none } from '../../domain/Items.js'
-import type { Json } from '../../domain/Json.js'
-import type { Workflow } from '../../domain/Workflow.js'
-import { placeIn, unitsIn } from '../planning/tree.js'
+import { none } from '../../domain/checkpoint/Items.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { Workflow } from '../../domain/workflow/Workflow.js'
+import { placeIn, unitsIn } from '../planning/arbitrary/tree.js'
 import { tasksOf } from './tasksOf.js'
 
 /** Objects like those that people write. */

@@ -1,5 +1,5 @@
 /** What happened in a simulated run, one life of a process after the other. */
-import type { Json } from '../../domain/Json.js'
+import type { Json } from '../../domain/data/Json.js'
 import type { Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
 

@@ -1,6 +1,6 @@
 /** Arbitrary ways to disturb a run. */
 import * as fc from 'fast-check'
-import type { Workflow } from '../../domain/Workflow.js'
+import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { crashSchedule } from './CrashPoint.js'
 import type { CrashCase } from './CrashReport.js'
 import { interventions } from './Intervention.js'

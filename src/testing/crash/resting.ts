@@ -1,15 +1,15 @@
 /** What happens while a simulated run rests: jobs are asked for, units are answered, and time passes. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { PendingWait } from '../../domain/Pending.js'
-import { has } from '../../domain/Units.js'
-import { answer } from '../../executor/answer.js'
-import { poll } from '../../executor/jobs.js'
+import type { PendingWait } from '../../domain/checkpoint/Pending.js'
+import { has } from '../../domain/data/Units.js'
+import { answer } from '../../executor/requests/answer.js'
+import { poll } from '../../executor/steps/jobs.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { Pending } from '../../executor/RunOutcome.js'
 import type { Reply } from './Intervention.js'
-import type { Process } from './Process.js'
+import type { Process } from './process/Process.js'
 import type { TraceEntry } from './Trace.js'
-import type { Witness } from './Witness.js'
+import type { Witness } from './witness/Witness.js'
 
 /** The answer to a unit that waits; undefined if nobody answers now. */
 export type ReplyTo<World> = (wait: PendingWait, world: World) => unknown

@@ -1,11 +1,11 @@
 /** The tasks of a program, with those of maps whose items are known. */
-import type { Items } from '../../domain/Items.js'
-import { none } from '../../domain/Items.js'
-import { partNamed, partNames } from '../../domain/Tree.js'
-import type { Unit } from '../../domain/Unit.js'
-import { join } from '../../domain/Unit.js'
-import type { Step, Task } from '../../domain/Workflow.js'
-import type { Program, ProgramStep } from '../../executor/Program.js'
+import type { Items } from '../../domain/checkpoint/Items.js'
+import { none } from '../../domain/checkpoint/Items.js'
+import { partNamed, partNames } from '../../domain/workflow/Tree.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { join } from '../../domain/workflow/Unit.js'
+import type { Step, Task } from '../../domain/workflow/Workflow.js'
+import type { Program, ProgramStep } from '../../executor/program/Program.js'
 
 /** The tasks of a workflow by their units; composites are none, and maps of unknown items have none. */
 export const tasksOf = <S extends Step>(

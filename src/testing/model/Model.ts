@@ -2,7 +2,7 @@
  * What a store is to be like, as simply as it can be said: for each run the values of its revisions, and which claim is in
  * force. It says of each answer of a store whether it may be given, and is what it is after that answer.
  */
-import type { Json } from '../../domain/Json.js'
+import type { Json } from '../../domain/data/Json.js'
 
 /** A claim that was granted: to which instance, and what is known of it. */
 export interface Granted {

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
-import type { Change } from '../../../src/domain/Change.js'
-import type { Json, JsonObject } from '../../../src/domain/Json.js'
+import type { Change } from '../../../src/domain/change/Change.js'
+import type { Json, JsonObject } from '../../../src/domain/data/Json.js'
 import type { Revision } from '../../../src/ports/CheckpointStorage.js'
 import {
   assertLoads,

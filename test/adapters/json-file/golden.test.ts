@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { nodeProcesses } from '../../../src/adapters/json-file/index.js'
-import type { Json } from '../../../src/domain/Json.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 import { claimed, OTHER, revisions, right, seed, some } from '../../../src/testing/conformance/fixtures.js'
 import { digestOf, folder, next, placesOf, work } from './kit.js'
 

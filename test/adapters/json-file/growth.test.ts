@@ -7,7 +7,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import type { FileSystem, LargeCheckpoint } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
-import type { Json } from '../../../src/domain/Json.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 import type { CheckpointStorage, Claim, Revision } from '../../../src/ports/CheckpointStorage.js'
 import {
   assertLoads,

@@ -32,7 +32,7 @@ afterEach(() => {
 /** As a process has it that was just started. */
 const fresh = async (): Promise<Processes> => {
   vi.resetModules()
-  return (await import('../../../src/adapters/json-file/Processes.js')).nodeProcesses
+  return (await import('../../../src/adapters/json-file/claim/Processes.js')).nodeProcesses
 }
 
 const SHORT = ['EMFILE', 'ENFILE', 'ENOMEM']

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
-import { decode, isDeeperThan, MAX_LINE_DEPTH } from '../../../src/adapters/json-file/Line.js'
+import { decode, isDeeperThan, MAX_LINE_DEPTH } from '../../../src/adapters/json-file/journal/Line.js'
 import { law } from '../../domain/law.js'
 
 const depthOf = (value: unknown): number =>

@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
-import type { Json } from '../../../src/domain/Json.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 import {
   assertLoads,
   claimed,

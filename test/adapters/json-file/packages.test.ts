@@ -4,7 +4,7 @@ import { existsSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, test } from 'vitest'
-import { lockPlainly } from '../../../src/adapters/json-file/Packages.js'
+import { lockPlainly } from '../../../src/adapters/json-file/files/Packages.js'
 import { folder, until } from './kit.js'
 
 const begin = async (path: string) => {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { describe, test } from 'vitest'
-import { biggest } from '../../../src/adapters/json-file/Size.js'
-import type { Json } from '../../../src/domain/Json.js'
+import { biggest } from '../../../src/adapters/json-file/journal/Size.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
@@ -44,7 +44,7 @@ describe('the biggest values', () => {
   })
 
   test('are found with little memory, however many there are', () => {
-    const url = new URL('../../../dist/adapters/json-file/Size.js', import.meta.url).href
+    const url = new URL('../../../dist/adapters/json-file/journal/Size.js', import.meta.url).href
     const program = `const { biggest } = await import('${url}')
       const many = []
       for (let n = 0; n < 4e6; n++) many.push(n % 10)

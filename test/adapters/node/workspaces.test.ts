@@ -21,8 +21,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
-import { branchOf } from '../../../src/adapters/node/worktree.js'
-import type { Worktree } from '../../../src/domain/Workspace.js'
+import { branchOf } from '../../../src/adapters/node/git/worktree.js'
+import type { Worktree } from '../../../src/domain/workflow/Workspace.js'
 import { RunError } from '../../../src/index.js'
 
 const folders: Array<string> = []

@@ -4,7 +4,7 @@ import { test } from 'vitest'
 import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../../src/testing/crash/Process.js'
+import type { Scene } from '../../../src/testing/crash/process/Process.js'
 import { sweep } from '../../sweep.js'
 
 /** Somebody who does jobs: what was submitted, by key, and how often each was asked for. */

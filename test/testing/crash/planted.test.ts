@@ -12,7 +12,7 @@ import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashLaw } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../../src/testing/crash/Process.js'
+import type { Scene } from '../../../src/testing/crash/process/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
 
 const three = workflow('three')

@@ -95,7 +95,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'starts one more step after it has seen that it is to pause',
     spec: [task(), task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/steps.ts',
+    module: 'executor/steps/steps.ts',
     text: 'if (stopping.aborted || (await isPausing(scope))) return',
     instead: 'if (stopping.aborted || ((await isPausing(scope)) && index > 1)) return',
     breaks: 'PauseKept'
@@ -104,7 +104,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'starts the other groups of a wave though it is to pause',
     spec: [wave([0], [0]), task()],
     only: told([pause('s0/g0')]),
-    module: 'executor/wave.ts',
+    module: 'executor/steps/wave.ts',
     text: 'if (asked !== false && (await asked)) board.paused = true',
     instead: '',
     breaks: 'PauseKept'
@@ -113,7 +113,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'aborts the step that runs when it is to pause',
     spec: [task({ sleeps: 1 }), task()],
     only: told([pause('s0')]),
-    module: 'executor/runTask.ts',
+    module: 'executor/steps/runTask.ts',
     text: '  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), stopping)\n',
     instead: `  const halt = new AbortController()
   let isOver = false
@@ -136,7 +136,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'pauses for a request to its predecessor',
     spec: [task(), task()],
     only: told([pause('s0')], atUnit('s0', 'after')),
-    module: 'domain/Request.ts',
+    module: 'domain/request/Request.ts',
     text: ' && addressee.pid === pid && addressee.since === since',
     instead: '',
     breaks: 'PauseMeant'
@@ -145,7 +145,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'pauses for a request that comes when its predecessor is gone',
     spec: [task(), task()],
     only: told([{ _tag: 'Pause', life: 1, unit: 's0', when: 'late' }], atUnit('s0', 'after')),
-    module: 'domain/Request.ts',
+    module: 'domain/request/Request.ts',
     text: ' && addressee.pid === pid && addressee.since === since',
     instead: '',
     breaks: 'PauseMeant'
@@ -170,7 +170,7 @@ const PAUSING: ReadonlyArray<Fault> = [
       ],
       atUnit('s0', 'after')
     ),
-    module: 'executor/pause.ts',
+    module: 'executor/requests/pause.ts',
     text: 'await withdraw(environment, value)',
     instead: 'await clearRequest(environment, runId)',
     breaks: 'PauseKept'
@@ -198,7 +198,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'forgets by a pause what the last step gave',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/runTask.ts',
+    module: 'executor/steps/runTask.ts',
     text: '      recorder.stage([task.job',
     instead: `      const asked = scope.requests.look()
       if (asked === false || !(await asked)) recorder.stage([task.job`,
@@ -208,7 +208,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     what: 'has forgotten that it was asked when it ends',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/pause.ts',
+    module: 'executor/requests/pause.ts',
     text: 'seen: () => seen',
     instead: 'seen: () => undefined && seen',
     breaks: 'PauseKept'
@@ -239,7 +239,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     what: 'withdraws a cancel of its predecessor and goes on',
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
-    module: 'executor/cancel.ts',
+    module: 'executor/requests/cancel.ts',
     text: 'const recorded = over ? E.right(checkpoint)',
     instead: `await withdraw(environment, request)
   if (!over) return E.right(O.none)
@@ -250,7 +250,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     what: 'forgets a cancel when a step fails',
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
-    module: 'executor/cancel.ts',
+    module: 'executor/requests/cancel.ts',
     text: '  else await recordUnclaimed(environment, runId)',
     instead: '  else await withdraw(environment, request)',
     breaks: 'CancelKept'
@@ -263,7 +263,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     what: 'runs a recorded sub-step again',
     spec: [task(subSteps())],
     only: told([], atEffect(2, 'before')),
-    module: 'executor/subSteps.ts',
+    module: 'executor/subSteps/subSteps.ts',
     text: 'if (record !== undefined) {\n    root.given',
     instead: 'if (record?.assumed === true) {\n    root.given',
     breaks: 'NothingTwice'
@@ -272,7 +272,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     what: 'runs a sub-step again whose failure is recorded',
     spec: [task(subSteps({ fails: 'always' }))],
     only: told([], atEffect(2, 'before')),
-    module: 'executor/subSteps.ts',
+    module: 'executor/subSteps/subSteps.ts',
     text: 'if (failure !== undefined) return',
     instead: 'if (failure === null) return',
     breaks: 'NothingTwice'
@@ -376,7 +376,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'begins before it is on record what it was told',
     spec: [task(), task()],
     only: told([from('s0')]),
-    module: 'executor/runTask.ts',
+    module: 'executor/steps/runTask.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
   const ended = await runStarted(scope, due)
@@ -393,7 +393,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'lets what follows a rewound step count on',
     spec: [task(), task()],
     only: told([from('s0')]),
-    module: 'domain/Transition.ts',
+    module: 'domain/change/Transition.ts',
     text: 'const named = new Set(change.units)',
     instead: 'const named = new Set(change.units.slice(0, 1))',
     breaks: 'OverrideKept'
@@ -402,7 +402,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not take back what follows a rewound step',
     spec: [task(), task()],
     only: told([from('s0')]),
-    module: 'domain/Overrides.ts',
+    module: 'domain/plan/Overrides.ts',
     text: 'held.has(unit) ? { units: [unit], keeps: false } : NOTHING',
     instead: 'NOTHING',
     breaks: 'OverrideKept'
@@ -411,7 +411,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'forgets on the next resume what was taken back',
     spec: [wave([0, { trouble: ['permanent'] }], [0])],
     only: told([from('s0')], NOWHERE, atUnit('s0/g0', 'before')),
-    module: 'executor/stored.ts',
+    module: 'executor/storage/stored.ts',
     text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
     instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
   const changes = stored.changes.map((change) => (change._tag === 'Rewound' ? nothing : change))
@@ -423,7 +423,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not record what it takes as done',
     spec: [task(), task()],
     only: told([from('s1', 1)]),
-    module: 'domain/Overrides.ts',
+    module: 'domain/plan/Overrides.ts',
     text: '    ...assumed(known, taken, at),\n',
     instead: '',
     breaks: 'OverrideKept'
@@ -432,7 +432,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'takes as done what has lost its evidence',
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
-    module: 'domain/decideTask.ts',
+    module: 'domain/plan/decideTask.ts',
     text: "if (missing.size === 0 || placed.demand !== 'assumed') return",
     instead: 'if (missing.size >= 0) return',
     breaks: 'OverrideKept'
@@ -450,7 +450,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'overwrites what somebody edited, unasked',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'again')]),
-    module: 'domain/decideTask.ts',
+    module: 'domain/plan/decideTask.ts',
     text: 'if (edited !== undefined && !again)',
     instead: 'if (edited !== undefined && again)',
     breaks: 'EvidenceSeen'
@@ -459,7 +459,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'goes on with what somebody edited, and asks nobody',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'keep')]),
-    module: 'domain/changedEvidence.ts',
+    module: 'domain/plan/changedEvidence.ts',
     text: 'draft.open.add(last.unit)',
     instead: '',
     breaks: 'EvidenceSeen'
@@ -468,7 +468,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not record what somebody keeps',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'keep')]),
-    module: 'domain/Overrides.ts',
+    module: 'domain/plan/Overrides.ts',
     text: '    ...kept(plan, at),\n',
     instead: '',
     breaks: 'EvidenceSeen'
@@ -477,7 +477,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not run again what needs a group that has lost its evidence',
     spec: [wave([0, LEAVES], [1], [0])],
     only: told([gone('s0/g0')]),
-    module: 'domain/demands.ts',
+    module: 'domain/plan/demands.ts',
     text: 'demands.set(name, reason)',
     instead: '',
     breaks: 'EvidenceSeen'
@@ -486,7 +486,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'takes a whole wave back for one of its groups',
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
-    module: 'domain/Overrides.ts',
+    module: 'domain/plan/Overrides.ts',
     text: 'below.units.length > 0 && !below.keeps',
     instead: 'below.units.length > 0',
     breaks: 'EvidenceSeen'
@@ -495,7 +495,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'does not record what ends well beside what failed',
     spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
     only: told([from('s0')]),
-    module: 'executor/runTask.ts',
+    module: 'executor/steps/runTask.ts',
     text: '      recorder.stage([task.job',
     instead: `      const isBeside = recorder.checkpoint().state.failures?.size > 0
       recorder.stage(isBeside ? taskStopped(scope, place, task, { _tag: 'Stopped' }) : [task.job`,
@@ -505,7 +505,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'forgets that a job was submitted',
     spec: [task({ job: 'done' })],
     only: told([from('s0')]),
-    module: 'domain/jobChanges.ts',
+    module: 'domain/change/jobChanges.ts',
     text: 'pending: Units.append(self.pending, submitted),',
     instead: 'pending: self.generation > 0 ? self.pending : Units.append(self.pending, submitted),',
     breaks: 'NothingTwice'
@@ -514,7 +514,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'submits under a new key what it may have submitted',
     spec: [wave([0, LEAVES], [0, { job: 'done' }])],
     only: told([gone('s0/g0')], atUnit('s0/g1', 'after')),
-    module: 'domain/Overrides.ts',
+    module: 'domain/plan/Overrides.ts',
     text: "if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT",
     instead: "if (decision._tag === 'Poll') return KEPT",
     breaks: 'SameKey'
@@ -523,7 +523,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'gives up a job that must not be there twice, unasked',
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
-    module: 'domain/decideTask.ts',
+    module: 'domain/plan/decideTask.ts',
     text: "const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)",
     instead: "const asked = again || scheduled?._tag === 'Forced'",
     breaks: 'AtMostOnce'
@@ -532,7 +532,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'runs again what follows a rewound step and must not be done twice, unasked',
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
-    module: 'domain/decideTask.ts',
+    module: 'domain/plan/decideTask.ts',
     text: 'record !== undefined ||\n    pending !== undefined ||\n    begun?.mayHaveActed',
     instead: 'pending !== undefined ||\n    begun?.mayHaveActed',
     breaks: 'AtMostOnce'
@@ -541,7 +541,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     what: 'takes everything back whenever it goes on',
     spec: [task(), task()],
     only: told([gone('s0')]),
-    module: 'domain/PlanContext.ts',
+    module: 'domain/plan/PlanContext.ts',
     text: 'again: evidence.again }),',
     instead: 'again: [...evidence.again, ...[...checkpoint.completedSteps].slice(0, 1).map(({ unit }) => unit)] }),',
     breaks: 'NothingTwice'
@@ -554,7 +554,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
 const planting = ({ module, text, instead }: Fault, done: () => void): Plugin => ({
   name: 'planting',
   setup: (context) =>
-    context.onLoad({ filter: /src[/\\](domain|executor)[/\\]\w+\.ts$/ }, ({ path }) => {
+    context.onLoad({ filter: /src[/\\](domain|executor)[/\\].+\.ts$/ }, ({ path }) => {
       let contents = readFileSync(path, 'utf8')
       if (path === join(root, 'src', module)) {
         assert.equal(contents.split(text).length, 2, `not once in ${module}: ${text}`)

@@ -66,7 +66,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'wakes a unit before its time',
     spec: [wave(wait(SLEEP), waiting(SLEEP))],
-    module: 'executor/waits.ts',
+    module: 'executor/steps/waits.ts',
     text: "if (end === undefined || end > timestamp(now)) return { _tag: 'Waits' }",
     instead: "if (end === undefined || end > timestamp(now + 60_000)) return { _tag: 'Waits' }",
     says: 'the wait of s0/g1/x1 was over at'
@@ -74,7 +74,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'never wakes a unit that is answered',
     spec: [wait(ASK)],
-    module: 'executor/waits.ts',
+    module: 'executor/steps/waits.ts',
     text: 'if ((end === undefined || end > time) && !has(answers, one.unit)) continue',
     instead: 'if (end === undefined || end > time) continue',
     says: 'it waits for s0'
@@ -82,7 +82,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'starts what comes after a wait before that is over',
     spec: [wait(SLEEP), task()],
-    module: 'executor/steps.ts',
+    module: 'executor/steps/steps.ts',
     text: "if (ended.right._tag !== 'Done') return E.right({ end: ended.right, index })",
     instead:
       "if (ended.right._tag !== 'Done' && ended.right._tag !== 'Pending') return E.right({ end: ended.right, index })",
@@ -91,7 +91,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'takes the answer to another unit',
     spec: [code(inCode({ ...ASK, timesOut: 1 }), { ...inCode(ASK), parallel: true })],
-    module: 'executor/waits.ts',
+    module: 'executor/steps/waits.ts',
     text: 'get(answers, wait.unit) : undefined',
     instead: '(get(answers, wait.unit) ?? [...answers][0]) : undefined',
     says: 's0/x0.0 completed, and no answer is kept'
@@ -99,7 +99,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'drops an answer that fits',
     spec: [wait(ASK)],
-    module: 'executor/runWait.ts',
+    module: 'executor/steps/runWait.ts',
     text: 'if (E.isRight(fits)) return completed(value)',
     instead: 'if (E.isRight(fits) && by === undefined) return completed(value)',
     says: 'an answer to s0 that fits was dropped'
@@ -108,7 +108,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'takes an answer that does not fit',
     spec: [wait(SLEEP), wait(ASK)],
     only: told([early(MISFIT)]),
-    module: 'executor/runWait.ts',
+    module: 'executor/steps/runWait.ts',
     text: 'if (E.isRight(fits)) return completed(value)',
     instead: 'if (E.isRight(fits) || by !== undefined) return completed(value)',
     breaks: 'SameEnd',
@@ -129,7 +129,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'goes on with a suspended task in another attempt',
     spec: [waiting(SLEEP)],
-    module: 'executor/changes.ts',
+    module: 'executor/storage/changes.ts',
     text: 'return get(inFlight(',
     instead: 'return 1 + get(inFlight(',
     says: 's0 was suspended in attempt 1, and goes on as 2'
@@ -138,7 +138,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'runs what code calls that is suspended',
     // The others are there so that the run goes on until the late call.
     spec: [wave(waiting({ ...SLEEP, halves: 4 }, 'beside'), task({ sleeps: 1 }), task({ sleeps: 3 }))],
-    module: 'executor/subSteps.ts',
+    module: 'executor/subSteps/subSteps.ts',
     text: '  if (level.isClosed) return await never()\n  level.calls += 1\n',
     instead: '  level.calls += 1\n',
     says: 's0/g0/x1.late was called by code of s0/g0 that is suspended'
@@ -146,7 +146,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'takes a wait that is being saved for a sub-step that was not awaited',
     spec: [code(inCode({ ...ASK, timesOut: 1 }), inCode(SLEEP, 'dropped'), inCode(SLEEP, 'dropped'))],
-    module: 'executor/subStepLevel.ts',
+    module: 'executor/subSteps/subStepLevel.ts',
     text: 'const left = [...level.open.keys()]',
     instead: 'const left = [...level.open.keys(), ...level.saving.keys()]',
     says: 'await each sub-step'
@@ -159,7 +159,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     what: 'starts a sleep anew whenever a process goes on',
     spec: [wait(SLEEP)],
     only: told(),
-    module: 'executor/stored.ts',
+    module: 'executor/storage/stored.ts',
     text: '  const restored = restore(stored)\n  if (E.isRight(restored)) {',
     instead: `  const nothing = { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: '', lost: '', agreedBy: '' }
   const changes = stored.changes.map((change) => (change._tag === 'WaitStarted' ? nothing : change))
@@ -170,7 +170,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'forgets timers when the run rests',
     spec: [waiting(SLEEP)],
-    module: 'domain/Transition.ts',
+    module: 'domain/change/Transition.ts',
     text: 'return E.right({ state: State.interrupted(',
     instead:
       "return E.right({ pending: Units.filter(self.pending, ({ _tag }) => _tag !== 'Timer'), state: State.interrupted(",
@@ -179,7 +179,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'keeps an answer that was taken',
     spec: [wait(ASK)],
-    module: 'domain/transitionParts.ts',
+    module: 'domain/change/transitionParts.ts',
     text: 'answers: Units.outside(answers, unit),',
     instead: 'answers,',
     says: 'an answer to s0 is stored that nobody gave'
@@ -187,7 +187,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'keeps one answer only',
     spec: [wave(wait(ASK), wait(ASK))],
-    module: 'domain/waitChanges.ts',
+    module: 'domain/change/waitChanges.ts',
     text: 'answers: Units.append(self.answers, {',
     instead: 'answers: Units.append(Units.none, {',
     says: 's0/g0'
@@ -196,7 +196,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     what: 'drops an answer that comes before its unit waits',
     spec: [wait(SLEEP), wait(ASK)],
     only: told([early()]),
-    module: 'domain/waitChanges.ts',
+    module: 'domain/change/waitChanges.ts',
     text: '...(earlier === undefined ? {} : { answers: Units.without(self.answers, unit) })',
     instead: 'answers: Units.without(self.answers, unit)',
     breaks: 'WaitKept',
@@ -205,7 +205,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'keeps the timer of a wait when its task completes',
     spec: [waiting(SLEEP, 'dropped'), task()],
-    module: 'domain/transitionParts.ts',
+    module: 'domain/change/transitionParts.ts',
     text: 'pending: Units.outside(pending, unit),',
     instead: 'pending,',
     says: 's0/x1 does not wait, and is stored as waiting'
@@ -214,7 +214,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     what: 'sets another time when a unit waits again',
     spec: [wait(SLEEP), wait({ ...ASK, timesOut: 0 })],
     only: told([early(MISFIT)]),
-    module: 'executor/waits.ts',
+    module: 'executor/steps/waits.ts',
     text: '({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => wait',
     instead:
       "({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => ({ ...wait, until: '2026-01-03T03:04:05.000Z' }) as Wait",

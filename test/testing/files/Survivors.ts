@@ -4,7 +4,7 @@
  * Each change of names that is not durable is there or not, each sector that is not durable is as it was at some time since
  * it was, and so is the length of each file. All of these are free of one another.
  */
-import { sha256 } from '../../../src/domain/Digest.js'
+import { sha256 } from '../../../src/domain/data/Digest.js'
 import { chance } from './Chance.js'
 import * as Content from './Content.js'
 import type { FileNode, FolderNode, Volume } from './Volume.js'

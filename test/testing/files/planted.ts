@@ -66,7 +66,7 @@ export const FAULTS = {
 const planting = (faults: ReadonlyArray<Fault>, planted: Set<Fault>): Plugin => ({
   name: 'planting',
   setup: (context) =>
-    context.onLoad({ filter: /json-file[/\\]\w+\.ts$/ }, ({ path }) => {
+    context.onLoad({ filter: /src[/\\]adapters[/\\]json-file[/\\].+\.ts$/ }, ({ path }) => {
       let contents = readFileSync(path, 'utf8')
       for (const fault of faults.filter(({ module }) => module === basename(path))) {
         assert.equal(contents.split(fault.text).length, 2, `not once in ${fault.module}: ${fault.text}`)

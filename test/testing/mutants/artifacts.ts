@@ -1,9 +1,9 @@
 /** Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import * as ArtifactId from '../../../src/domain/ArtifactId.js'
-import { sha256 } from '../../../src/domain/Digest.js'
-import * as RunId from '../../../src/domain/RunId.js'
+import * as ArtifactId from '../../../src/domain/data/ArtifactId.js'
+import { sha256 } from '../../../src/domain/data/Digest.js'
+import * as RunId from '../../../src/domain/checkpoint/RunId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../../src/ports/ArtifactStore.js'
 import type { ArtifactSpec } from '../../../src/testing/conformance/artifacts/ArtifactCase.js'
 

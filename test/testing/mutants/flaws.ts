@@ -1,5 +1,5 @@
 /** What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each. */
-import type { Json } from '../../../src/domain/Json.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
 /** Each flaw, and the case that finds it. Others may find it as well. */

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import * as RunId from '../../../src/domain/RunId.js'
+import * as RunId from '../../../src/domain/checkpoint/RunId.js'
 import type {
   CheckpointStorage,
   Claim,

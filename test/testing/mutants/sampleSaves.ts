@@ -1,7 +1,7 @@
 /** Saves of the sample store. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Json } from '../../../src/domain/Json.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 import type { Claim, Revision, StorageError } from '../../../src/ports/CheckpointStorage.js'
 import { cutTexts, rewriteTimes, shortenTimes, wellFormed, withoutProto } from './flaws.js'
 import { isFenced, refuse } from './sampleHolders.js'

@@ -4,8 +4,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
-import { sha256 } from '../../../src/domain/Digest.js'
-import type { Json } from '../../../src/domain/Json.js'
+import { sha256 } from '../../../src/domain/data/Digest.js'
+import type { Json } from '../../../src/domain/data/Json.js'
 import type { Found, HistoryEntry, Holder, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
 import type { RevisionOfRun } from '../../../src/testing/conformance/Spec.js'
 import type { Disk } from './Disk.js'

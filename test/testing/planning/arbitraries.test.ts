@@ -6,7 +6,7 @@ import { describe, test } from 'vitest'
 import type { Change, Plan } from '../../../src/index.js'
 import { CheckpointCodec, planResume, Transition, Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise/index.js'
-import * as Arbitrary from '../../../src/testing/planning/Arbitrary.js'
+import * as Arbitrary from '../../../src/testing/planning/arbitrary/Arbitrary.js'
 import { law } from '../../domain/law.js'
 
 const release = workflow('release')

@@ -29,7 +29,7 @@ const lawsOver = async ({ module, text, instead }: Fault, name: string): Promise
       {
         name: 'planting',
         setup: (context) =>
-          context.onLoad({ filter: /domain[/\\]\w+\.ts$/ }, ({ path }) => {
+          context.onLoad({ filter: /src[/\\]domain[/\\].+\.ts$/ }, ({ path }) => {
             const contents = readFileSync(path, 'utf8')
             if (basename(path) !== module) return { contents, loader: 'ts' }
             assert.equal(contents.split(text).length, 2, `not once in ${module}: ${text}`)
@@ -51,7 +51,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'does not run the step itself that it is to start from',
     'PL-FORCE-01',
-    { module: 'demands.ts', text: "index === start && !isTarget(index) ? 'none'", instead: "index === start ? 'none'" }
+    {
+      module: 'demands.ts',
+      text: "index === start && !isTarget(index) ? 'none'",
+      instead: "index === start ? 'none'"
+    }
   ],
   [
     'forgets what needs a group that runs again',
@@ -102,7 +106,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'takes as done what has lost its evidence',
     'PL-ASSUME-01',
-    { module: 'decideTask.ts', text: 'if (lost === undefined) return\n', instead: 'if (lost !== undefined) return\n' }
+    {
+      module: 'decideTask.ts',
+      text: 'if (lost === undefined) return\n',
+      instead: 'if (lost !== undefined) return\n'
+    }
   ],
   [
     'runs a recorded unit again that is not idempotent, and does not ask',
@@ -125,7 +133,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'skips what its task no longer takes',
     'PL-FIT-01',
-    { module: 'decideTask.ts', text: 'if (E.isLeft(fits)) out.problems.push', instead: 'if (!fits) out.problems.push' }
+    {
+      module: 'decideTask.ts',
+      text: 'if (E.isLeft(fits)) out.problems.push',
+      instead: 'if (!fits) out.problems.push'
+    }
   ],
   [
     'begins to count attempts anew after each crash',
@@ -158,7 +170,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'submits under the key of a job that failed',
     'PL-JOB-03',
-    { module: 'jobChanges.ts', text: 'renewals: renewed(self.renewals, [unit])', instead: 'renewals: self.renewals' }
+    {
+      module: 'jobChanges.ts',
+      text: 'renewals: renewed(self.renewals, [unit])',
+      instead: 'renewals: self.renewals'
+    }
   ],
   [
     'plans from a unit on the level of the workflow alone',
@@ -173,7 +189,11 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'takes nothing as done before a nested wave that is restarted',
     'PL-FORCE-01',
-    { module: 'demands.ts', text: 'isFirst && toRestart !== undefined', instead: 'isFirst && toRestart === asked.from' }
+    {
+      module: 'demands.ts',
+      text: 'isFirst && toRestart !== undefined',
+      instead: 'isFirst && toRestart === asked.from'
+    }
   ],
   [
     'drops the items of a map in a sequence though it goes on with them',

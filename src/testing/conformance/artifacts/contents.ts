@@ -1,7 +1,7 @@
 /** What the cases about artifacts are written with. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
-import { sha256 } from '../../../domain/Digest.js'
+import { sha256 } from '../../../domain/data/Digest.js'
 import type { ArtifactInfo, ArtifactStore } from '../../../ports/ArtifactStore.js'
 import { assertSame, inWords } from '../difference.js'
 import { right } from '../fixtures.js'

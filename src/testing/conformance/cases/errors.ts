@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Json } from '../../../domain/Json.js'
+import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'

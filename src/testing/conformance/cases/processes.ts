@@ -1,7 +1,7 @@
 /** Several live processes on one store. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Json } from '../../../domain/Json.js'
+import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'

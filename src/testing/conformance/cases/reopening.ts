@@ -1,6 +1,6 @@
 /** What one instance stored, another one finds; and none of them remembers what is no longer so. */
 import { strict as assert } from 'node:assert'
-import type { Json } from '../../../domain/Json.js'
+import type { Json } from '../../../domain/data/Json.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertHolds, assertLoads, claimed, left, OTHER, OWNER, revisions, right, seed, some } from '../fixtures.js'

@@ -1,7 +1,7 @@
 /** What was saved is what is loaded. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Json } from '../../../domain/Json.js'
+import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
 import type { Bench, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'

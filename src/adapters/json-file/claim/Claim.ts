@@ -1,0 +1,316 @@
+/** Becoming the only writer of a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers. */
+import { randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ClaimOptions, Holder, Owner, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import * as Copy from '../journal/Copy.js'
+import { quietly, reading, writeFailed } from '../files/Fault.js'
+import { sync, syncOther, writeFully } from '../files/Files.js'
+import * as Folders from '../files/Folders.js'
+import * as Heartbeat from './Heartbeat.js'
+import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
+import * as Layout from '../files/Layout.js'
+import { holderOf } from './Liveness.js'
+import { cleanUp } from '../journal/Prune.js'
+import type { Published, Unpublished } from '../journal/Publish.js'
+import { discard, foundLine, prepare, publish, publishEnd, releasedLine, standing } from '../journal/Publish.js'
+import type { Content, Journals, Numbered } from '../journal/Read.js'
+import * as Read from '../journal/Read.js'
+import type { Holding } from './Holding.js'
+import * as Sessions from './Holding.js'
+import * as Socket from './Socket.js'
+
+/** A granted claim and what is stored. */
+export interface Granted {
+  readonly holding: Holding
+  readonly content: O.Option<Content>
+}
+
+/** `reads`: unreadable content refuses the claim (default true). A removal passes false, because it need not read the run. */
+export interface How extends ClaimOptions {
+  readonly reads?: boolean
+}
+
+/** A claim that is being made: what all its attempts have in common, and what it has to put away when it fails. */
+interface Attempt {
+  readonly context: Context
+  readonly layout: Layout.Layout
+  readonly record: Omit<ClaimRecord, 'epoch' | 'lineage' | 'socket'>
+  readonly reads: boolean
+  readonly takeOver: boolean
+  /** The one owner that `takeOver` applies to; an owner that claims in between was not meant. */
+  undecided: string | undefined
+  holding: Holding | undefined
+  heartbeat: Heartbeat.Heartbeat | undefined
+  socket: Socket.AliveSocket | undefined
+  /** The number of the journal that this claim may have created. */
+  number: number | undefined
+  files: number
+}
+
+/** What one attempt came to. `Again`: somebody else was quicker. */
+type Outcome = E.Either<StorageError, O.Option<Granted>>
+
+const AGAIN: Outcome = E.right(O.none)
+
+const ATTEMPTS = 100
+
+/** Claims a run. */
+export const claim = async (
+  context: Context,
+  layout: Layout.Layout,
+  owner: Owner,
+  { reads = true, takeOver = false }: How = {}
+): Promise<E.Either<StorageError, Granted>> => {
+  const self = await reading('/proc/self', 'identify', () => context.processes.self())
+  if (E.isLeft(self)) return self
+  const attempt: Attempt = {
+    context,
+    layout,
+    record: {
+      runId: layout.runId,
+      token: newId(),
+      owner: { host: owner.host, pid: owner.pid },
+      since: new Date().toISOString(),
+      process: self.right
+    },
+    reads,
+    takeOver,
+    undecided: undefined,
+    holding: undefined,
+    heartbeat: undefined,
+    socket: undefined,
+    number: undefined,
+    files: 0
+  }
+  for (let n = 0; n < ATTEMPTS; n++) {
+    const outcome = await tryOnce(attempt)
+    if (E.isRight(outcome) ? O.isNone(outcome.right) : isRemoved(outcome.left) && n + 1 < ATTEMPTS) continue
+    if (E.isLeft(outcome)) await putAway(attempt)
+    return E.map((granted: O.Option<Granted>) => (granted as O.Some<Granted>).value)(outcome)
+  }
+  await putAway(attempt)
+  return E.left(writeFailed(layout.history, 'link', CROWDED))
+}
+
+/** The attempt may have failed after its journal got a number. Its token then counts as dead, and its socket stays and refuses connections. */
+const putAway = async ({ context, layout, record, heartbeat, socket, number }: Attempt): Promise<void> => {
+  if (heartbeat === undefined) return
+  context.givenUp.add(record.token)
+  if (number !== undefined && isThere(context, Layout.journal(layout, number))) socket?.close()
+  else socket?.remove()
+  await heartbeat.stop()
+}
+
+/** A folder was gone that had just been there, or been made: somebody removed the run. */
+const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
+
+const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${ATTEMPTS} times` }
+
+const newId = (): string => randomBytes(16).toString('hex')
+
+const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
+  const { context, layout } = attempt
+  const before = await look(attempt)
+  if (E.isLeft(before)) return before
+  const ready = await getReady(attempt, O.isSome(before.right) && before.right.value.numbers.length > 0)
+  if (E.isLeft(ready)) return ready
+  const file = await prepare(context, layout, attempt.record.token, ++attempt.files)
+  if (E.isLeft(file)) return file
+  const outcome = await publishNext(attempt, before.right, file.right)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) return outcome
+  const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
+  await quietly(() => cleanUp(context, layout, attempt.record.token, former))
+  return outcome
+}
+
+/** Step 1. Nothing has been changed yet when a claim is refused here. */
+const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+  const { context, layout, reads } = attempt
+  const reading = await (reads ? Read.read : Read.readHighest)(context, layout)
+  if (E.isLeft(reading)) return reading
+  if (O.isNone(reading.right)) return E.right(O.none)
+  const { journals, content } = reading.right.value
+  const holder = await holderOf(context, layout, journals.highest)
+  if (O.isSome(holder) && !mayTakeOver(attempt, holder.value, journals.highest?.claim?.token))
+    return E.left(heldBy(layout, holder.value))
+  if (E.isLeft(content)) return content
+  return (journals.numbers[0] ?? 0) < Layout.MAX_NUMBER
+    ? E.right(O.some(journals))
+    : E.left({ _tag: 'Corrupt', runId: layout.runId, where: layout.history, why: 'it has no number left for a claim' })
+}
+
+const mayTakeOver = (attempt: Attempt, { liveness }: Holder, token: string | undefined): boolean => {
+  if (!attempt.takeOver || liveness === 'alive' || token === undefined) return false
+  attempt.undecided ??= token
+  return attempt.undecided === token
+}
+
+const heldBy = ({ runId }: Layout.Layout, holder: Holder): StorageError => ({ _tag: 'HeldBy', runId, holder })
+
+/** The first part of step 2. */
+const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Either<StorageError, void>> => {
+  const { context, layout, record } = attempt
+  if (!hasJournals) {
+    const folders = await Folders.ensure(context, layout)
+    if (E.isLeft(folders)) return folders
+  }
+  const beating = await beat(attempt)
+  if (E.isLeft(beating)) return beating
+  if (attempt.socket !== undefined && isThere(context, Layout.socket(layout, record.token))) return E.right(undefined)
+  attempt.socket?.close()
+  attempt.socket = await Socket.make(context, layout, record.token, record.process.bootId)
+  return E.right(undefined)
+}
+
+const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
+  const { context, layout, record } = attempt
+  if (attempt.heartbeat !== undefined && isThere(context, Layout.heartbeat(layout, record.token)))
+    return E.right(undefined)
+  await attempt.heartbeat?.stop()
+  const heartbeat = await Heartbeat.start(
+    Layout.heartbeat(layout, record.token),
+    context,
+    () => attempt.holding === undefined || Sessions.watch(attempt.holding),
+    (error) => attempt.holding?.lose(error)
+  )
+  if (E.isLeft(heartbeat)) return heartbeat
+  attempt.heartbeat = heartbeat.right
+  return E.right(undefined)
+}
+
+const isThere = ({ fs }: Context, path: string): boolean => {
+  try {
+    return fs.lstatSync(path) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** The rest of step 2, and steps 3 to 5. */
+const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: Unpublished): Promise<Outcome> => {
+  const { context, layout } = attempt
+  const listed = await Read.list(context, layout)
+  const highest = E.isRight(listed) && O.isSome(listed.right) ? (listed.right.value[0] ?? 0) : 0
+  if (E.isLeft(listed) || highest !== (O.isSome(before) ? (before.value.numbers[0] ?? 0) : 0)) {
+    await discard(context, file)
+    return E.isLeft(listed) ? listed : AGAIN
+  }
+  const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
+  const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
+  const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
+  const published = await publish(context, layout, file, record)
+  if (E.isLeft(published) || published.right._tag === 'Published') attempt.number = record.epoch
+  if (E.isLeft(published)) return published
+  if (published.right._tag !== 'Published') return AGAIN
+  const { journal } = published.right
+  const outcome = await grant(attempt, record, journal, before)
+  if (E.isLeft(outcome) || O.isNone(outcome.right)) await putBack(attempt, record, journal, outcome)
+  return outcome
+}
+
+/** Steps 6 and 7. */
+const grant = async (
+  attempt: Attempt,
+  record: ClaimRecord,
+  journal: Published,
+  before: O.Option<Journals>
+): Promise<Outcome> => {
+  const { context, layout, heartbeat, socket } = attempt
+  const below = await readBelow(attempt, journal.number, before)
+  if (E.isLeft(below)) return below
+  const { content, found, newest } = below.right
+  const noted = found === undefined ? below : await note(context, layout, journal, found, newest)
+  if (E.isLeft(noted)) return noted
+  const now = standing(context.fs, journal)
+  if (E.isLeft(now)) return now
+  if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
+  const revision = O.isSome(content) ? content.value.revision : -1
+  attempt.holding = Sessions.make({ context, layout, record, journal, heartbeat, socket, found, revision })
+  return E.right(O.some({ holding: attempt.holding, content }))
+}
+
+/** Gives a journal back whose claim can't be granted: in itself, or by the next number if writing it has failed. */
+const putBack = async (
+  { context, layout }: Attempt,
+  record: ClaimRecord,
+  journal: Published,
+  outcome: Outcome
+): Promise<void> => {
+  const { path, fd, position } = journal
+  const isBroken = E.isLeft(outcome) && outcome.left._tag === 'WriteFailed' && outcome.left.where === path
+  const ended = isBroken ? outcome : await writeFully(context.fs, path, fd, releasedLine(-1), position)
+  if (E.isLeft(ended)) await publishEnd(context, layout, journal, record)
+  await quietly(() => context.fs.close(fd))
+}
+
+/** What a claim starts from; `found` says so to later readers, unless it was recovered. */
+interface Below {
+  readonly content: O.Option<Content>
+  readonly found: FoundRecord | undefined
+  readonly newest: Numbered | undefined
+}
+
+const NOTHING: Below = { content: O.none, found: undefined, newest: undefined }
+
+/** Step 6. What was read before may stand if the same journals have grown by nothing since: they are only appended to. */
+const readBelow = async (
+  { context, layout, reads }: Attempt,
+  number: number,
+  before: O.Option<Journals>
+): Promise<E.Either<StorageError, Below>> => {
+  if (!reads) return E.right(NOTHING)
+  const glance = await Copy.glance(context, layout)
+  if (E.isLeft(glance)) return glance
+  const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)
+  if (E.isLeft(known)) return known
+  const journals = known.right ? E.right(before) : await Read.readJournals(context, layout, number)
+  if (E.isLeft(journals)) return journals
+  if (O.isNone(journals.right)) return E.right(NOTHING)
+  const { newest } = journals.right.value
+  const content = await Read.contentOf(context, layout, glance.right, journals.right.value)
+  return E.map((stored: O.Option<Content>): Below => {
+    if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 }, newest }
+    const { found, revision } = stored.value
+    const isExact = found._tag === 'Exact'
+    return { content: stored, found: isExact ? { epoch: newest?.number ?? 0, revision } : undefined, newest }
+  })(content)
+}
+
+/**
+ * Says what was found. That is made durable before: its owner may have been killed between a write and its sync. Nor may
+ * this line be missing in front of a base that is there, so it is synced by itself.
+ */
+const note = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  journal: Published,
+  found: FoundRecord,
+  newest: Numbered | undefined
+): Promise<E.Either<StorageError, void>> => {
+  if (newest?.journal.released === false) {
+    const durable = await syncOther(fs, Layout.journal(layout, newest.number))
+    if (E.isLeft(durable)) return durable
+  }
+  const line = foundLine(found)
+  const written = await writeFully(fs, journal.path, journal.fd, line, journal.position)
+  if (E.isLeft(written)) return written
+  journal.position += line.length
+  journal.allocated = journal.position
+  return sync(fs, journal.path, journal.fd)
+}
+
+const stillHolds = async (
+  context: Context,
+  layout: Layout.Layout,
+  number: number,
+  { numbers, looked, newest }: Journals
+): Promise<E.Either<StorageError, boolean>> => {
+  if (newest === undefined || numbers[0] !== number - 1) return E.right(false)
+  for (const one of looked) {
+    const same = await Read.isUnchanged(context, layout, one)
+    if (E.isLeft(same) || !same.right) return same
+  }
+  return E.right(true)
+}

@@ -1,0 +1,108 @@
+/**
+ * The sign of life for processes that see neither the owner's process nor its socket: a folder, touched every few seconds.
+ *
+ * Each claim has a path of its own, so owners never compete for one. A heartbeat only decides whether a claim may be tried. See
+ * `docs/file-format.md` §5.3 and §11.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
+import type { Answer, Context, Look } from '../Context.js'
+import { quietly, writing } from '../files/Fault.js'
+import type { Layout } from '../files/Layout.js'
+import { heartbeat } from '../files/Layout.js'
+import { within } from '../files/Mounts.js'
+
+/** A heartbeat that goes on until it is stopped. */
+export interface Heartbeat {
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts a heartbeat. When somebody else touches or removes the folder, `onDisturbed` is asked whether to go on; a
+ * heartbeat that can't go on then says so through `onLost`.
+ */
+export const start = async (
+  path: string,
+  { fs, settings }: Context,
+  onDisturbed: () => boolean,
+  onLost: (error: WriteFailed) => void
+): Promise<E.Either<WriteFailed, Heartbeat>> => {
+  const beat = { updateMillis: settings.heartbeatMillis, staleMillis: settings.staleMillis }
+  let stopped = false
+  let end: () => Promise<void>
+
+  const begin = (): Promise<E.Either<WriteFailed, void>> =>
+    writing(path, 'lock', async () => {
+      end = await fs.heartbeat(path, beat, () => void again())
+    })
+
+  const again = async (): Promise<void> => {
+    if (stopped || !onDisturbed()) return
+    await quietly(() => fs.removeTree(path))
+    const result = await begin()
+    if (stopped) await quietly(() => end())
+    else if (E.isLeft(result)) onLost(result.left)
+  }
+
+  const stop = async (): Promise<void> => {
+    stopped = true
+    await quietly(() => end())
+  }
+
+  return E.map((): Heartbeat => ({ stop }))(await begin())
+}
+
+/**
+ * Reads liveness from the heartbeat of this claim. The owner is dead if two looks of this thread, at least the stale time apart
+ * by the monotonic clock, saw the same beat; the owner's clock never counts.
+ */
+export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
+  const path = heartbeat(layout, token)
+  const beat = beatOf(context, path)
+  if (beat === undefined) return undefined
+  const now = performance.now()
+  const before = context.looks.get(path)
+  if (before?.beat !== beat) {
+    const moved = before !== undefined && beat !== MISSING
+    remember(context, path, { beat, sinceMillis: now, moved })
+    return moved ? 'alive' : undefined
+  }
+  const elapsed = now - before.sinceMillis
+  if (elapsed >= context.settings.staleMillis && elapsed >= (await leastStaleMillis(context, layout))) return 'dead'
+  return before.moved ? 'alive' : undefined
+}
+
+const MISSING = 'missing'
+
+/** The modification time and inode of the folder; `undefined` if it cannot be read. */
+const beatOf = ({ fs }: Context, path: string): string | undefined => {
+  try {
+    const facts = fs.lstatSync(path)
+    return facts === undefined ? MISSING : `${facts.modifiedMillis} of ${facts.ino}`
+  } catch {
+    return undefined
+  }
+}
+
+const MOST_LOOKS = 10_000
+
+/** Evicts the oldest looks beyond the limit; their owners then need two new looks. */
+const remember = ({ looks }: Context, path: string, seen: Look): void => {
+  looks.delete(path)
+  for (const oldest of looks.keys()) {
+    if (looks.size < MOST_LOOKS) break
+    looks.delete(oldest)
+  }
+  looks.set(path, seen)
+}
+
+/** An NFS client may cache attributes for a minute. */
+const NFS_STALE_MILLIS = 65_000
+
+const leastStaleMillis = async ({ fs }: Context, { run }: Layout): Promise<number> => {
+  try {
+    return (await within(fs, run, ({ type }) => Promise.resolve(/^nfs\d?$/.test(type) ? NFS_STALE_MILLIS : 0))) ?? 0
+  } catch {
+    return 0
+  }
+}

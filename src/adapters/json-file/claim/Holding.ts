@@ -1,0 +1,146 @@
+/** A granted claim, as its owner holds it. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claim, Fenced, LostFiles, Revision, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import { quietly } from '../files/Fault.js'
+import type { Heartbeat } from './Heartbeat.js'
+import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
+import type { Layout } from '../files/Layout.js'
+import { isInTombstone } from '../files/Layout.js'
+import type { Published } from '../journal/Publish.js'
+import { standing } from '../journal/Publish.js'
+import type { Turn } from './Turn.js'
+import { make as makeTurn } from './Turn.js'
+import type { AliveSocket } from './Socket.js'
+
+/**
+ * The state of a claim.
+ *
+ * - `journal`: the file in use.
+ * - `found`: the state that the claim found, as recorded in its first journal.
+ * - `revision`: the newest acknowledged one; -1 if there is none.
+ * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
+ *   in changes makes it worth a look whether a compaction pays; `warnAtBytes`: how much in both, whether the checkpoint is large.
+ * - `ended`: why nothing is written any more.
+ * - `moving`: a compaction is going on; the next number may be our own.
+ * - `saved`: the newest revision that this claim saved, and the number of its journal; `copied`: the revision in
+ *   `checkpoint.json`; `copying`: a copy is in progress or queued; `copyTimer`: a copy is scheduled. `copyBytes`: the size of
+ *   this journal's last copy, 0 before the first.
+ * - `nextCopyMillis`: the earliest time of the next copy while the run is active. `copyingMillis`: the total time spent on such
+ *   copies.
+ * - `background`: what is still being done after an acknowledgement. It never fails.
+ */
+export interface Holding {
+  readonly context: Context
+  readonly layout: Layout
+  readonly claim: Claim
+  readonly record: ClaimRecord
+  readonly lose: (error: StorageError) => void
+  readonly turn: Turn
+  readonly startMillis: number
+  readonly found: FoundRecord | undefined
+  journal: Published
+  heartbeat: Heartbeat
+  readonly socket: AliveSocket | undefined
+  timer: NodeJS.Timeout | undefined
+  revision: number
+  baseBytes: number
+  changeBytes: number
+  compactBytes: number
+  warnAtBytes: number
+  ended: StorageError | undefined
+  released: boolean
+  moving: boolean
+  saved: { readonly revision: Revision; readonly number: number } | undefined
+  copied: number
+  copying: boolean
+  copyTimer: NodeJS.Timeout | undefined
+  copyBytes: number
+  copyingMillis: number
+  nextCopyMillis: number
+  background: Promise<void>
+}
+
+/** A holding for a journal that was just published. It watches over its claim until it ends. */
+export const make = (
+  parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'revision'>
+): Holding => {
+  const lost = new AbortController()
+  const self: Holding = {
+    ...parts,
+    claim: { runId: parts.layout.runId, epoch: parts.journal.number, lost: lost.signal },
+    lose: (error) => lost.abort(error),
+    turn: makeTurn(),
+    startMillis: performance.now(),
+    timer: undefined,
+    baseBytes: 0,
+    changeBytes: 0,
+    compactBytes: 0,
+    warnAtBytes: parts.context.settings.warnBytes,
+    ended: undefined,
+    released: false,
+    moving: false,
+    saved: undefined,
+    copied: -1,
+    copying: false,
+    copyTimer: undefined,
+    copyBytes: 0,
+    copyingMillis: 0,
+    nextCopyMillis: 0,
+    background: Promise.resolve()
+  }
+  self.timer = setInterval(() => watch(self), parts.context.settings.checkIntervalMillis)
+  self.timer.unref()
+  return self
+}
+
+/** Makes the check between saves. Whether the holding goes on. A check that fails says nothing yet; the next save will. */
+export const watch = (self: Holding): boolean => {
+  if (self.ended !== undefined) return false
+  if (self.moving) return true
+  const now = standing(self.context.fs, self.journal)
+  if (E.isRight(now) && now.right !== 'Owner') fence(self, now.right === 'Superseded')
+  return self.ended === undefined
+}
+
+/** Ends a holding that a later claim took the run from, or whose run was removed, and tells its owner. */
+export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
+  const { runId, epoch } = self.claim
+  const by = isSuperseded ? O.some(self.journal.number + 1) : O.none
+  const error: Fenced = { _tag: 'Fenced', runId, epoch, by, ...(isSuperseded ? {} : { files: lostFiles(self) }) }
+  end(self, error)
+  self.lose(error)
+  return error
+}
+
+/** A removal first moves the folder away; the open file descriptor reveals its new path. */
+const lostFiles = ({ context: { fs }, layout, journal }: Holding): LostFiles => {
+  try {
+    if (isInTombstone(fs.placeSync(journal.fd) ?? '', layout)) return { what: 'Removed', where: layout.run }
+    const { root, runs, run, history } = layout
+    const missing = [root, runs, run, history, journal.path].find((path) => fs.lstatSync(path) === undefined)
+    return missing === undefined ? { what: 'Replaced', where: journal.path } : { what: 'Deleted', where: missing }
+  } catch {
+    return { what: 'Deleted', where: journal.path }
+  }
+}
+
+/** Ends a holding one of whose writes failed: its journal is never written again. */
+export const poison = <Failure extends StorageError>(self: Holding, error: Failure): Failure => {
+  self.context.givenUp.add(self.record.token)
+  end(self, error)
+  return error
+}
+
+/** Stops the watch. What is to be said to those who save later is kept. */
+export const end = (self: Holding, error: StorageError): void => {
+  self.ended ??= error
+  clearInterval(self.timer)
+  clearTimeout(self.copyTimer)
+}
+
+/** Adds to what is done in the background. */
+export const later = (self: Holding, work: () => Promise<void>): void => {
+  self.background = self.background.then(() => quietly(work))
+}

@@ -1,0 +1,76 @@
+/**
+ * Whether a journal's owner lives. It only says whether a claim may be tried; who writes is decided by the numbers.
+ * `docs/file-format.md` §5 is the norm.
+ *
+ * Declaring a living owner dead does harm: fencing protects the record, but a step may run twice. An uncertain source therefore
+ * answers undecided, and the next one decides.
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Holder } from '../../../ports/CheckpointStorage.js'
+import type { Answer, Context } from '../Context.js'
+import * as Heartbeat from './Heartbeat.js'
+import type { ClaimRecord, Journal } from '../journal/Journal.js'
+import * as Layout from '../files/Layout.js'
+import type { ProcessIdentity } from './Processes.js'
+import { equals } from './Processes.js'
+import * as Socket from './Socket.js'
+
+/** The owner of the journal with the highest number, unless it is dead or the journal has no claim record. */
+export const holderOf = async (
+  context: Context,
+  layout: Layout.Layout,
+  highest: Journal | undefined
+): Promise<O.Option<Holder>> => {
+  if (highest?.claim === undefined || highest.released) return O.none
+  const { claim, damage } = highest
+  if (damage.length > 0 && isReleased(context, layout, claim)) return O.none
+  const answer = await isAlive(context, layout, claim, damage.length > 0)
+  const { host, pid } = claim.owner
+  return answer === 'dead' ? O.none : O.some({ host, pid, since: claim.since, liveness: answer ?? 'undecided' })
+}
+
+/** `maybeReleased`: damage may hide a released line, so a living process proves nothing. */
+const isAlive = async (
+  context: Context,
+  layout: Layout.Layout,
+  claim: ClaimRecord,
+  maybeReleased: boolean
+): Promise<Answer> => {
+  const self = selfOf(context)
+  const process = processTable(context, claim, self)
+  return (
+    (maybeReleased && process === 'alive' ? undefined : process) ??
+    (await Socket.look(context, layout, claim, self?.bootId ?? null)) ??
+    (await Heartbeat.look(context, layout, claim.token))
+  )
+}
+
+/** An owner deletes both files when it releases, and no other process deletes both; so this shows a release that damage hides. */
+const isReleased = ({ fs }: Context, layout: Layout.Layout, { token, socket }: ClaimRecord): boolean => {
+  try {
+    return [Layout.heartbeat(layout, token), Layout.socket(layout, token)].every(
+      (path) => socket !== undefined && fs.lstatSync(path) === undefined
+    )
+  } catch {
+    return false
+  }
+}
+
+/** This process; `undefined` if the system lacks the resources to tell. */
+const selfOf = ({ processes }: Context): ProcessIdentity | undefined => {
+  try {
+    return processes.self()
+  } catch {
+    return undefined
+  }
+}
+
+const processTable = (
+  { processes, givenUp }: Context,
+  { token, process }: ClaimRecord,
+  self: ProcessIdentity | undefined
+): Answer => {
+  if (self !== undefined && equals(process, self)) return givenUp.has(token) ? 'dead' : 'alive'
+  const answer = processes.isAlive(process)
+  return answer === undefined ? undefined : answer ? 'alive' : 'dead'
+}

@@ -1,0 +1,111 @@
+/** Giving a claim back, and removing a run. `docs/file-format.md` §9 is the norm. */
+import { hostname } from 'node:os'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { StorageError } from '../../../ports/CheckpointStorage.js'
+import { claim } from './Claim.js'
+import type { Context } from '../Context.js'
+import * as Copying from '../journal/Copying.js'
+import { quietly, writing } from '../files/Fault.js'
+import { writeFully } from '../files/Files.js'
+import type { Layout } from '../files/Layout.js'
+import { tombstone } from '../files/Layout.js'
+import { sweep } from '../journal/Prune.js'
+import { publishEnd, releasedLine } from '../journal/Publish.js'
+import * as Read from '../journal/Read.js'
+import type { Holding } from './Holding.js'
+import * as Sessions from './Holding.js'
+import { take } from './Turn.js'
+
+type Result = E.Either<StorageError, void>
+
+/** Gives a claim back, after the saves that were asked for before. Doing so twice is harmless. */
+export const release = (holding: Holding): Promise<Result> =>
+  take(holding.turn, (done) => void releaseNow(holding).then(done))
+
+const releaseNow = async (holding: Holding): Promise<Result> => {
+  if (holding.released) return E.right(undefined)
+  holding.released = true
+  Copying.stop(holding)
+  await holding.background
+  await quietly(() => Copying.make(holding))
+  const isOwner = Sessions.watch(holding)
+  const ended = isOwner ? await endJournal(holding) : E.right(undefined)
+  // Without a released line, the next number ends the run for others, and the socket stays to refuse connections.
+  const result = isPoisoned(holding) ? await giveUpNumber(holding) : ended
+  if (isPoisoned(holding)) holding.socket?.close()
+  else holding.socket?.remove()
+  Sessions.end(holding, fenced(holding))
+  await quietly(() => holding.context.fs.close(holding.journal.fd))
+  await holding.heartbeat.stop()
+  return result
+}
+
+const fenced = ({ claim: { runId, epoch } }: Holding): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
+
+/** Not synced: it only spares others the question whether we live. */
+const endJournal = async (holding: Holding): Promise<Result> => {
+  const { context, journal, baseBytes, revision } = holding
+  const line = releasedLine(baseBytes > 0 ? revision : -1)
+  const written = await writeFully(context.fs, journal.path, journal.fd, line, journal.position)
+  if (E.isLeft(written)) return E.left(Sessions.poison(holding, written.left))
+  journal.position += line.length
+  const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
+  return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
+}
+
+const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended._tag !== 'Fenced'
+
+/** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
+const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
+  publishEnd(context, layout, journal, record)
+
+/** Removes a run, and what interrupted removals left. A run that isn't there is removed. */
+export const remove = async (context: Context, layout: Layout): Promise<Result> => {
+  const there = Read.isThere(context, layout)
+  if (E.isLeft(there)) return there
+  const result = there.right ? await removeNow(context, layout) : E.right(undefined)
+  await quietly(() => sweep(context, layout.root))
+  return result
+}
+
+const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
+  const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { reads: false })
+  if (E.isLeft(granted)) return granted
+  const { holding } = granted.right
+  const grave = tombstone(layout, holding.record.token)
+  // Windows moves no folder in which a file is open.
+  if (IS_WINDOWS) await closeJournal(holding)
+  // In the same stretch of code as the check: nothing of this process comes between.
+  if (!IS_WINDOWS && !Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
+  const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, grave))
+  if (E.isLeft(moved)) return putBack(holding, moved.left)
+  holding.released = true
+  Sessions.end(holding, fenced(holding))
+  if (!IS_WINDOWS) await closeJournal(holding)
+  holding.socket?.close()
+  await holding.heartbeat.stop()
+  return bury(context, layout, grave)
+}
+
+const IS_WINDOWS = process.platform === 'win32'
+
+/** Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. */
+const bury = async ({ fs }: Context, layout: Layout, grave: string): Promise<Result> => {
+  const durable = await writing(layout.run, 'fsync', async () => {
+    await fs.fsyncFolder(layout.runs)
+    await fs.fsyncFolder(layout.root)
+  })
+  return E.isLeft(durable) ? durable : writing(layout.run, 'rm', () => fs.removeTree(grave))
+}
+
+const closeJournal = ({ context, journal }: Holding): Promise<void> => quietly(() => context.fs.close(journal.fd))
+
+const putBack = async (holding: Holding, error: StorageError): Promise<Result> => {
+  if (!IS_WINDOWS) await release(holding)
+  else {
+    Sessions.poison(holding, error)
+    await holding.heartbeat.stop()
+  }
+  return E.left(error)
+}

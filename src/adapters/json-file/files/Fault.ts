@@ -1,0 +1,79 @@
+/** What the system said, as the port's errors. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Insecure, ReadFailed, TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
+
+/** What can go wrong with a file, whatever it is of. */
+export type FileError = Insecure | ReadFailed | TooLarge | WriteFailed
+
+/** The system's code of an error (`ENOSPC`), or `UNKNOWN`. */
+export const codeOf = (cause: unknown): string => {
+  const code: unknown = typeof cause === 'object' && cause !== null ? (cause as { code?: unknown }).code : undefined
+  return typeof code === 'string' ? code : 'UNKNOWN'
+}
+
+export const readFailed = (where: string, operation: string, cause: unknown): ReadFailed => ({
+  _tag: 'ReadFailed',
+  where,
+  operation,
+  code: codeOf(cause),
+  cause
+})
+
+export const writeFailed = (where: string, operation: string, cause: unknown): WriteFailed => ({
+  _tag: 'WriteFailed',
+  where,
+  operation,
+  code: codeOf(cause),
+  cause
+})
+
+export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
+
+/** A path belongs to another user, who may have tampered with it. */
+export const foreign = (where: string, uid: number): Insecure =>
+  insecure(
+    where,
+    `it belongs to user ${uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
+  )
+
+/**
+ * The right error for a failure to open something that should be a regular file: a symbolic link is `ELOOP` (`EMLINK` on
+ * FreeBSD) and a socket `ENXIO`.
+ */
+export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed => {
+  switch (codeOf(cause)) {
+    case 'ELOOP':
+    case 'EMLINK':
+      return insecure(where, 'it is a symbolic link')
+    case 'ENXIO':
+      return insecure(where, 'it is no regular file')
+    default:
+      return readFailed(where, 'open', cause)
+  }
+}
+
+/** Runs a call; what it throws or rejects with becomes an error of the port. */
+const attempting =
+  <Failure>(failed: (where: string, operation: string, cause: unknown) => Failure) =>
+  async <A>(where: string, operation: string, call: () => A | Promise<A>): Promise<E.Either<Failure, A>> => {
+    try {
+      return E.right(await call())
+    } catch (cause) {
+      return E.left(failed(where, operation, cause))
+    }
+  }
+
+/** Runs a call that reads; what it throws or rejects with becomes `ReadFailed`. */
+export const reading = attempting(readFailed)
+
+/** Runs a call that writes; what it throws or rejects with becomes `WriteFailed`. */
+export const writing = attempting(writeFailed)
+
+/** Runs a call that nothing depends on (cleaning up), and forgets what became of it. */
+export const quietly = async (call: () => unknown): Promise<void> => {
+  try {
+    await call()
+  } catch {
+    // Nothing depends on it.
+  }
+}

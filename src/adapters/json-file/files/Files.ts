@@ -1,0 +1,209 @@
+/** Reading and writing files with care: nothing but regular files, every byte or an error. */
+import { dirname, join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
+import type { FileError } from './Fault.js'
+import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
+import type { Facts, FileSystem } from '../../../ports/FileSystem.js'
+
+/** Opens a regular file, uses it and closes it. None: there is no such file. */
+export const withFile = async <A, Failure>(
+  fs: FileSystem,
+  path: string,
+  use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
+): Promise<E.Either<Failure | FileError, O.Option<A>>> => {
+  let fd: number
+  try {
+    fd = await fs.open(path, 'read')
+  } catch (cause) {
+    return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(openFailed(path, cause))
+  }
+  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
+  const result: E.Either<Failure | FileError, A> = E.isLeft(facts) ? facts : await useFile(path, fd, facts.right, use)
+  await quietly(() => fs.close(fd))
+  return E.isLeft(result) ? result : E.right(O.some(result.right))
+}
+
+const useFile = <A, Failure>(
+  path: string,
+  fd: number,
+  facts: Facts,
+  use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
+): Promise<E.Either<Failure | FileError, A>> => {
+  if (facts.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is not a regular file')))
+  return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))
+}
+
+/** The bytes of an open file between two positions; fewer only where the file ends. */
+export const readBetween = async (
+  fs: FileSystem,
+  path: string,
+  fd: number,
+  from: number,
+  to: number
+): Promise<E.Either<FileError, Buffer>> => {
+  const bytes = Buffer.allocUnsafe(Math.max(0, to - from))
+  let read = 0
+  while (read < bytes.length) {
+    const target = bytes.subarray(read)
+    const position = from + read
+    const result = await reading(path, 'read', () => fs.read(fd, target, position))
+    if (E.isLeft(result)) return result
+    if (result.right === 0) break
+    read += result.right
+  }
+  return E.right(bytes.subarray(0, read))
+}
+
+/** A whole file. None: there is no such file. */
+export const readWhole = (
+  fs: FileSystem,
+  path: string,
+  limitBytes: number,
+  runId: string
+): Promise<E.Either<FileError, O.Option<Buffer>>> =>
+  withFile<Buffer, FileError>(fs, path, (fd, { size }) =>
+    size > limitBytes
+      ? Promise.resolve(E.left(tooLarge(runId, path, size, limitBytes)))
+      : readBetween(fs, path, fd, 0, size)
+  )
+
+const tooLarge = (runId: string, where: string, bytes: number, limitBytes: number): TooLarge => ({
+  _tag: 'TooLarge',
+  runId,
+  where,
+  bytes,
+  limitBytes,
+  biggest: []
+})
+
+/** The names in a folder. None: there is no such folder. */
+export const namesIn = async (
+  fs: FileSystem,
+  path: string
+): Promise<E.Either<FileError, O.Option<ReadonlyArray<string>>>> => {
+  const there = isFolder(fs, path)
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.right(O.none)
+  try {
+    return E.right(O.some(await fs.readdir(path)))
+  } catch (cause) {
+    return codeOf(cause) === 'ENOENT' ? E.right(O.none) : E.left(readFailed(path, 'readdir', cause))
+  }
+}
+
+/** Whether a name leads to a folder; false if it leads to nothing. Anything else is `Insecure`. */
+export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
+  try {
+    const facts = fs.lstatSync(path)
+    if (facts === undefined) return E.right(false)
+    if (facts.foreign !== undefined) return E.left(foreign(path, facts.foreign))
+    if (facts.kind === 'folder') return E.right(true)
+    return E.left(insecure(path, facts.kind === 'link' ? LINKED : 'it is not a folder; move it away'))
+  } catch (cause) {
+    return E.left(readFailed(path, 'lstat', cause))
+  }
+}
+
+const LINKED =
+  'it is a symbolic link; to keep state elsewhere, move the root (a link to the root is fine) or choose another one'
+
+/** Checks that this user or root owns the root and the target of a link. A missing root passes. */
+export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {
+  try {
+    for (const path of [root, `${root}/.`]) {
+      const owner = fs.lstatSync(path)?.foreign
+      if (owner !== undefined) return E.left(foreign(root, owner))
+    }
+    return E.right(undefined)
+  } catch (cause) {
+    return E.left(readFailed(root, 'lstat', cause))
+  }
+}
+
+/** Writes all the bytes, however little the system takes at a time. */
+export const writeFully = async (
+  fs: FileSystem,
+  path: string,
+  fd: number,
+  bytes: Uint8Array,
+  position: number
+): Promise<E.Either<WriteFailed, void>> => {
+  for (let written = 0; written < bytes.length;) {
+    try {
+      const count = await fs.write(fd, bytes.subarray(written), position + written)
+      if (count <= 0) return E.left(writeFailed(path, 'write', NOTHING_WRITTEN))
+      written += count
+    } catch (cause) {
+      return E.left(writeFailed(path, 'write', cause))
+    }
+  }
+  return E.right(undefined)
+}
+
+/** What stands as the cause when the system takes no byte and gives no error. */
+export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
+
+/** Makes the content of a file durable that somebody else may have written and not synced. One that is gone needs nothing. */
+export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<WriteFailed, void>> => {
+  // Whoever may read a file may make it durable, except on Windows.
+  const fd = await writing(path, 'open', () => fs.open(path, process.platform === 'win32' ? 'write' : 'read'))
+  if (E.isLeft(fd)) return fd.left.code === 'ENOENT' ? E.right(undefined) : fd
+  const result = await sync(fs, path, fd.right)
+  await quietly(() => fs.close(fd.right))
+  return result
+}
+
+/** Makes a file's content durable. */
+export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either<WriteFailed, void>> =>
+  new Promise((resolve) => {
+    const done = (error: unknown): void =>
+      resolve(error === null ? E.right(undefined) : E.left(writeFailed(path, 'fdatasync', error)))
+    try {
+      fs.fdatasync(fd, done)
+    } catch (cause) {
+      done(cause)
+    }
+  })
+
+/** Writes a file under another name, and gives it its own when it is durable: nobody reads half of it. */
+export const replaceWhole = async (
+  fs: FileSystem,
+  path: string,
+  unfinished: string,
+  bytes: Buffer
+): Promise<E.Either<FileError, void>> => {
+  const written = await writeNew(fs, unfinished, bytes)
+  const named = E.isLeft(written) ? written : await writing(path, 'rename', () => fs.renameSync(unfinished, path))
+  if (E.isRight(named)) return await writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+  await quietly(() => fs.unlinkSync(unfinished))
+  return named
+}
+
+/** Writes a new file and makes its content durable. */
+export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
+  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
+  if (E.isLeft(fd)) return fd
+  const written = await writeFully(fs, path, fd.right, bytes, 0)
+  const result = E.isLeft(written) ? written : await sync(fs, path, fd.right)
+  await quietly(() => fs.close(fd.right))
+  return result
+}
+
+const HOUR_MILLIS = 3_600_000
+
+/** Whether what is at a path is older than an hour: nobody is at it any more. A younger one may be somebody's. */
+export const isOld = (fs: FileSystem, path: string): boolean => {
+  const facts = fs.lstatSync(path)
+  return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
+}
+
+/** Deletes the unfinished files in a folder that crashes have left: those that are old. */
+export const tidy = (fs: FileSystem, folder: string, isUnfinished: (name: string) => boolean): Promise<void> =>
+  quietly(async () => {
+    for (const name of await fs.readdir(folder)) {
+      const path = join(folder, name)
+      if (isUnfinished(name) && isOld(fs, path)) await quietly(() => fs.unlinkSync(path))
+    }
+  })

@@ -1,0 +1,75 @@
+/** Making the folders of a run so that they survive a power cut. */
+import { dirname } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Context } from '../Context.js'
+import type { FileError } from './Fault.js'
+import { codeOf, quietly, writeFailed, writing } from './Fault.js'
+import { isFolder, ownRoot } from './Files.js'
+import type { FileSystem } from '../../../ports/FileSystem.js'
+import type { Layout } from './Layout.js'
+
+/**
+ * Makes what is missing of a run's folders, and makes durable that they are there: also when it was not we who made them,
+ * for who did may have been killed before that.
+ */
+export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileError, void>> =>
+  ensureIn(fs, layout, layout.history)
+
+/** The same for the folder of a run that holds this or that. */
+export const ensureIn = (
+  fs: FileSystem,
+  { root, runs, run }: Layout,
+  inner: string
+): Promise<E.Either<FileError, void>> => ensureBelow(fs, root, [runs, run, inner])
+
+/** The same for folders below a root, each in the one before it. */
+export const ensureBelow = async (
+  fs: FileSystem,
+  root: string,
+  folders: ReadonlyArray<string>
+): Promise<E.Either<FileError, void>> => {
+  const made = await ensureRoot(fs, root)
+  if (E.isLeft(made)) return made
+  const own = ownRoot(fs, root)
+  if (E.isLeft(own)) return own
+  for (const folder of folders) {
+    const result = await ensureFolder(fs, folder)
+    if (E.isLeft(result)) return result
+    const durable = await writing(dirname(folder), 'fsync', () => fs.fsyncFolder(dirname(folder)))
+    if (E.isLeft(durable)) return durable
+  }
+  return E.right(undefined)
+}
+
+/** Any folder above may be missing. Those that are there, and the root itself, may be links: they are the user's. */
+const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileError, void>> => {
+  const made = await mkdir(fs, root)
+  if (E.isRight(made)) {
+    // The folder above may be one that we may not open.
+    if (made.right === 'Exists') await quietly(() => fs.fsyncFolder(dirname(root)))
+    return made.right === 'Exists' ? E.right(undefined) : syncAbove(fs, root)
+  }
+  if (made.left.code !== 'ENOENT' || dirname(root) === root) return made
+  const above = await ensureRoot(fs, dirname(root))
+  if (E.isLeft(above)) return above
+  const again = await mkdir(fs, root)
+  return E.isLeft(again) ? again : syncAbove(fs, root)
+}
+
+const syncAbove = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
+  writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
+
+const mkdir = async (fs: FileSystem, path: string) => {
+  try {
+    await fs.mkdir(path)
+    return E.right('Made' as const)
+  } catch (cause) {
+    return codeOf(cause) === 'EEXIST' ? E.right('Exists' as const) : E.left(writeFailed(path, 'mkdir', cause))
+  }
+}
+
+const ensureFolder = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
+  const made = await mkdir(fs, path)
+  if (E.isLeft(made)) return made
+  return E.map(() => undefined)(isFolder(fs, path))
+}

@@ -1,0 +1,50 @@
+/** The archive: a file for each run, as people and other tools read it. `docs/file-format.md` §14 is the norm. */
+import { randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as RunId from '../../../domain/checkpoint/RunId.js'
+import type { Archive } from '../../../ports/Archive.js'
+import type { FileSystem } from '../../../ports/FileSystem.js'
+import { replaceWhole, tidy } from '../files/Files.js'
+import { nodeFileSystem } from '../files/FileSystem.js'
+import { ensureBelow } from '../files/Folders.js'
+import * as Layout from '../files/Layout.js'
+
+/**
+ * An archive below the root of a {@link jsonFileStorage}: `archive/<runId>-<created>.json`, the last checkpoint of a run,
+ * indented. `fs`: the outside world, for tests.
+ *
+ * @example
+ * import { fileArchive, jsonFileStorage } from 'dogear/json-file'
+ * import { run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ * import { mkdtemp, readdir, rm } from 'node:fs/promises'
+ * import { tmpdir } from 'node:os'
+ * import { join } from 'node:path'
+ *
+ * const root = await mkdtemp(join(tmpdir(), 'dogear-'))
+ * const greet = workflow('greet', { onSuccess: 'archive' }).step('hello', () => 'hello')
+ * const environment = { archive: fileArchive(root) }
+ * await run(greet, { id: 'greet-1', storage: jsonFileStorage(root), environment })
+ * assert.deepEqual(await readdir(join(root, 'runs')), [])
+ * assert.match(String(await readdir(join(root, 'archive'))), /^greet-1-\d{8}T\d{9}Z\.json$/)
+ * await rm(root, { recursive: true })
+ *
+ * @category constructors
+ */
+export const fileArchive = (root: string, { fs = nodeFileSystem }: { readonly fs?: FileSystem } = {}): Archive => ({
+  keep:
+    ({ runId, createdAt, checkpoint }) =>
+    async () => {
+      const valid = RunId.parse(runId)
+      if (E.isLeft(valid)) return valid
+      const made = await ensureBelow(fs, resolve(root), [Layout.archiveOf(root)])
+      if (E.isLeft(made)) return made
+      const path = Layout.archived(root, valid.right, createdAt)
+      const unfinished = Layout.archivedInTheMaking(root, randomBytes(16).toString('hex'))
+      const text = Buffer.from(`${JSON.stringify(checkpoint, null, 2)}\n`)
+      const kept = await replaceWhole(fs, path, unfinished, text)
+      await tidy(fs, Layout.archiveOf(root), Layout.isArchivedInTheMaking)
+      return E.map(() => path)(kept)
+    }
+})

@@ -1,0 +1,118 @@
+/** `checkpoint.json`: a copy of the newest whole checkpoint, for people and other tools. `docs/file-format.md` §7 is the norm. */
+import { isUtf8 } from 'node:buffer'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { sha256 } from '../../../domain/data/Digest.js'
+import type { Json, JsonObject } from '../../../domain/data/Json.js'
+import { canonical, isObject } from '../../../domain/data/Json.js'
+import type { Encoded, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import { readBetween, readWhole, withFile } from '../files/Files.js'
+import { FORMAT } from './Journal.js'
+import type { Layout } from '../files/Layout.js'
+import { isDeeperThan, MAX_LINE_DEPTH } from './Line.js'
+
+/** What the copy is one of: a revision, and the number of the journal that has it. */
+export interface CopyOf {
+  readonly format: number
+  readonly runId: string
+  readonly lineage: string
+  readonly epoch: number
+  readonly revision: number
+}
+
+/** What is there at a glance: nothing, something that is no copy of ours, or a copy (not yet verified). */
+export type Glance =
+  { readonly _tag: 'Absent' } | { readonly _tag: 'Unusable' } | { readonly _tag: 'Copy'; readonly of: CopyOf }
+
+/** A copy that verified. */
+export interface Copy {
+  readonly of: CopyOf
+  readonly checkpoint: Encoded
+}
+
+/** The text of a copy. It is indented, unless that would make it too large to be read again. */
+export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): string => {
+  const copyOf = { ...of }
+  const content = isObject(checkpoint) && !isWrapped(checkpoint) ? checkpoint : { checkpoint }
+  const sum = sha256(canonical({ ...content, copyOf }))
+  const whole = { copyOf: { ...copyOf, sum }, ...content }
+  const indented = `${JSON.stringify(whole, undefined, 2)}\n`
+  return Buffer.byteLength(indented) <= limitBytes ? indented : `${JSON.stringify(whole)}\n`
+}
+
+/** Looks what is there, without reading all of it. A copy of another run, or of something that is none, is unusable. */
+export const glance = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Glance>> => {
+  const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
+  if (E.isLeft(head)) return head
+  if (O.isNone(head.right)) return E.right({ _tag: 'Absent' })
+  const quick = copyOfIn(parse(/^\{\s*"copyOf":\s*(\{[^{}]*\})/.exec(head.right.value.toString('utf8'))?.[1]))
+  if (quick !== undefined) return E.right(ofRun(quick, layout))
+  const whole = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
+  if (E.isLeft(whole)) return whole
+  if (O.isNone(whole.right)) return E.right({ _tag: 'Absent' })
+  const value = decode(whole.right.value)
+  const slow = value === undefined ? undefined : copyOfIn(value['copyOf'])
+  return E.right(slow === undefined ? { _tag: 'Unusable' } : ofRun(slow, layout))
+}
+
+const ofRun = (of: CopyOf, { runId }: Layout): Glance =>
+  of.runId === runId ? { _tag: 'Copy', of } : { _tag: 'Unusable' }
+
+/** Reads and verifies the copy. None: it is not there, or it is not what was written. */
+export const read = async (
+  { fs, settings }: Context,
+  layout: Layout
+): Promise<E.Either<StorageError, O.Option<Copy>>> => {
+  const bytes = await readWhole(fs, layout.copy, settings.readBytes, layout.runId)
+  if (E.isLeft(bytes)) return bytes
+  const value = O.isNone(bytes.right) ? undefined : decode(bytes.right.value)
+  const of = value === undefined ? undefined : copyOfIn(value['copyOf'])
+  if (value === undefined || of === undefined || of.runId !== layout.runId) return E.right(O.none)
+  if (of.format > FORMAT) {
+    const { runId, copy: where } = layout
+    return E.left({ _tag: 'UnsupportedFormat', runId, where, found: of.format, supported: FORMAT })
+  }
+  const { copyOf, ...content } = value
+  const { sum, ...rest } = copyOf as JsonObject
+  if (sha256(canonical({ ...content, copyOf: rest })) !== sum) return E.right(O.none)
+  return E.right(O.some({ of, checkpoint: isWrapped(content) ? (content['checkpoint'] as Json) : content }))
+}
+
+/** Whether fields mean something else in this file than in a checkpoint. */
+const isWrapped = (fields: JsonObject): boolean =>
+  Object.hasOwn(fields, 'copyOf') || Object.hasOwn(fields, 'checkpoint')
+
+const parse = (text: string | undefined): Json | undefined => {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as Json)
+  } catch {
+    return undefined
+  }
+}
+
+/** The object in a file, if there is one. */
+const decode = (bytes: Buffer): JsonObject | undefined => {
+  const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
+  const value = isDeeperThan(text, MAX_LINE_DEPTH) ? undefined : parse(text)
+  return value !== undefined && isObject(value) ? value : undefined
+}
+
+const copyOfIn = (value: Json | undefined): CopyOf | undefined => {
+  if (value === undefined || !isObject(value)) return undefined
+  const { format, runId, lineage, epoch, revision } = value
+  return Number.isSafeInteger(format) &&
+    typeof runId === 'string' &&
+    typeof lineage === 'string' &&
+    Number.isSafeInteger(epoch) &&
+    Number.isSafeInteger(revision)
+    ? { format: format as number, runId, lineage, epoch: epoch as number, revision: revision as number }
+    : undefined
+}
+
+/**
+ * Whether a copy is of something newer than a journal (given by its number) at a revision. A copy only has what was
+ * acknowledged: with a lower revision it is an old one, whatever its number.
+ */
+export const isAhead = (self: CopyOf, epoch: number, revision: number): boolean =>
+  self.epoch >= epoch && self.revision > revision

@@ -1,0 +1,118 @@
+/** Keeping `checkpoint.json` up to date, aside: it never delays or fails a save. `docs/file-format.md` §7 is the norm. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as Copy from './Copy.js'
+import { quietly } from '../files/Fault.js'
+import { readWhole } from '../files/Files.js'
+import { FORMAT } from './Journal.js'
+import { copyInTheMaking } from '../files/Layout.js'
+import { standing } from './Publish.js'
+import type { Holding } from '../claim/Holding.js'
+import { later } from '../claim/Holding.js'
+
+/** The maximum lag of the copy while the run is active. */
+const LAG_MILLIS = 1_000
+
+/** The maximum share of a claim's time spent on copies while the run is active. */
+const SHARE_OF_TIME = 0.05
+
+/** A larger copy is written only when the run rests. */
+const RUNNING_BYTES = 8 * 1_048_576
+
+type Saved = NonNullable<Holding['saved']>
+
+/** Schedules a copy after a save: at once if the run rests or the last copy is old enough, else later. */
+export const consider = (holding: Holding): void => {
+  if (holding.copying) return
+  if (isAtRest(holding)) queue(holding)
+  else if (holding.copyTimer === undefined && !isTooLarge(holding)) schedule(holding)
+}
+
+const isAtRest = ({ released, saved }: Holding): boolean =>
+  released || saved?.revision.change._tag === 'UnitFailed' || saved?.revision.change._tag === 'Interrupted'
+
+/** Before a journal's first copy, its base predicts the size. */
+const isTooLarge = ({ baseBytes, copyBytes }: Holding): boolean => (copyBytes || baseBytes) > RUNNING_BYTES
+
+const queue = (holding: Holding): void => {
+  stop(holding)
+  holding.copying = true
+  later(holding, () => make(holding))
+}
+
+const schedule = (holding: Holding): void => {
+  const wait = holding.nextCopyMillis - performance.now()
+  if (wait <= 0) return queue(holding)
+  holding.copyTimer = setTimeout(() => {
+    holding.copyTimer = undefined
+    schedule(holding)
+  }, wait)
+  holding.copyTimer.unref()
+}
+
+/** Cancels a scheduled copy. */
+export const stop = (holding: Holding): void => {
+  clearTimeout(holding.copyTimer)
+  holding.copyTimer = undefined
+}
+
+/** Makes a copy of what was saved last, unless there is one. */
+export const make = async (holding: Holding): Promise<void> => {
+  const { saved, moving, ended } = holding
+  if (saved === undefined || moving || ended !== undefined || saved.revision.revision === holding.copied) {
+    holding.copying = false
+    return
+  }
+  const begun = performance.now()
+  await quietly(() => copy(holding, saved))
+  const took = performance.now() - begun
+  if (holding.nextCopyMillis > 0 && !isAtRest(holding)) holding.copyingMillis += took
+  const inBudget = holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME
+  holding.nextCopyMillis = Math.max(begun + LAG_MILLIS, inBudget)
+  holding.copying = false
+  if (holding.released || holding.ended !== undefined) return
+  if (holding.saved !== saved) consider(holding)
+  else if (holding.copied !== saved.revision.revision && !isTooLarge(holding)) schedule(holding)
+}
+
+const copy = async (holding: Holding, { revision, number }: Saved): Promise<void> => {
+  const { context, layout, journal, record } = holding
+  const of = {
+    format: FORMAT,
+    runId: layout.runId,
+    lineage: record.lineage,
+    // Not that of the journal in use: its base may be about to be written only.
+    epoch: number,
+    revision: revision.revision
+  }
+  const text = Copy.encode(of, revision.checkpoint(), context.settings.readBytes)
+  const bytes = Buffer.from(text)
+  holding.copyBytes = bytes.length
+  if (isTooLarge(holding) && !isAtRest(holding)) return
+  const now = standing(context.fs, journal)
+  if (E.isLeft(now) || now.right !== 'Owner') return
+  if (await replace(holding, text, bytes)) holding.copied = revision.revision
+}
+
+/**
+ * Made beside it, read back, and only then given its name: what write-file-atomic publishes may be half a file. The check
+ * comes last. Whether it has its name now. If the run is removed after it, what was made moves away with the folder, and can't get into another run's.
+ */
+const replace = async (
+  { context: { fs, settings }, layout, journal, record }: Holding,
+  text: string,
+  bytes: Buffer
+): Promise<boolean> => {
+  const made = copyInTheMaking(layout, record.token)
+  await fs.replace(made, text)
+  const found = await readWhole(fs, made, settings.readBytes, layout.runId)
+  const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(bytes)
+  const now = standing(fs, journal)
+  if (!isWhole || E.isLeft(now) || now.right !== 'Owner') {
+    fs.unlinkSync(made)
+    return false
+  }
+  fs.renameSync(made, layout.copy)
+  await fs.fsyncFolder(layout.run)
+  return true
+}

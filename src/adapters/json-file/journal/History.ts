@@ -1,0 +1,112 @@
+/** The revisions that can still be loaded. `docs/file-format.md` §6 is the norm. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../../domain/data/Json.js'
+import { isObject } from '../../../domain/data/Json.js'
+import type { HistoryEntry, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import { readFailed } from '../files/Fault.js'
+import type { Base, FoundRecord, Journal } from './Journal.js'
+import * as Journals from './Journal.js'
+import type { Layout } from '../files/Layout.js'
+import { holderOf } from '../claim/Liveness.js'
+import { list, readJournal } from './Read.js'
+
+/** A journal with a base, and its revisions that count: a higher number's base replaces what it begins at. */
+interface Stretch {
+  readonly base: Base
+  readonly changes: ReadonlyArray<Json>
+}
+
+/** The revisions, newest first. */
+export const history = async (
+  context: Context,
+  layout: Layout
+): Promise<E.Either<StorageError, ReadonlyArray<HistoryEntry>>> =>
+  E.map(({ stretches }: Whole) => stretches.flatMap(entriesOf))(await readAll(context, layout))
+
+const entriesOf = ({ base, changes }: Stretch): ReadonlyArray<HistoryEntry> =>
+  changes.map((change, index) => entry(base.revision + index, change)).reverse()
+
+const entry = (revision: number, change: Json): HistoryEntry => {
+  const { _tag, at } = isObject(change) ? change : {}
+  return { revision, change: typeof _tag === 'string' ? _tag : '', at: typeof at === 'string' ? at : '' }
+}
+
+/** One revision. */
+export const loadRevision = async (
+  context: Context,
+  layout: Layout,
+  revision: number
+): Promise<E.Either<StorageError, O.Option<Stored>>> => {
+  const whole = await readAll(context, layout)
+  if (E.isLeft(whole)) return whole
+  const { highest, stretches } = whole.right
+  const index = stretches.findIndex((one) => one.base.revision <= revision && revision < endOf(one))
+  const stretch = stretches[index]
+  if (stretch === undefined || !Number.isInteger(revision)) return E.right(O.none)
+  const { base, changes } = unfolded(stretch, stretches[index + 1], revision)
+  return E.right(
+    O.some({
+      revision,
+      checkpoint: base.checkpoint,
+      changes: changes.slice(1, revision - base.revision + 1),
+      found: { _tag: 'Exact' },
+      heldBy: await holderOf(context, layout, highest)
+    })
+  )
+}
+
+const endOf = ({ base, changes }: Stretch): number => base.revision + changes.length
+
+/** A base holds the result of its own change: `loadRevision` returns the change only on top of the stretch before. */
+const unfolded = (stretch: Stretch, before: Stretch | undefined, revision: number): Stretch =>
+  before !== undefined && revision === stretch.base.revision && endOf(before) === revision
+    ? { base: before.base, changes: [...before.changes, ...stretch.changes.slice(0, 1)] }
+    : stretch
+
+interface Whole {
+  readonly highest: Journal | undefined
+  readonly stretches: ReadonlyArray<Stretch>
+}
+
+const ATTEMPTS = 100
+
+/** Reads every journal. One that is gone when it is opened was pruned: list again. */
+const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Whole>> => {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const numbers = await list(context, layout)
+    if (E.isLeft(numbers)) return numbers
+    const whole = await readEach(context, layout, O.isSome(numbers.right) ? numbers.right.value : [])
+    if (E.isLeft(whole)) return whole
+    if (O.isSome(whole.right)) return E.right(whole.right.value)
+  }
+  return E.left(readFailed(layout.history, 'open', { code: 'EAGAIN', message: 'its files kept changing' }))
+}
+
+const readEach = async (
+  context: Context,
+  layout: Layout,
+  numbers: ReadonlyArray<number>
+): Promise<E.Either<StorageError, O.Option<Whole>>> => {
+  const stretches: Array<Stretch> = []
+  let highest: Journal | undefined
+  let found: FoundRecord | undefined
+  let end = Number.POSITIVE_INFINITY
+  for (const number of numbers) {
+    const read = await readJournal(context, layout, number)
+    if (E.isLeft(read)) return read
+    if (O.isNone(read.right)) return E.right(O.none)
+    highest ??= read.right.value
+    const journal = Journals.upTo(read.right.value, number, found)
+    found ??= journal.base === undefined ? journal.found : undefined
+    if (journal.base === undefined || journal.base.revision >= end) continue
+    const { base, changes } = journal
+    stretches.push({
+      base,
+      changes: changes.slice(0, Math.min(Journals.newestRevision(journal) + 1, end) - base.revision)
+    })
+    end = base.revision
+  }
+  return E.right(O.some({ highest, stretches }))
+}

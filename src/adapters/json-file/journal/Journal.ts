@@ -1,0 +1,298 @@
+/**
+ * What is in a journal: one owner's claim, a base, the changes after it; and what is wrong with it. Pure.
+ *
+ * `docs/file-format.md` §2 is the norm.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Json, JsonObject } from '../../../domain/data/Json.js'
+import { isObject } from '../../../domain/data/Json.js'
+import type { Owner } from '../../../ports/CheckpointStorage.js'
+import * as Line from './Line.js'
+import type { ProcessIdentity } from '../claim/Processes.js'
+
+/** The format that this version writes, and the newest that it reads. */
+export const FORMAT = 1
+
+/** A claim's socket: its inode and device, and the boot of the kernel that created it. */
+export interface SocketRecord {
+  readonly inode: string
+  readonly device: string
+  readonly bootId: string
+}
+
+/**
+ * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run. After a
+ * compaction an owner has another journal with the same token. `socket`: absent if none could be created.
+ */
+export interface ClaimRecord {
+  readonly runId: string
+  readonly epoch: number
+  readonly lineage: string
+  readonly token: string
+  readonly owner: Owner
+  readonly since: string
+  readonly process: ProcessIdentity
+  readonly socket?: SocketRecord
+}
+
+/** What a claim found: the revision and the number of the journal that had it; 0 and -1 if nothing is stored. */
+export interface FoundRecord {
+  readonly epoch: number
+  readonly revision: number
+}
+
+/** The whole checkpoint at `revision`. */
+export interface Base {
+  readonly revision: number
+  readonly checkpoint: Json
+}
+
+/** A line, counted from 1, that is not what was written there. */
+export interface Damage {
+  readonly line: number
+  readonly why: string
+}
+
+/**
+ * A journal as far as it can be read.
+ *
+ * - `claim`: absent if line 1 is damaged.
+ * - `sum`: the checksum in line 1: no two claims have the same, since each has a token.
+ * - `found`: what the claim found, unless it was recovered, or the owner ended before it could say so.
+ * - `changes`: `changes[i]` led to `base.revision + i`; empty without a base.
+ * - `damage`: of line 1, on which nothing else depends; and the first of another line: nothing from there on is used.
+ * - `end`: where the good bytes end.
+ * - `clean`: from there on there are only NUL bytes.
+ */
+export interface Journal {
+  readonly claim: ClaimRecord | undefined
+  readonly sum: string
+  readonly found: FoundRecord | undefined
+  readonly base: Base | undefined
+  readonly changes: ReadonlyArray<Json>
+  readonly released: boolean
+  readonly damage: ReadonlyArray<Damage>
+  readonly end: number
+  readonly clean: boolean
+}
+
+/** A journal while it is read. */
+interface Draft {
+  claim: ClaimRecord | undefined
+  found: FoundRecord | undefined
+  base: Base | undefined
+  readonly changes: Array<Json>
+  released: boolean
+  readonly damage: Array<Damage>
+  end: number
+  newerFormat: number | undefined
+}
+
+/** Reads a journal's bytes. Left: the number of a newer format. */
+export const parse = (bytes: Buffer, runId: string, number: number): E.Either<number, Journal> => {
+  const written = bytes.subarray(0, endOfWritten(bytes))
+  const draft: Draft = {
+    claim: undefined,
+    found: undefined,
+    base: undefined,
+    changes: [],
+    released: false,
+    damage: [],
+    end: 0,
+    newerFormat: undefined
+  }
+  let line = 0
+  for (let from = 0; from < written.length && !draft.damage.some(isFinal);) {
+    line++
+    const newline = written.indexOf(NEWLINE, from)
+    const until = newline === -1 ? written.length : newline
+    const text = written.subarray(from, until)
+    const why = take(draft, newline === -1 ? decodeUnended(text) : Line.decode(text), line, runId, number)
+    if (draft.newerFormat !== undefined) return E.left(draft.newerFormat)
+    const isLast = until + 1 >= written.length
+    if (why === undefined) draft.end = Math.min(until + 1, written.length)
+    else if (line > 1 && isLast && (newline === -1 || hasHole(text, from))) break
+    else draft.damage.push({ line, why })
+    from = until + 1
+  }
+  if (line === 0) draft.damage.push({ line: 1, why: 'the file is empty' })
+  const { newerFormat: _, ...journal } = draft
+  const sum = bytes.toString('latin1', Line.SUM_BEGIN, Line.SUM_END)
+  return E.right({ ...journal, sum, clean: draft.end === written.length })
+}
+
+const NEWLINE = 0x0a
+
+/** The last line, without a newline: whole, if only that is missing, or is another byte; else torn. */
+const decodeUnended = (text: Buffer): E.Either<string, JsonObject> => {
+  const whole = Line.decode(text)
+  return E.isRight(whole) ? whole : Line.decode(text.subarray(0, -1))
+}
+
+/** What a disk writes all of or nothing. */
+const SECTOR_BYTES = 512
+
+/**
+ * Whether parts of a line never reached the disk: NUL bytes fill whole sectors from the start of the line. NUL bytes elsewhere,
+ * even right before the newline, are damage.
+ */
+const hasHole = (text: Buffer, offset: number): boolean => {
+  let from = text.indexOf(0)
+  if (from === -1) return false
+  while (from !== -1) {
+    let until = from
+    while (until < text.length && text[until] === 0) until++
+    const begins = from === 0 || (offset + from) % SECTOR_BYTES === 0
+    const ends = (offset + until) % SECTOR_BYTES === 0
+    if (!begins || !ends) return false
+    from = text.indexOf(0, until)
+  }
+  return true
+}
+
+/** Only what line 1 says can be done without. */
+const isFinal = ({ line }: Damage): boolean => line > 1
+
+const endOfWritten = (bytes: Buffer): number => {
+  let end = bytes.length
+  while (end > 0 && bytes[end - 1] === 0) end--
+  return end
+}
+
+/** Adds a line to the draft, or says what is wrong with it. */
+const take = (
+  draft: Draft,
+  decoded: E.Either<string, JsonObject>,
+  line: number,
+  runId: string,
+  number: number
+): string | undefined => {
+  if (E.isLeft(decoded)) return decoded.left
+  const record = decoded.right
+  if (draft.released) return 'it comes after the end of the journal'
+  if ((record['kind'] === 'claim') !== (line === 1)) return 'it is out of order'
+  switch (record['kind']) {
+    case 'claim':
+      return takeFormat(draft, record) ?? stranger(record, runId, number) ?? takeClaim(draft, record)
+    case 'found':
+      return line === 2 ? takeFound(draft, record) : 'it is out of order'
+    case 'base':
+      if (draft.base !== undefined) return 'it is a second base'
+      return takeFormat(draft, record) ?? stranger(record, runId, number) ?? takeBase(draft, record)
+    case 'save':
+      return takeSave(draft, record)
+    case 'released':
+      draft.released = true
+      return undefined
+    default:
+      return 'it is of no known kind'
+  }
+}
+
+const takeFormat = (draft: Draft, { format }: JsonObject): string | undefined => {
+  if (!isCount(format) || format < 1) return 'it has no format'
+  if (format > FORMAT) draft.newerFormat = format
+  return format > FORMAT ? 'its format is newer' : undefined
+}
+
+/** A line of another file: one that was renamed, or copied from another run. */
+const stranger = (record: JsonObject, runId: string, number: number): string | undefined =>
+  record['runId'] !== runId
+    ? 'it belongs to another run'
+    : record['epoch'] !== number
+      ? 'it belongs to another number'
+      : undefined
+
+const takeClaim = (draft: Draft, record: JsonObject): string | undefined => {
+  const { lineage, token, owner, since, process } = record
+  if (!isToken(lineage) || !isToken(token) || typeof since !== 'string') return 'it is not a claim'
+  if (!isObject(owner ?? null) || !isObject(process ?? null)) return 'it is not a claim'
+  const { host, pid } = owner as JsonObject
+  const identity = processIdentity(process as JsonObject)
+  if (typeof host !== 'string' || typeof pid !== 'number' || identity === undefined) return 'it is not a claim'
+  const socket = record['socket'] === undefined ? {} : socketRecord(record['socket'])
+  if (socket === undefined) return 'it is not a claim'
+  draft.claim = {
+    runId: record['runId'] as string,
+    epoch: record['epoch'] as number,
+    lineage,
+    token,
+    owner: { host, pid },
+    since,
+    process: identity,
+    ...socket
+  }
+  return undefined
+}
+
+const processIdentity = (record: JsonObject): ProcessIdentity | undefined => {
+  const { host, pid, thread, start, bootId, pidNamespace, timeNamespace } = record
+  return typeof host === 'string' &&
+    isCount(pid) &&
+    isCount(thread) &&
+    typeof start === 'string' &&
+    isTextOrNull(bootId) &&
+    isTextOrNull(pidNamespace) &&
+    isTextOrNull(timeNamespace)
+    ? { host, pid, thread, start, bootId, pidNamespace, timeNamespace }
+    : undefined
+}
+
+const socketRecord = (record: Json): { readonly socket: SocketRecord } | undefined => {
+  if (!isObject(record)) return undefined
+  const { inode, device, bootId } = record
+  return typeof inode === 'string' && typeof device === 'string' && typeof bootId === 'string'
+    ? { socket: { inode, device, bootId } }
+    : undefined
+}
+
+const takeFound = (draft: Draft, { epoch, revision }: JsonObject): string | undefined => {
+  if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it says nothing'
+  // Behind a damaged claim it may be one of another run: what it hides can't be trusted to be hidden rightly.
+  if (draft.claim !== undefined) draft.found = { epoch, revision: revision as number }
+  return undefined
+}
+
+const takeBase = (draft: Draft, { revision, checkpoint, changes }: JsonObject): string | undefined => {
+  if (!isCount(revision) || checkpoint === undefined || !isNonEmptyArray(changes)) return 'it is no base'
+  draft.base = { revision, checkpoint }
+  for (const change of changes) draft.changes.push(change)
+  return undefined
+}
+
+const takeSave = (draft: Draft, { revision, changes }: JsonObject): string | undefined => {
+  if (!isCount(revision) || !isNonEmptyArray(changes)) return 'it is no save'
+  if (draft.base === undefined) return 'there is no base before it'
+  const expected = draft.base.revision + draft.changes.length
+  if (revision !== expected) return `it has revision ${revision} where ${expected} should be`
+  for (const change of changes) draft.changes.push(change)
+  return undefined
+}
+
+const isCount = (value: Json | undefined): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const isToken = (value: Json | undefined): value is string => typeof value === 'string' && /^[0-9a-f]{32}$/.test(value)
+
+const isTextOrNull = (value: Json | undefined): value is string | null => value === null || typeof value === 'string'
+
+const isNonEmptyArray = (value: Json | undefined): value is ReadonlyArray<Json> =>
+  Array.isArray(value) && value.length > 0
+
+/** The newest revision; -1 without a base. */
+export const newestRevision = (self: Journal): number =>
+  self.base === undefined ? -1 : self.base.revision + self.changes.length - 1
+
+/** What counts of a journal after a later claim found so much: whatever came after that was refused. */
+export const upTo = (self: Journal, number: number, found: FoundRecord | undefined): Journal => {
+  if (found === undefined || number < found.epoch) return self
+  if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }
+  if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
+  const changes = self.changes.slice(0, found.revision - self.base.revision + 1)
+  // Behind what was found, damage is of lines that were refused.
+  const reaches = newestRevision(self) >= found.revision
+  return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
+}
+
+/** The state that a journal's claim found, if it is in a lower journal. Journals in between do not count. */
+export const foundIn = ({ found }: Journal, number: number): FoundRecord | undefined =>
+  found !== undefined && found.epoch < number ? found : undefined

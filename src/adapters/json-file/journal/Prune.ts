@@ -1,0 +1,139 @@
+/** Deleting the oldest journals, and what crashes left behind. `docs/file-format.md` §8 and §9 are the norm. */
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Context } from '../Context.js'
+import { codeOf, quietly, reading } from '../files/Fault.js'
+import { isOld, namesIn } from '../files/Files.js'
+import type { FoundRecord } from './Journal.js'
+import { foundIn, upTo } from './Journal.js'
+import * as Layout from '../files/Layout.js'
+import type { Published } from './Publish.js'
+import { standing } from './Publish.js'
+import { readJournal } from './Read.js'
+import type { Holding } from '../claim/Holding.js'
+
+/**
+ * Deletes the journals below the newest `keep` that have a verified base, counted from the own one downwards; the base of
+ * that one is synced and checked. Oldest first; damaged ones are evidence, and stay under another name.
+ */
+export const prune = async (holding: Holding, journal: Published): Promise<void> => {
+  const { fs } = holding.context
+  const { layout } = holding
+  // An open folder stays the same one even if the run is removed and its id reused.
+  const folder = await reading(layout.history, 'open', () => fs.open(layout.history, 'read'))
+  // Windows cannot open folders.
+  if (E.isLeft(folder) && process.platform !== 'win32') return
+  await quietly(() => {
+    const place = E.isRight(folder) ? fs.folderSync(folder.right) : undefined
+    return pruneIn(holding, place === undefined ? layout : { ...layout, history: place }, journal)
+  })
+  if (E.isRight(folder)) await quietly(() => fs.close(folder.right))
+}
+
+const pruneIn = async (
+  { context, record, claim, found }: Holding,
+  layout: Layout.Layout,
+  journal: Published
+): Promise<void> => {
+  const names = await namesIn(context.fs, layout.history)
+  if (E.isLeft(names) || O.isNone(names.right)) return
+  const below = Layout.numbers(names.right.value).filter((number) => number < journal.number)
+  if (below.length < context.settings.keep) return
+  const superfluous = await afterKept(context, layout, below, journal.number === claim.epoch ? found : undefined)
+  for (const number of superfluous.reverse()) {
+    const read = await readJournal(context, layout, number)
+    if (E.isLeft(read)) return
+    if (O.isNone(read.right)) continue
+    if (read.right.value.damage.length > 0 && !(await keepEvidence(context, layout, number, record.token))) return
+    const now = standing(context.fs, journal)
+    if (E.isLeft(now) || now.right !== 'Owner') return
+    // In the same stretch of code as the check: nothing comes between.
+    if (!unlink(context, Layout.journal(layout, number))) return
+  }
+}
+
+/**
+ * Gives a journal a name that is none of a journal. Would it stay under its own, and the next number not, its owner would
+ * take itself for the last one. Whether it has that name now.
+ */
+const keepEvidence = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  number: number,
+  token: string
+): Promise<boolean> => {
+  try {
+    await fs.link(Layout.journal(layout, number), Layout.evidence(layout, number, token))
+    return true
+  } catch (cause) {
+    return codeOf(cause) === 'EEXIST'
+  }
+}
+
+/** Whether the file is gone now, through us or somebody else. */
+const unlink = ({ fs }: Context, path: string): boolean => {
+  try {
+    fs.unlinkSync(path)
+    return true
+  } catch (cause) {
+    return codeOf(cause) === 'ENOENT'
+  }
+}
+
+/**
+ * The numbers below the kept ones, highest first. The own journal counts as kept; a base rejected after fencing does not,
+ * because a load ignores it.
+ */
+const afterKept = async (
+  context: Context,
+  layout: Layout.Layout,
+  below: ReadonlyArray<number>,
+  own: FoundRecord | undefined
+): Promise<Array<number>> => {
+  let kept = 1
+  let index = 0
+  let found = own
+  for (; index < below.length && kept < context.settings.keep; index++) {
+    const number = below[index] as number
+    if (found !== undefined && number > found.epoch) continue
+    const read = await readJournal(context, layout, number)
+    if (E.isLeft(read)) return []
+    if (O.isNone(read.right)) continue
+    if (upTo(read.right.value, number, found).base !== undefined) kept++
+    found = foundIn(read.right.value, number) ?? found
+  }
+  return below.slice(index)
+}
+
+/**
+ * Deletes what crashes left in a run that was just claimed: of the owner before, at once; of others, and of
+ * write-file-atomic, when it is older than an hour.
+ */
+export const cleanUp = async (
+  context: Context,
+  layout: Layout.Layout,
+  own: string,
+  former: string | undefined
+): Promise<void> => {
+  for (const folder of [layout.run, layout.history]) {
+    const names = await namesIn(context.fs, folder)
+    if (E.isLeft(names) || O.isNone(names.right)) continue
+    for (const name of names.right.value) {
+      const token = Layout.tokenIn(name)
+      if (token === own || (token === undefined && !Layout.isCopyInTheMaking(name))) continue
+      const path = join(folder, name)
+      if (token === former || isOld(context.fs, path)) await remove(context, path)
+    }
+  }
+}
+
+const remove = ({ fs }: Context, path: string): Promise<void> =>
+  quietly(() => (fs.lstatSync(path)?.kind === 'folder' ? fs.removeTree(path) : fs.unlinkSync(path)))
+
+/** Deletes what interrupted removals of runs left in the root. */
+export const sweep = async ({ fs }: Context, root: string): Promise<void> => {
+  for (const name of await fs.readdir(root)) {
+    if (Layout.isTombstone(name)) await quietly(() => fs.removeTree(join(root, name)))
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * Giving a journal its number, so that only one can; and the check whether a number is still the highest.
+ * `docs/file-format.md` §3 and §4.2 are the norm.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { StorageError } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import { codeOf, quietly, reading, writeFailed, writing } from '../files/Fault.js'
+import type { Facts, FileSystem } from '../../../ports/FileSystem.js'
+import { namesIn, sync, writeFully } from '../files/Files.js'
+import type { ClaimRecord, FoundRecord } from './Journal.js'
+import { FORMAT } from './Journal.js'
+import * as Layout from '../files/Layout.js'
+import * as Line from './Line.js'
+
+/** A journal to be: a file of ours in the history folder, without a number. */
+export interface Unpublished {
+  readonly path: string
+  readonly fd: number
+}
+
+/**
+ * A journal that we write. `place` is its path as the system tells it for the open file, if it can. `position` is where
+ * the next line goes, `allocated` how long the file is.
+ */
+export interface Published {
+  readonly number: number
+  readonly path: string
+  readonly next: string
+  readonly fd: number
+  readonly place: string | undefined
+  readonly dev: bigint
+  readonly ino: bigint
+  position: number
+  allocated: number
+}
+
+/**
+ * What became of it. `Taken`: somebody else has the number. `Moved`: the folder isn't the one in which the file was
+ * made; the run was removed. `Stale`: a higher number exists, or the file is gone already.
+ */
+export type Publication =
+  | { readonly _tag: 'Published'; readonly journal: Published }
+  | { readonly _tag: 'Taken' }
+  | { readonly _tag: 'Moved' }
+  | { readonly _tag: 'Stale' }
+
+/** Whether a journal is still the one that counts. `Superseded`: the next number exists. `Gone`: its name doesn't lead to it any more. */
+export type Standing = 'Owner' | 'Superseded' | 'Gone'
+
+/** Makes a journal to be: the `nth` of a claim. It must be made before the listing that gives it its number. */
+export const prepare = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  token: string,
+  nth: number
+): Promise<E.Either<StorageError, Unpublished>> => {
+  const path = Layout.unpublished(layout, token, nth)
+  const fd = await writing(path, 'open', () => fs.open(path, 'create'))
+  return E.isLeft(fd) ? fd : E.right({ path, fd: fd.right })
+}
+
+/** Closes and deletes a journal that will not be. */
+export const discard = async ({ fs }: Context, { path, fd }: Unpublished): Promise<void> => {
+  await quietly(() => fs.unlinkSync(path))
+  await quietly(() => fs.close(fd))
+}
+
+/** The line that ends a journal. */
+export const releasedLine = (revision: number): Buffer =>
+  Line.encode(JSON.stringify({ kind: 'released', at: new Date().toISOString(), ...(revision < 0 ? {} : { revision }) }))
+
+/** The line that says what a claim found. */
+export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
+
+/**
+ * Publishes a journal under the number in its claim: complete, synced, linked, the folder synced, and looked at again.
+ * What is not published is discarded; if it has its number already, it is ended, so that it doesn't hold the run.
+ */
+export const publish = async (
+  context: Context,
+  layout: Layout.Layout,
+  file: Unpublished,
+  record: ClaimRecord
+): Promise<E.Either<StorageError, Publication>> => {
+  const bytes = claimLine(record)
+  const published = await publishBytes(context, layout, file, record.epoch, bytes)
+  if (E.isLeft(published) || published.right._tag !== 'Published') {
+    await writeFully(context.fs, file.path, file.fd, releasedLine(-1), bytes.length)
+  }
+  await quietly(() => context.fs.close(file.fd))
+  return published
+}
+
+/**
+ * Makes the file for the number after that of a journal of ours. The check comes after it: if the run was removed, the file
+ * may be in the folder of one that uses its id anew. Right of a standing: ours is no more the one that counts.
+ */
+export const prepareNext = async (
+  context: Context,
+  layout: Layout.Layout,
+  journal: Published,
+  token: string
+): Promise<E.Either<StorageError, Unpublished | Exclude<Standing, 'Owner'>>> => {
+  const file = await prepare(context, layout, token, journal.number + 1)
+  if (E.isLeft(file)) return file
+  const now = standing(context.fs, journal)
+  if (E.isRight(now) && now.right === 'Owner') return file
+  await discard(context, file.right)
+  return E.isLeft(now) ? now : E.right(now.right as Exclude<Standing, 'Owner'>)
+}
+
+/**
+ * Takes the number after that of a journal of ours and gives it back at once, for an owner that can't write into its own.
+ * As far as the disk lets it.
+ */
+export const publishEnd = async (
+  context: Context,
+  layout: Layout.Layout,
+  journal: Published,
+  record: ClaimRecord
+): Promise<E.Either<StorageError, void>> => {
+  const epoch = journal.number + 1
+  const file = await prepareNext(context, layout, journal, record.token)
+  if (E.isLeft(file)) return file
+  if (typeof file.right === 'string') return E.right(undefined)
+  const { fd } = file.right
+  const bytes = Buffer.concat([claimLine({ ...record, epoch }), releasedLine(-1)])
+  const published = await publishBytes(context, layout, file.right, epoch, bytes)
+  await quietly(() => context.fs.close(fd))
+  if (E.isLeft(published)) return published
+  if (published.right._tag !== 'Published') return E.right(undefined)
+  const { journal: ended } = published.right
+  await quietly(() => context.fs.close(ended.fd))
+  return E.right(undefined)
+}
+
+/** What says whose line it is comes first, for people. */
+const claimLine = ({ runId, epoch, lineage, ...record }: ClaimRecord): Buffer =>
+  Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, runId, epoch, lineage, ...record }))
+
+/** The file stays open: it may have to be written once more. */
+const publishBytes = async (
+  context: Context,
+  layout: Layout.Layout,
+  file: Unpublished,
+  number: number,
+  bytes: Buffer
+): Promise<E.Either<StorageError, Publication>> => {
+  const path = Layout.journal(layout, number)
+  const linked = await fillAndLink(context, file, bytes, path)
+  await quietly(() => context.fs.unlinkSync(file.path))
+  if (E.isLeft(linked)) return linked
+  if (linked.right._tag !== 'Linked') return E.right(linked.right)
+  const durable = await writing(layout.history, 'fsync', () => context.fs.fsyncFolder(layout.history))
+  if (E.isLeft(durable)) return durable
+  return reopen(context, layout, { path, number, length: bytes.length, facts: linked.right.facts })
+}
+
+/** A journal that was just linked. */
+interface Linked {
+  readonly path: string
+  readonly number: number
+  readonly length: number
+  readonly facts: Facts
+}
+
+type Linking =
+  { readonly _tag: 'Linked'; readonly facts: Facts } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
+
+/** Complete and synced before it has a name; and of those who want the same name, one gets it. */
+const fillAndLink = async (
+  { fs }: Context,
+  file: Unpublished,
+  bytes: Buffer,
+  path: string
+): Promise<E.Either<StorageError, Linking>> => {
+  const written = await writeFully(fs, file.path, file.fd, bytes, 0)
+  if (E.isLeft(written)) return written
+  const durable = await sync(fs, file.path, file.fd)
+  if (E.isLeft(durable)) return durable
+  const facts = await reading(file.path, 'fstat', () => fs.fstat(file.fd))
+  if (E.isLeft(facts)) return facts
+  try {
+    await fs.link(file.path, path)
+    return E.right({ _tag: 'Linked', facts: facts.right })
+  } catch (cause) {
+    if (codeOf(cause) === 'EEXIST') return E.right({ _tag: 'Taken' })
+    return codeOf(cause) === 'ENOENT' ? E.right({ _tag: 'Moved' }) : E.left(writeFailed(path, 'link', cause))
+  }
+}
+
+/** Opens the journal by its new name, and lists again: whoever was slow may have got a number that is past. */
+const reopen = async (
+  context: Context,
+  layout: Layout.Layout,
+  linked: Linked
+): Promise<E.Either<StorageError, Publication>> => {
+  const { fs } = context
+  const { path } = linked
+  const fd = await writing(path, 'open', () => fs.open(path, 'write'))
+  if (E.isLeft(fd)) return fd.left.code === 'ENOENT' ? E.right({ _tag: 'Stale' }) : fd
+  const result = await confirm(context, layout, linked, fd.right)
+  if (E.isLeft(result) || result.right._tag !== 'Published') await quietly(() => fs.close(fd.right))
+  return result
+}
+
+const confirm = async (
+  context: Context,
+  layout: Layout.Layout,
+  { path, number, length, facts: { dev, ino } }: Linked,
+  fd: number
+): Promise<E.Either<StorageError, Publication>> => {
+  const { fs } = context
+  const facts = await reading(path, 'fstat', () => fs.fstat(fd))
+  if (E.isLeft(facts)) return facts
+  if (facts.right.dev !== dev || facts.right.ino !== ino) return E.right({ _tag: 'Stale' })
+  const next = Layout.journal(layout, number + 1)
+  const place = await reading(path, 'readlink', () => fs.placeSync(fd))
+  if (E.isLeft(place) && place.left.code !== 'ENOENT') return place
+  const told = E.isRight(place) ? place.right : undefined
+  const journal: Published = { number, path, next, fd, place: told, dev, ino, position: length, allocated: length }
+  const names = await namesIn(fs, layout.history)
+  if (E.isLeft(names)) return names
+  const numbers = O.isNone(names.right) ? [] : Layout.numbers(names.right.value)
+  // By name, once: the folder may have moved away before the place was read, and then both tell the same.
+  const now = standing(fs, { ...journal, place: undefined })
+  if (E.isLeft(now)) return now
+  return E.right(numbers[0] === number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' })
+}
+
+/** The check. It counts only after what it is to cover was synced. */
+export const standing = (
+  fs: FileSystem,
+  { path, next, fd, place, dev, ino }: Published
+): E.Either<StorageError, Standing> => {
+  try {
+    if (fs.lstatSync(next) !== undefined) return E.right('Superseded')
+    if (place !== undefined) return E.right(fs.placeSync(fd) === place ? 'Owner' : 'Gone')
+    const mine = fs.lstatSync(path)
+    return E.right(mine !== undefined && mine.ino === ino && mine.dev === dev ? 'Owner' : 'Gone')
+  } catch (cause) {
+    return E.left(writeFailed(path, 'lstat', cause))
+  }
+}

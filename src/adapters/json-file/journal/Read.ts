@@ -1,0 +1,376 @@
+/** Reading what is stored, while others may write, claim, compact, prune and remove. `docs/file-format.md` §6 is the norm. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Corrupt, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import * as Copy from './Copy.js'
+import { readFailed } from '../files/Fault.js'
+import { isFolder, namesIn, readBetween, readWhole, withFile } from '../files/Files.js'
+import * as Journal from './Journal.js'
+import * as Layout from '../files/Layout.js'
+import * as Line from './Line.js'
+
+/**
+ * The journals of a run, from the highest number down to the first with a checkpoint.
+ *
+ * - `numbers`: all that were listed, highest first.
+ * - `highest`: the journal with the highest number.
+ * - `lineage`: what the newest readable claim says; without any, what the copy says.
+ * - `newest`: the newest journal with a checkpoint, and its number.
+ * - `damage`: what is wrong with the journals above that one, in words.
+ * - `looked`: the journals that were read, with their numbers.
+ */
+export interface Journals {
+  readonly numbers: ReadonlyArray<number>
+  readonly highest: Journal.Journal | undefined
+  readonly lineage: string | undefined
+  readonly newest: Numbered | undefined
+  readonly damage: ReadonlyArray<string>
+  readonly looked: ReadonlyArray<Numbered>
+}
+
+/** A journal and its number. */
+export interface Numbered {
+  readonly number: number
+  readonly journal: Journal.Journal
+}
+
+/** What is stored, without who holds it. */
+export type Content = Omit<Stored, 'heldBy'>
+
+const READINGS = 10
+const BETWEEN_READINGS_MILLIS = 1
+
+/**
+ * Reads a journal. None: it is gone. Damage is only believed when two readings agree about it: in a preallocated file a
+ * reader can see zeros in front of a line that is being written.
+ */
+export const readJournal = async (
+  context: Context,
+  layout: Layout.Layout,
+  number: number
+): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
+  let before: Journal.Journal | undefined
+  for (let reading = 1; ; reading++) {
+    const now = await readOnce(context, layout, number)
+    if (E.isLeft(now) || O.isNone(now.right)) return now
+    const journal = now.right.value
+    if (journal.damage.length === 0 || reading === READINGS || agree(journal, before)) return now
+    before = journal
+    await sleep(BETWEEN_READINGS_MILLIS)
+  }
+}
+
+const agree = (a: Journal.Journal, b: Journal.Journal | undefined): boolean =>
+  b !== undefined && a.damage.at(-1)?.line === b.damage.at(-1)?.line && a.end === b.end
+
+const readOnce = async (
+  { fs, settings }: Context,
+  layout: Layout.Layout,
+  number: number
+): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
+  const where = Layout.journal(layout, number)
+  const bytes = await readWhole(fs, where, settings.readBytes, layout.runId)
+  if (E.isLeft(bytes)) return bytes
+  if (O.isNone(bytes.right)) return E.right(O.none)
+  return parse(layout, number, bytes.right.value)
+}
+
+const parse = (
+  layout: Layout.Layout,
+  number: number,
+  bytes: Buffer
+): E.Either<StorageError, O.Option<Journal.Journal>> => {
+  const { runId } = layout
+  return E.bimap(
+    (found: number): StorageError => ({
+      _tag: 'UnsupportedFormat',
+      runId,
+      where: Layout.journal(layout, number),
+      found,
+      supported: Journal.FORMAT
+    }),
+    O.some<Journal.Journal>
+  )(Journal.parse(bytes, runId, number))
+}
+
+/** Whether a journal that was read has grown by nothing since. False if that is not sure. */
+export const isUnchanged = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  { number, journal }: Numbered
+): Promise<E.Either<StorageError, boolean>> => {
+  if (!journal.clean || journal.damage.length > 0) return E.right(false)
+  const where = Layout.journal(layout, number)
+  const rest = await withFile(fs, where, async (fd, { size }) => {
+    const sum = await readBetween(fs, where, fd, Line.SUM_BEGIN, Line.SUM_END)
+    if (E.isLeft(sum) || sum.right.toString('latin1') !== journal.sum) return E.map(() => false)(sum)
+    const after = await readBetween(fs, where, fd, journal.end, size)
+    return E.isLeft(after) ? after : E.right(after.right.every((byte) => byte === 0))
+  })
+  return E.isLeft(rest) ? rest : E.right(O.isSome(rest.right) && rest.right.value)
+}
+
+const ATTEMPTS = 100
+
+/** Whether a run has a folder. */
+export const isThere = ({ fs }: Context, { runs, run }: Layout.Layout): E.Either<StorageError, boolean> => {
+  const all = isFolder(fs, runs)
+  return E.isLeft(all) || !all.right ? all : isFolder(fs, run)
+}
+
+/** The numbers of a run's journals, highest first. None: there is no such run. */
+export const list = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, O.Option<ReadonlyArray<number>>>> => {
+  const there = isThere(context, layout)
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.right(O.none)
+  const names = await namesIn(context.fs, layout.history)
+  return E.isLeft(names) ? names : E.right(O.some(O.isNone(names.right) ? [] : Layout.numbers(names.right.value)))
+}
+
+/**
+ * Reads the journals with numbers below a limit as far down as needed. None: there is no such run.
+ *
+ * A listed file that is gone means that somebody made it superfluous meanwhile: list again. So does a listing without any
+ * checkpoint, once: listings are not atomic.
+ */
+export const readJournals = async (
+  context: Context,
+  layout: Layout.Layout,
+  below = Number.POSITIVE_INFINITY
+): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+  let foundNothing = false
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const listed = await list(context, layout)
+    if (E.isLeft(listed)) return listed
+    if (O.isNone(listed.right)) return E.right(O.none)
+    const numbers = listed.right.value.filter((number) => number < below)
+    const journals = await descend(context, layout, numbers)
+    if (E.isLeft(journals)) return journals
+    if (O.isNone(journals.right)) continue
+    if (journals.right.value.newest !== undefined || foundNothing) return E.right(journals.right)
+    foundNothing = true
+  }
+  return E.left(readFailed(layout.history, 'open', CHANGING))
+}
+
+const CHANGING = { code: 'EAGAIN', message: `its files changed during each of ${ATTEMPTS} readings` }
+
+/** None: a listed file is gone. */
+const descend = async (
+  context: Context,
+  layout: Layout.Layout,
+  numbers: ReadonlyArray<number>
+): Promise<E.Either<StorageError, O.Option<Journals>>> => {
+  const looked: Array<Numbered> = []
+  const damage: Array<string> = []
+  const claims: Array<Found> = []
+  let newest: Numbered | undefined
+  for (const number of numbers) {
+    const found = claims.at(-1)
+    // What is between has nothing that counts.
+    if (found !== undefined && number > found.epoch) continue
+    const read = await readJournal(context, layout, number)
+    if (E.isLeft(read)) return read
+    if (O.isNone(read.right)) return E.right(O.none)
+    looked.push({ number, journal: read.right.value })
+    const journal = Journal.upTo(read.right.value, number, found)
+    if (journal.base !== undefined) {
+      newest = { number, journal }
+      break
+    }
+    damage.push(...describe(number, journal.damage))
+    const below = Journal.foundIn(journal, number)
+    if (below !== undefined) claims.push({ ...below, by: number })
+  }
+  damage.push(...claims.filter((found) => isShort(found, newest)).map(describeShort))
+  const lineage = looked.map(({ journal }) => journal.claim?.lineage).find((id) => id !== undefined)
+  return E.right(O.some({ numbers, highest: looked[0]?.journal, lineage, newest, damage, looked }))
+}
+
+/** What the journal with the number `by` says that there was. */
+interface Found extends Journal.FoundRecord {
+  readonly by: number
+}
+
+/** Whether less is there than a claim found; it was acknowledged, then. */
+const isShort = ({ epoch, revision }: Found, newest: Numbered | undefined): boolean =>
+  newest === undefined
+    ? epoch > 0
+    : newest.number < epoch || (newest.number === epoch && Journal.newestRevision(newest.journal) < revision)
+
+const describeShort = ({ epoch, revision, by }: Found): string =>
+  `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} was begun`
+
+const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): ReadonlyArray<string> =>
+  damage.map(({ line, why }) => `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`)
+
+/**
+ * What is stored, from the journals and from a glance at the copy that was cast *before* they were read: so that a copy
+ * that is ahead of them is never one that was written meanwhile.
+ */
+export const contentOf = async (
+  context: Context,
+  layout: Layout.Layout,
+  glance: Copy.Glance,
+  journals: Journals
+): Promise<E.Either<StorageError, O.Option<Content>>> => {
+  const { newest, damage } = journals
+  const reached = newest === undefined ? -1 : Journal.newestRevision(newest.journal)
+  const ahead = glance._tag === 'Copy' && isAhead(glance.of, journals, reached) ? glance.of : undefined
+  if (ahead !== undefined) {
+    const copy = await Copy.read(context, layout)
+    if (E.isLeft(copy)) return copy
+    if (O.isSome(copy.right)) return E.right(O.some(fromCopy(copy.right.value, journals, reached)))
+  }
+  if (newest !== undefined) return E.right(O.some(fromJournal(newest, [...damage, ...describeAhead(ahead)])))
+  if (damage.length > 0) return E.left(corrupt(layout.runId, layout.history, damage.join('; ')))
+  const isForeign = glance._tag === 'Copy' && journals.lineage !== undefined && glance.of.lineage !== journals.lineage
+  return glance._tag === 'Absent' || isForeign
+    ? E.right(O.none)
+    : E.left(
+        corrupt(layout.runId, layout.copy, 'it is not what was written, and there is no journal with a checkpoint')
+      )
+}
+
+const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag: 'Corrupt', runId, where, why })
+
+/** A copy of another lineage was written by a zombie of a run that was removed. */
+const isAhead = (of: Copy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
+  (lineage === undefined || lineage === of.lineage) && Copy.isAhead(of, newest?.number ?? 0, reached)
+
+const describeAhead = (of: Copy.CopyOf | undefined): ReadonlyArray<string> =>
+  of === undefined ? [] : [`checkpoint.json says that there was revision ${of.revision}, and is damaged itself`]
+
+const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
+  const base = journal.base as Journal.Base
+  const revision = Journal.newestRevision(journal)
+  const damage = [...above, ...describe(number, journal.damage)]
+  return {
+    revision,
+    checkpoint: base.checkpoint,
+    changes: journal.changes.slice(1),
+    found:
+      damage.length === 0
+        ? { _tag: 'Exact' }
+        : {
+            _tag: 'Recovered',
+            from: `history/${Layout.journalName(number)}, revision ${revision}`,
+            lost: `${damage.join('; ')}. Lost: ${whatIsGone(journal, above, revision)}`
+          }
+  }
+}
+
+const whatIsGone = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
+  above.length === 0 && damage.every(({ line }) => line === 1)
+    ? 'no revision, only who wrote them'
+    : `every saved revision after ${revision}`
+
+const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
+  revision: of.revision,
+  checkpoint,
+  changes: [],
+  found: {
+    _tag: 'Recovered',
+    from: `checkpoint.json, revision ${of.revision}`,
+    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}. Lost: every saved revision after ${of.revision}`
+  }
+})
+
+const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
+  if (newest === undefined) return ['no journal has a checkpoint any more']
+  const { number, journal } = newest
+  return journal.damage.length === 0
+    ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]
+    : describe(number, journal.damage)
+}
+
+/** What was read of a run, and what is stored by it. */
+export interface Reading {
+  readonly journals: Journals
+  readonly content: E.Either<StorageError, O.Option<Content>>
+}
+
+/**
+ * Reads a run. None: there is no such run. What looks as if journals were lost is only believed when it is found twice:
+ * the run may have been removed, and begun anew, between two looks.
+ */
+export const read = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+  const first = await readOnceMore(context, layout)
+  return E.isRight(first) && O.isSome(first.right) && isDoubtful(first.right.value)
+    ? readOnceMore(context, layout)
+    : first
+}
+
+const isDoubtful = ({ journals: { newest, damage }, content }: Reading): boolean =>
+  damage.length === 0 &&
+  (newest === undefined || newest.journal.damage.length === 0) &&
+  (E.isLeft(content) || (O.isSome(content.right) && content.right.value.found._tag !== 'Exact'))
+
+const readOnceMore = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+  const there = isThere(context, layout)
+  if (E.isLeft(there)) return there
+  if (!there.right) return E.right(O.none)
+  const glance = await Copy.glance(context, layout)
+  if (E.isLeft(glance)) return glance
+  const journals = await readJournals(context, layout)
+  if (E.isLeft(journals)) return journals
+  if (O.isNone(journals.right)) return E.right(O.none)
+  const content = await contentOf(context, layout, glance.right, journals.right.value)
+  // Who claims the run hands it on: else the copy, which may be all that is left, would be that of another one.
+  const lineage = journals.right.value.lineage ?? (glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined)
+  return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
+}
+
+/** Reads no more of a run than says who holds it; for whoever only wants to remove it. None: there is no such run. */
+export const readHighest = async (
+  context: Context,
+  layout: Layout.Layout
+): Promise<E.Either<StorageError, O.Option<Reading>>> => {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const listed = await list(context, layout)
+    if (E.isLeft(listed)) return listed
+    if (O.isNone(listed.right)) return E.right(O.none)
+    const numbers = listed.right.value
+    const read = await readOwner(context, layout, numbers[0])
+    if (E.isLeft(read)) return read
+    if (O.isNone(read.right) && numbers.length > 0) continue
+    const highest = O.toUndefined(read.right)
+    const glance = await Copy.glance(context, layout)
+    const told = E.isRight(glance) && glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined
+    const lineage = highest?.claim?.lineage ?? told
+    const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
+    return E.right(O.some({ journals, content: E.right(O.none) }))
+  }
+  return E.left(readFailed(layout.history, 'open', CHANGING))
+}
+
+const HEAD_BYTES = 65_536
+
+/** Of a journal that is too large only line 1 is read. Whether it was released is not known then, as with damage. */
+const readOwner = async (
+  context: Context,
+  layout: Layout.Layout,
+  number: number | undefined
+): Promise<E.Either<StorageError, O.Option<Journal.Journal>>> => {
+  if (number === undefined) return E.right(O.none)
+  const whole = await readJournal(context, layout, number)
+  if (E.isRight(whole) || whole.left._tag !== 'TooLarge') return whole
+  const where = Layout.journal(layout, number)
+  const head = await withFile(context.fs, where, (fd) => readBetween(context.fs, where, fd, 0, HEAD_BYTES))
+  if (E.isLeft(head)) return head
+  if (O.isNone(head.right)) return E.right(O.none)
+  const bytes = head.right.value
+  const journal = parse(layout, number, bytes.subarray(0, bytes.indexOf('\n') + 1))
+  return E.map(O.map((one: Journal.Journal) => ({ ...one, damage: [{ line: 2, why: 'it is too large' }] })))(journal)
+}

@@ -1,0 +1,296 @@
+/**
+ * Saving: one line, one checksum, one sync, and then the check. `docs/file-format.md` §4 is the norm.
+ *
+ * This is on the way of every step. It is written with callbacks: each await more costs as much as half a sync.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Change } from '../../../domain/change/Change.js'
+import type { Json } from '../../../domain/data/Json.js'
+import type { Revision, RevisionConflict, StorageError, TooLarge } from '../../../ports/CheckpointStorage.js'
+import * as Copying from './Copying.js'
+import { codeOf, quietly, writeFailed } from '../files/Fault.js'
+import { NOTHING_WRITTEN, writeFully } from '../files/Files.js'
+import { FORMAT } from './Journal.js'
+import * as Line from './Line.js'
+import { prune } from './Prune.js'
+import type { Published } from './Publish.js'
+import { prepareNext, publish, standing } from './Publish.js'
+import type { Holding } from '../claim/Holding.js'
+import { fence, later, poison } from '../claim/Holding.js'
+import { biggest, bytesOf } from './Size.js'
+import { take } from '../claim/Turn.js'
+
+type Saved = E.Either<StorageError, void>
+type Done = (result: Saved) => void
+
+/** Lines up to this size are written synchronously: it takes less time than to hand them to another thread. */
+const AT_ONCE_BYTES = 65_536
+
+/** The journal grows by its own size, but at least and at most by so much: short runs stay small, long ones seldom grow. */
+const EXTENSION_BYTES = { least: 65_536, most: 1_048_576 }
+
+/** Line 1, what the claim found, and the released line. */
+const RECORDS_BYTES = 65_536
+
+/** How long a journal can be: before its last save a base and changes, the tail of a journal whose owner was killed. */
+export const longestJournal = (checkpointBytes: number, compactBytes: number): number =>
+  RECORDS_BYTES + 2 * checkpointBytes + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
+
+/** Saves revisions. Saves of one claim that are asked for at the same time are done one after the other. */
+export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
+  take(holding.turn, (done) => begin(holding, revisions, done))
+
+const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  if (holding.ended !== undefined) return done(E.left(holding.ended))
+  const conflict = conflictOf(holding, revisions)
+  if (conflict !== undefined) return done(E.left(refusal(holding, conflict)))
+  const plan = planOf(holding, revisions)
+  if (E.isLeft(plan)) return done(E.left(refusal(holding, plan.left)))
+  const { kind, line } = plan.right
+  if (kind === 'compaction') void compact(holding, revisions, line, done)
+  else if (kind === 'base') saveBase(holding, revisions, line, done)
+  else saveChanges(holding, revisions, line, done)
+}
+
+/** A save that can't be done. An owner that was superseded is told so, whatever it wanted to save. */
+const refusal = (holding: Holding, error: StorageError): StorageError => {
+  const now = standing(holding.context.fs, holding.journal)
+  return E.isRight(now) && now.right !== 'Owner' ? fence(holding, now.right === 'Superseded') : error
+}
+
+/** What to write, and where: into the journal in use, or as the first of a new one. */
+interface Plan {
+  readonly kind: 'base' | 'changes' | 'compaction'
+  readonly line: Buffer
+}
+
+const planOf = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Plan> => {
+  const as = (kind: Plan['kind']) => E.map((line: Buffer): Plan => ({ kind, line }))
+  const { number } = holding.journal
+  if (holding.baseBytes === 0) return as('base')(baseLine(holding, revisions, number))
+  if (isOutgrown(holding)) {
+    const base = baseLine(holding, revisions, number + 1)
+    if (isTooMuch(holding) || (E.isRight(base) && pays(holding, base.right))) return as('compaction')(base)
+    holding.compactBytes = 2 * holding.changeBytes
+  }
+  return as('changes')(saveLine(holding, revisions))
+}
+
+const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
+  append(holding, line, done, () => {
+    holding.changeBytes += line.length
+    acknowledge(holding, revisions, done)
+  })
+
+const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void => {
+  // Not the one in use when it is pruned: that may have no base yet.
+  const { journal } = holding
+  append(holding, line, done, () => {
+    holding.baseBytes = line.length
+    holding.changeBytes = 0
+    holding.compactBytes = 0
+    holding.copyBytes = 0
+    acknowledge(holding, revisions, done)
+    later(holding, () => prune(holding, journal))
+  })
+}
+
+const conflictOf = (
+  { layout, revision }: Holding,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): RevisionConflict | undefined => {
+  let expected = revision
+  for (const { revision: found } of revisions) {
+    if (found !== ++expected) return { _tag: 'RevisionConflict', runId: layout.runId, expected, found }
+  }
+  return undefined
+}
+
+const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  const newest = revisions[revisions.length - 1] as Revision
+  holding.revision = newest.revision
+  holding.saved = { revision: newest, number: holding.journal.number }
+  done(E.right(undefined))
+  Copying.consider(holding)
+  if (holding.baseBytes + holding.changeBytes > holding.warnAtBytes) tellOfSize(holding, newest)
+}
+
+/** Tells once that the checkpoint is large, long before it is refused. A journal may be much longer than that. */
+const tellOfSize = (holding: Holding, { checkpoint }: Revision): void => {
+  const { warnBytes, checkpointBytes: limitBytes, onLarge } = holding.context.settings
+  try {
+    const content = checkpoint()
+    const bytes = bytesOf(content)
+    holding.warnAtBytes = bytes > warnBytes ? Infinity : 2 * (holding.baseBytes + holding.changeBytes)
+    if (bytes > warnBytes) onLarge({ runId: holding.layout.runId, bytes, limitBytes, biggest: biggest(content) })
+  } catch {
+    // What was saved is saved, whatever is said of it.
+    holding.warnAtBytes = Infinity
+  }
+}
+
+/** Appends a line, syncs, makes the check; in this order. */
+const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => void): void => {
+  const { fs } = holding.context
+  const { journal } = holding
+  const fail = (operation: string, cause: unknown): void =>
+    done(E.left(poison(holding, writeFailed(journal.path, operation, cause))))
+
+  const check = (error: Error | null): void => {
+    if (error !== null) return fail('fdatasync', error)
+    const now = standing(fs, journal)
+    if (E.isLeft(now)) return done(E.left(poison(holding, now.left)))
+    if (now.right !== 'Owner') return done(E.left(fence(holding, now.right === 'Superseded')))
+    journal.position += line.length
+    onDurable()
+  }
+
+  const sync = (): void => {
+    try {
+      fs.fdatasync(journal.fd, check)
+    } catch (cause) {
+      fail('fdatasync', cause)
+    }
+  }
+
+  const extended = extend(holding, journal.position + line.length)
+  if (E.isLeft(extended)) return fail('write', extended.left)
+  let written = 0
+  try {
+    if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
+  } catch (cause) {
+    return fail('write', cause)
+  }
+  if (written === line.length) return sync()
+  if (written === 0 && line.length <= AT_ONCE_BYTES) return fail('write', NOTHING_WRITTEN)
+  void writeFully(fs, journal.path, journal.fd, line.subarray(written), journal.position + written).then((rest) =>
+    E.isLeft(rest) ? done(E.left(poison(holding, rest.left))) : sync()
+  )
+}
+
+/**
+ * So that most syncs find the length and the blocks of the file unchanged. Where there is no space it has to do without;
+ * any other error is that of a write that failed.
+ */
+const extend = ({ context: { fs }, journal }: Holding, end: number): E.Either<unknown, void> => {
+  if (end <= journal.allocated) return DONE
+  const { least, most } = EXTENSION_BYTES
+  const to = Math.ceil(end / least) * least + Math.min(most, Math.floor(end / least) * least)
+  try {
+    fs.extendSync(journal.fd, Math.max(journal.allocated, end), to)
+    journal.allocated = to
+  } catch (cause) {
+    if (!NO_SPACE.includes(codeOf(cause))) return E.left(cause)
+    journal.allocated = end
+    void quietly(() => fs.ftruncateSync(journal.fd, journal.position))
+  }
+  return DONE
+}
+
+const DONE = E.right(undefined)
+
+const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
+
+/** Whether it is time to see what a new base would bring. That takes as long as the run is, so the next look waits. */
+const isOutgrown = (holding: Holding): boolean => {
+  const { baseBytes, changeBytes, compactBytes, context } = holding
+  return (
+    changeBytes > context.settings.compactBytes &&
+    (changeBytes > Math.max(baseBytes, compactBytes) || isTooMuch(holding))
+  )
+}
+
+/** Whether the checkpoint may be over its limit by now; then there must be a new base, and if there can't be, it is. */
+const isTooMuch = ({ baseBytes, changeBytes, context }: Holding): boolean =>
+  baseBytes + changeBytes > context.settings.checkpointBytes
+
+/** Whether a new base at least halves what is to be read. Where a run only grows, it doesn't. */
+const pays = ({ baseBytes, changeBytes }: Holding, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
+
+/** Goes on in a new journal, which this save begins. */
+const compact = async (
+  holding: Holding,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  line: Buffer,
+  done: Done
+): Promise<void> => {
+  const { context, journal } = holding
+  holding.moving = true
+  const next = await publishNext(holding)
+  holding.moving = false
+  if (E.isLeft(next)) return done(next)
+  if (O.isNone(next.right)) return putOff(holding, revisions, done)
+  holding.journal = next.right.value
+  saveBase(holding, revisions, line, done)
+  await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
+  await quietly(() => context.fs.close(journal.fd))
+}
+
+/** None: there can be no file for it, and it can wait. Until there is one, nothing has happened to our own journal. */
+const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
+  const { context, layout, journal, record } = holding
+  const file = await prepareNext(context, layout, journal, record.token)
+  if (E.isLeft(file)) return isTooMuch(holding) ? file : E.right(O.none)
+  if (typeof file.right === 'string') return E.left(fence(holding, file.right === 'Superseded'))
+  const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
+  if (E.isLeft(published)) return E.left(poison(holding, published.left))
+  return published.right._tag === 'Published'
+    ? E.right(O.some(published.right.journal))
+    : E.left(fence(holding, published.right._tag !== 'Moved'))
+}
+
+const putOff = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+  holding.compactBytes = 2 * holding.changeBytes
+  const line = saveLine(holding, revisions)
+  if (E.isLeft(line)) return done(line)
+  saveChanges(holding, revisions, line.right, done)
+}
+
+const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
+  encode(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
+
+/**
+ * The checkpoint is that of the first revision, so that each one of them can be had again. What a `Started` says is all in
+ * it; with a long workflow it is not written twice.
+ */
+const baseLine = (
+  holding: Holding,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  epoch: number
+): E.Either<StorageError, Buffer> =>
+  encode(holding, {
+    kind: 'base',
+    format: FORMAT,
+    runId: holding.layout.runId,
+    epoch,
+    revision: revisions[0].revision,
+    checkpoint: revisions[0].checkpoint(),
+    changes: revisions.map(({ change }) => (change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change))
+  })
+
+interface Fields {
+  readonly kind: 'base' | 'save'
+  readonly revision: number
+  readonly format?: number
+  readonly runId?: string
+  readonly epoch?: number
+  readonly checkpoint?: Json
+  readonly changes: ReadonlyArray<Pick<Change, '_tag' | 'at'>>
+}
+
+const encode = ({ context, layout, journal }: Holding, fields: Fields): E.Either<StorageError, Buffer> => {
+  const limitBytes = context.settings.checkpointBytes
+  const tooLarge = (bytes: number): TooLarge => {
+    const value = (fields.checkpoint ?? { changes: fields.changes }) as Json
+    return { _tag: 'TooLarge', runId: layout.runId, where: journal.path, bytes, limitBytes, biggest: biggest(value) }
+  }
+  try {
+    const line = Line.encode(JSON.stringify(fields))
+    return line.length > limitBytes ? E.left(tooLarge(line.length)) : E.right(line)
+  } catch (cause) {
+    const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
+    return E.left(isTooLong ? tooLarge(bytesOf(fields as unknown as Json)) : writeFailed(journal.path, 'encode', cause))
+  }
+}

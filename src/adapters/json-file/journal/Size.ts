@@ -1,0 +1,77 @@
+/** Which values make a checkpoint big. */
+import type { Json } from '../../../domain/data/Json.js'
+import { isObject } from '../../../domain/data/Json.js'
+
+/** A value, by its path (`$.variables.report`), and how long its JSON text is. */
+export interface Sized {
+  readonly path: string
+  readonly bytes: number
+}
+
+/** Where a value is; only that of a value that is named is made into a path. */
+interface Place {
+  readonly above: Place | undefined
+  readonly step: string | number
+}
+
+interface Found {
+  readonly place: Place
+  readonly bytes: number
+}
+
+const NAMED = 5
+
+/** How many bytes the JSON text of a value has; escapes aside. */
+export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
+
+/** The biggest values in a value, biggest first. What is big only because of one thing in it is left out for that thing. */
+export const biggest = (value: Json): ReadonlyArray<Sized> => {
+  const found: Array<Found> = []
+  measure(value, undefined, '$', 0, found)
+  return found.map(({ place, bytes }) => ({ path: pathOf(place), bytes }))
+}
+
+/** One pass, in which nothing is made for a value that is not among the biggest: there may be millions. */
+const measure = (
+  value: Json,
+  above: Place | undefined,
+  step: string | number,
+  depth: number,
+  found: Array<Found> | undefined
+): number => {
+  if (typeof value !== 'object' || value === null) {
+    const bytes = typeof value === 'string' ? Buffer.byteLength(value) + 2 : String(value).length
+    if (found !== undefined && isAmong(found, bytes)) put(found, { place: { above, step }, bytes })
+    return bytes
+  }
+  const place = { above, step }
+  const inside: Array<Found> | undefined = found === undefined ? undefined : []
+  let bytes = 2
+  let largest = 0
+  const add = (item: Json, key: string | number, around: number): void => {
+    const size = measure(item, place, key, depth + 1, inside)
+    bytes += size + around
+    largest = Math.max(largest, size)
+  }
+  if (isObject(value)) for (const key of Object.keys(value)) add(value[key] as Json, key, key.length + 4)
+  else for (let index = 0; index < value.length; index++) add(value[index] as Json, index, 1)
+  if (found === undefined || inside === undefined) return bytes
+  // The containers at the top say nothing, and neither do those with one thing in them that is most of it.
+  const isDivided = depth < 2 ? inside.length > 0 : largest > bytes / 2
+  for (const one of isDivided ? inside : [{ place, bytes }]) if (isAmong(found, one.bytes)) put(found, one)
+  return bytes
+}
+
+const isAmong = (found: ReadonlyArray<Found>, bytes: number): boolean =>
+  found.length < NAMED || bytes > (found[NAMED - 1] as Found).bytes
+
+const put = (found: Array<Found>, one: Found): void => {
+  const before = found.findIndex(({ bytes }) => bytes < one.bytes)
+  found.splice(before === -1 ? found.length : before, 0, one)
+  found.length = Math.min(found.length, NAMED)
+}
+
+const pathOf = ({ above, step }: Place): string => {
+  if (above === undefined) return String(step)
+  return `${pathOf(above)}${typeof step === 'number' ? `[${step}]` : `.${step}`}`
+}

@@ -1,0 +1,50 @@
+/** Rejects workspace folders that are links or belong to another user. */
+import type { BigIntStats } from 'node:fs'
+import { lstat, stat } from 'node:fs/promises'
+import { join, relative, sep } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Insecure } from '../../../ports/CheckpointStorage.js'
+import type { WorkspaceFailed } from '../../../ports/Workspaces.js'
+import { failed } from './worktree.js'
+
+/**
+ * Checks a folder and its parents up to the workspaces' root. Missing folders pass. The owner of the state folder is accepted
+ * too, because a file system may map root to another user.
+ */
+export const ownFolders = async (
+  state: string,
+  all: string,
+  path: string
+): Promise<E.Either<Insecure | WorkspaceFailed, void>> => {
+  const names = relative(all, path).split(sep).filter(Boolean)
+  const folders = [all, ...names.map((_, index) => join(all, ...names.slice(0, index + 1)))]
+  try {
+    for (const where of folders) {
+      const found = await orMissing(lstat(where, { bigint: true }))
+      if (found === undefined) return E.right(undefined)
+      const why = await wrongWith(state, found)
+      if (why !== undefined) return E.left({ _tag: 'Insecure', where, why })
+    }
+    return E.right(undefined)
+  } catch (cause) {
+    return E.left(failed(path, 'lstat', cause))
+  }
+}
+
+const orMissing = (looking: Promise<BigIntStats>): Promise<BigIntStats | undefined> =>
+  looking.catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : Promise.reject(error)))
+
+const wrongWith = async (state: string, found: BigIntStats): Promise<string | undefined> => {
+  if (found.isSymbolicLink())
+    return 'it is a symbolic link; to keep workspaces elsewhere, move the state folder (a link to the state folder is fine)'
+  if (!found.isDirectory()) return 'it is not a folder; move it away'
+  if (await isOurs(state, Number(found.uid))) return undefined
+  return `it belongs to user ${found.uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
+}
+
+const isOurs = async (state: string, uid: number): Promise<boolean> => {
+  const own = process.geteuid?.()
+  if (own === undefined || uid === own || uid === 0) return true
+  if (own === 0 && String(uid) === process.env['SUDO_UID']) return true
+  return Number((await orMissing(stat(state, { bigint: true })))?.uid) === uid
+}

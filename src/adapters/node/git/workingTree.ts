@@ -1,0 +1,283 @@
+/** A folder and its git repository, through the file system and the `git` command. */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import type { BigIntStats, Stats } from 'node:fs'
+import { access, lstat, open, readdir, readlink, stat } from 'node:fs/promises'
+import { resolve, sep } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Content, TreeUnreadable, WorkingTree } from '../../../ports/WorkingTree.js'
+import { NO_OTHER_REPOSITORY } from './git.js'
+
+type Looked<A> = Promise<E.Either<TreeUnreadable, A>>
+
+/** How much of a file is in memory at a time. */
+const CHUNK_BYTES = 1_048_576
+
+/** How much git may say: some hundred thousand commits or paths. */
+const GIT_OUTPUT_BYTES = 67_108_864
+
+const HASH = /^[0-9a-f]{4,64}$/i
+
+/**
+ * The working tree at a folder. Commits are looked up with `git cat-file` and `git rev-list`, never in the text of a log, and
+ * git is only called for what only git knows. `except`: paths in it that are no part of it; `ceiling`: a folder above it, where no
+ * repository is looked for any more.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { workingTree } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.deepEqual(await workingTree('.').has('no such file')(), E.right(false))
+ *
+ * @category constructors
+ */
+export const workingTree = (folder: string, except: ReadonlyArray<string> = [], ceiling?: string): WorkingTree => {
+  const at = (path: string): string => resolve(folder, path)
+  const left = new Set(except.map((path) => key(Buffer.from(at(path)))))
+  const read = new Map<string, Read>()
+  const git = (args: ReadonlyArray<string>, input?: string): Looked<Answer> =>
+    askGit(resolve(folder), args, input, ceiling)
+  return {
+    content: (path, signal) => () =>
+      looking(at(path), async () => {
+        const look = { except: left, read, signal }
+        return O.some(await contentOf(look, Buffer.from(at(path)), await stat(at(path))))
+      }),
+    has: (path) => async () => {
+      const found = await looking(at(path), async () => O.some(await access(at(path), constants.R_OK)))
+      return E.isLeft(found) ? found : E.right(O.isSome(found.right))
+    },
+    head: async () => E.map(firstLine)(await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])),
+    fullHash: (hash) => () => fullHash(git, resolve(folder), hash),
+    missingCommits: (hashes) => () => missingCommits(git, resolve(folder), hashes),
+    storedCommits: (hashes) => async () =>
+      E.map((known: ReadonlyMap<string, string>) => hashes.filter((hash) => known.has(hash)))(
+        await fullHashes(git, hashes)
+      ),
+    commitsSince: (hash) => async () => {
+      const head = await git(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+      if (E.isLeft(head) || O.isNone(firstLine(head.right))) return E.map(() => [])(head)
+      return E.map(linesOf)(await git(['rev-list', '--reverse', 'HEAD', ...(O.isSome(hash) ? [`^${hash.value}`] : [])]))
+    },
+    changed: async () => {
+      const others = except.length === 0 ? [] : ['--', ':/', ...except.map((path) => `:(exclude,literal)${path}`)]
+      const said = await git(['status', '--porcelain=v1', '-z', '--untracked-files=all', ...others])
+      return E.chain((answer: Answer) => (O.isNone(answer) ? E.left(noRepository(folder)) : E.right(pathsOf(answer))))(
+        said
+      )
+    }
+  }
+}
+
+const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
+
+const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Looked<O.Option<A>> => {
+  try {
+    return E.right(await look())
+  } catch (cause) {
+    const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
+    return GONE.has(code) ? E.right(O.none) : E.left(unreadable(where, code, message, cause))
+  }
+}
+
+const unreadable = (where: string, code: string, why: string, cause: unknown): TreeUnreadable => ({
+  _tag: 'TreeUnreadable',
+  where,
+  code,
+  why,
+  cause
+})
+
+/** Where there is no repository nothing can be told to be as it is in it. */
+const noRepository = (folder: string): TreeUnreadable =>
+  unreadable(resolve(folder), 'GIT', 'there is no git repository', undefined)
+
+/** Not all names are UTF-8. */
+const key = (path: Buffer): string => path.toString('latin1')
+
+/** What a file held when it was read, and how the system knew it then. */
+interface Read {
+  readonly stamp: string
+  readonly content: Content
+}
+
+/** What is looked at with: what is no part of the tree, what was read before, and who may stop it. */
+interface Look {
+  readonly except: ReadonlySet<string>
+  readonly read: Map<string, Read>
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * What is at a path. A link in a folder counts as where it leads to, in words. Pipes, sockets and devices have no content: what they
+ * give is gone when it is read, or never ends.
+ */
+const contentOf = async (look: Look, path: Buffer, facts: Stats): Promise<Content> => {
+  if (facts.isDirectory()) return await contentOfFolder(look, path)
+  if (facts.isFile()) return await contentOfFile(look, path)
+  const target = facts.isSymbolicLink() ? await readlink(path, { encoding: 'buffer' }) : Buffer.alloc(0)
+  return { size: target.length, sha256: createHash('sha256').update(target).digest('hex') }
+}
+
+/**
+ * A file is not read again while the system knows it by the same stamp. No program can set `ctime`, but it is only as fine as the
+ * system's clock ticks: what was changed a moment before it was read might be changed once more under the same.
+ */
+const contentOfFile = async ({ read, signal }: Look, path: Buffer): Promise<Content> => {
+  // What has become a pipe by now would keep this waiting for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    const [facts, now] = [await file.stat({ bigint: true }), Date.now()]
+    const stamp = stampOf(facts)
+    const known = read.get(key(path))
+    if (known?.stamp === stamp) return known.content
+    const hash = createHash('sha256')
+    const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+    for (let size = 0; ;) {
+      if (signal?.aborted === true) return await Promise.reject(STOPPED)
+      const { bytesRead } = await file.read(buffer, 0, buffer.length)
+      if (bytesRead === 0) {
+        const content: Content = { size, sha256: hash.digest('hex') }
+        const newest = Number(facts.ctimeMs > facts.mtimeMs ? facts.ctimeMs : facts.mtimeMs)
+        if (newest + SETTLED_MILLIS < now && stampOf(await file.stat({ bigint: true })) === stamp)
+          read.set(key(path), { stamp, content })
+        return content
+      }
+      hash.update(buffer.subarray(0, bytesRead))
+      size += bytesRead
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+/** How long a file has to be left alone before what was read of it is remembered: FAT and NFS count in seconds. */
+const SETTLED_MILLIS = 3_000
+
+const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(' ')
+
+const STOPPED = Object.assign(new Error('it was told to stop looking'), { code: 'ABORTED' })
+
+/** Names in order, each with the kind and the digest of what it names: no two folders that differ look the same. */
+const contentOfFolder = async (look: Look, path: Buffer): Promise<Content> => {
+  const hash = createHash('sha256')
+  let total = 0
+  const names = await readdir(path, { encoding: 'buffer' })
+  for (const name of names.toSorted((a, b) => a.compare(b))) {
+    const inside = Buffer.concat([path, Buffer.from(sep), name])
+    if (look.except.has(key(inside))) continue
+    const facts = await lstat(inside)
+    const { size, sha256 } = await contentOf(look, inside, facts)
+    total += size
+    hash.update(JSON.stringify([key(name), kindOf(facts), sha256]))
+  }
+  return { size: total, sha256: hash.digest('hex') }
+}
+
+const kindOf = (facts: Stats): string =>
+  facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : facts.isFile() ? 'file' : 'other'
+
+/** What git printed, or that there is none of what was asked for: no repository, no commit. */
+type Answer = O.Option<string>
+
+type AskGit = (args: ReadonlyArray<string>, input?: string) => Looked<Answer>
+
+const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
+
+/** Asks git, in a language that is known, without taking a lock or reading a configuration of the environment. */
+const askGit = (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Looked<Answer> =>
+  new Promise((done) => {
+    const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
+    const env = { ...process.env, LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', ...NO_OTHER_REPOSITORY, ...below }
+    const options = { cwd: folder, env, maxBuffer: GIT_OUTPUT_BYTES, windowsHide: true }
+    const child = execFile('git', [...args], options, (error, stdout, stderr) => {
+      if (error === null) return done(E.right(O.some(stdout)))
+      const { code } = error
+      const isQuiet = code === 1 && stderr === ''
+      if (isQuiet || (typeof code === 'number' && NOTHING_THERE.test(stderr))) return done(E.right(O.none))
+      const [said = ''] = stderr.trim().split('\n')
+      done(
+        E.left(
+          typeof code === 'string'
+            ? unreadable(folder, code, code === 'ENOENT' ? 'git could not be started' : error.message, error)
+            : unreadable(folder, 'GIT', `git ${args[0]}: ${said}`, error)
+        )
+      )
+    })
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(input)
+  })
+
+const linesOf = (answer: Answer): ReadonlyArray<string> =>
+  O.isNone(answer) ? [] : answer.value.split('\n').filter((line) => line !== '')
+
+const firstLine = (answer: Answer): O.Option<string> => O.fromNullable(linesOf(answer)[0])
+
+/** The whole hashes of those that name commits: by their hash or its beginning, never by a branch or a tag of that name. */
+const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Looked<ReadonlyMap<string, string>> => {
+  const asked = [...new Set(hashes)].filter((hash) => HASH.test(hash))
+  if (asked.length === 0) return E.right(new Map())
+  const known = await git(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${asked.join('\n')}\n`)
+  if (E.isLeft(known)) return known
+  const lines = linesOf(known.right)
+  const full = asked.flatMap((hash, index) => {
+    const [name = '', kind] = (lines[index] ?? '').split(' ')
+    return kind === 'commit' && name.startsWith(hash.toLowerCase()) ? [[hash, name] as const] : []
+  })
+  return E.right(new Map(full))
+}
+
+/** Two questions, however many commits: which exist at all, and which of those HEAD does not lead back to. */
+const missingCommits = async (
+  git: AskGit,
+  folder: string,
+  hashes: ReadonlyArray<string>
+): Looked<ReadonlyArray<string>> => {
+  const known = await fullHashes(git, hashes)
+  if (E.isLeft(known)) return known
+  const full = known.right
+  const beside =
+    full.size === 0
+      ? E.right(O.none)
+      : await git(['rev-list', '--stdin', '^HEAD'], `${[...full.values()].join('\n')}\n`)
+  if (E.isLeft(beside)) return beside
+  const outside = new Set(O.isNone(beside.right) ? full.values() : linesOf(beside.right))
+  const missing = hashes.filter((hash) => {
+    const name = full.get(hash)
+    return name === undefined || outside.has(name)
+  })
+  return missing.some((hash) => HASH.test(hash)) ? await unlessShallow(git, folder, missing) : E.right(missing)
+}
+
+/** Where history ends before its beginning, what is not in it may be behind that end. */
+const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Looked<A> => {
+  const shallow = await git(['rev-parse', '--is-shallow-repository'])
+  if (E.isLeft(shallow)) return shallow
+  if (!O.toNullable(firstLine(shallow.right))?.startsWith('true')) return E.right(missing)
+  const why = 'the clone is shallow, and a commit may be in the part that is not here: git fetch --unshallow'
+  return E.left(unreadable(folder, 'SHALLOW', why, undefined))
+}
+
+const fullHash = async (git: AskGit, folder: string, hash: string): Looked<O.Option<string>> => {
+  const missing = await missingCommits(git, folder, [hash])
+  if (E.isLeft(missing)) return missing
+  if (missing.right.length > 0) return E.right(O.none)
+  return E.map((full: ReadonlyMap<string, string>) => O.fromNullable(full.get(hash)))(await fullHashes(git, [hash]))
+}
+
+/** One path for each change; that of a rename is followed by the old one. */
+const pathsOf = (answer: Answer): ReadonlyArray<string> => {
+  const paths: Array<string> = []
+  const parts = O.isNone(answer) ? [] : answer.value.split('\0')
+  for (let index = 0; index < parts.length; index++) {
+    const part = parts[index] as string
+    if (part === '') continue
+    paths.push(part.slice(3))
+    if (/^.?[RC]/.test(part)) index += 1
+  }
+  return paths
+}

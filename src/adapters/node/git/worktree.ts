@@ -1,0 +1,282 @@
+/** Worktrees of git that belong to runs: making one, and taking it away. */
+import { lstat, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Worktree } from '../../../domain/workflow/Workspace.js'
+import type { NoWorktree, WorkspaceError, WorkspaceFailed, WorkspaceTaken } from '../../../ports/Workspaces.js'
+import type { GitEnd } from './git.js'
+import { git } from './git.js'
+
+/** What could not be done, and what the system said. */
+export const failed = (where: string, operation: string, cause: unknown): WorkspaceFailed => {
+  const { code = 'UNKNOWN', message = String(cause) } = (cause ?? {}) as NodeJS.ErrnoException
+  return { _tag: 'WorkspaceFailed', where, operation, code, why: message, cause }
+}
+
+/** Does something with files; what goes wrong is told. */
+export const trying = async <A>(
+  where: string,
+  operation: string,
+  act: () => Promise<A>
+): Promise<E.Either<WorkspaceFailed, A>> => {
+  try {
+    return E.right(await act())
+  } catch (cause) {
+    return E.left(failed(where, operation, cause))
+  }
+}
+
+/** What git said that matters: its error, else its first line. */
+export const saidBy = ({ code, stderr, stdout }: GitEnd): string => {
+  const lines = [...stderr.split('\n'), ...stdout.split('\n')].map((line) => line.trim()).filter((line) => line !== '')
+  return lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0] ?? `it ended with ${code}`
+}
+
+/** Calls git, which has to succeed. Gives what it printed, without the newline at the end. */
+export const demand = async (
+  folder: string,
+  args: ReadonlyArray<string>
+): Promise<E.Either<WorkspaceFailed, string>> => {
+  const ended = await git(folder, args)
+  const operation = `git ${args.slice(0, 2).join(' ')}`
+  if (E.isLeft(ended)) return E.left(failed(folder, operation, { ...ended.left }))
+  const { code, stdout } = ended.right
+  if (code === 0) return E.right(stdout.replace(/\n$/, ''))
+  return E.left({
+    _tag: 'WorkspaceFailed',
+    where: folder,
+    operation,
+    code: 'GIT',
+    why: saidBy(ended.right),
+    cause: ended.right
+  })
+}
+
+/** Asks git for something that there may not be. */
+export const ask = async (folder: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
+  const said = await demand(folder, args)
+  return E.isRight(said) && said.right !== '' ? said.right : undefined
+}
+
+/** The branch of a run: `dogear/` and its id. What git takes in no name of a branch is escaped. */
+export const branchOf = (runId: string): string =>
+  `dogear/${runId.replaceAll('..', '.%2e').replace(/\.(?=lock$)/, '%2e')}`
+
+/** What the worktree of a new run will be, in the folder `root`, as seen from a folder of its repository. */
+export const planWorktree = async (
+  folder: string,
+  root: string,
+  runId: string
+): Promise<E.Either<WorkspaceError, Worktree>> => {
+  const repository = await repositoryOf(folder)
+  if (E.isLeft(repository)) return repository
+  const commit = await ask(folder, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+  if (commit === undefined) return E.left(noWorktree(folder, 'NoCommit'))
+  const branch = branchOf(runId)
+  const branches = await demand(folder, ['for-each-ref', '--format=%(refname:lstrip=2)', 'refs/heads/dogear'])
+  if (E.isLeft(branches)) return branches
+  const inTheWay = branches.right
+    .split('\n')
+    .find((name) => name === 'dogear' || name === branch || name.startsWith(`${branch}/`))
+  if (inTheWay !== undefined) return E.left(takenBranch(inTheWay, repository.right))
+  const prefix = await ask(folder, ['rev-parse', '--show-prefix'])
+  const into = await ask(folder, ['symbolic-ref', '--quiet', '--short', 'HEAD'])
+  return E.right({
+    kind: 'worktree',
+    path: prefix === undefined ? root : join(root, prefix).replace(/[\\/]$/, ''),
+    root,
+    repository: repository.right,
+    branch,
+    commit,
+    ...(into === undefined ? {} : { into })
+  })
+}
+
+const noWorktree = (folder: string, why: NoWorktree['why']): NoWorktree => ({ _tag: 'NoWorktree', folder, why })
+
+const takenBranch = (branch: string, repository: string): WorkspaceTaken => ({
+  _tag: 'WorkspaceTaken',
+  what: 'Branch',
+  branch,
+  repository
+})
+
+/** The working tree that a folder is in. */
+const repositoryOf = async (folder: string): Promise<E.Either<WorkspaceError, string>> => {
+  const top = await demand(folder, ['rev-parse', '--show-toplevel'])
+  if (E.isRight(top)) return top
+  const { code, why } = top.left
+  if (code === 'ENOENT') return E.left(noWorktree(folder, 'NoGit'))
+  if (why.includes('not a git repository')) return E.left(noWorktree(folder, 'NoRepository'))
+  return E.left(why.includes('work tree') ? noWorktree(folder, 'Bare') : top.left)
+}
+
+/**
+ * Makes a worktree, or finishes one that was half made. Gives the new name of a branch that was in its way.
+ *
+ * A file in git's own folder for the worktree says that it is whole, and whose it is: it goes when the worktree goes. The files come in a
+ * step of their own, so that git has little to take back if it is ended meanwhile, and so that who finds it half made can go on.
+ */
+export const makeWorktree = async (
+  runId: string,
+  worktree: Worktree
+): Promise<E.Either<WorkspaceError, string | undefined>> => {
+  const { root, path } = worktree
+  const found = await gitFolderOf(root)
+  if (found !== undefined && (await textAt(join(found, WHOLE))) === runId)
+    return E.map(() => undefined)(await trying(path, 'mkdir', () => mkdir(path, { recursive: true })))
+  const half = found === undefined ? E.right(undefined) : await finish(found, runId, worktree)
+  if (found !== undefined && E.isRight(half)) return half
+  if (found !== undefined || (await isShell(root))) {
+    const cleared = await trying(root, 'rm', () => rm(root, { recursive: true, force: true, maxRetries: 3 }))
+    if (E.isLeft(cleared)) return cleared
+  }
+  const renamed = await makeRoom(worktree)
+  if (E.isLeft(renamed)) return renamed
+  const added = await add(worktree)
+  if (E.isLeft(added)) return added
+  const folder = await gitFolderOf(root)
+  if (folder === undefined) return E.left(failed(root, 'git worktree add', { message: 'it is not there', code: 'GIT' }))
+  const whole = await finish(folder, runId, worktree)
+  return E.isLeft(whole) ? whole : renamed
+}
+
+/** The file in git's folder for a worktree that says that it is whole. */
+const WHOLE = 'dogear'
+
+/** Git's own folder for the worktree at a path, if there is one. */
+export const gitFolderOf = async (root: string): Promise<string | undefined> => {
+  const folder = /^gitdir: (.+?)\r?\n?$/s.exec((await textAt(join(root, '.git'))) ?? '')?.[1]
+  return folder !== undefined && (await isFolder(folder)) ? folder : undefined
+}
+
+/** Whether nothing is in a worktree but the file that leads to git's folder for it: files never came. */
+export const isShell = async (root: string): Promise<boolean> => {
+  const names = await trying(root, 'readdir', () => readdir(root))
+  return E.isRight(names) && names.right.every((name) => name === '.git')
+}
+
+/** What a small file says, if it is there. */
+export const textAt = async (path: string): Promise<string | undefined> => {
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a folder is at a path. */
+export const isFolder = async (path: string): Promise<boolean> => {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Whether anything is at a path. */
+export const isThere = async (path: string): Promise<boolean> => {
+  try {
+    await lstat(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Renames a branch that has other work than this one is to begin with. */
+const makeRoom = async ({
+  repository,
+  branch,
+  commit
+}: Worktree): Promise<E.Either<WorkspaceError, string | undefined>> => {
+  const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
+  if (tip === undefined || tip === commit) return E.right(undefined)
+  const name = await freeName(repository, branch)
+  return E.map(() => name)(await demand(repository, ['branch', '-m', branch, name]))
+}
+
+/** The first name for a branch like this one that there is not. */
+const freeName = async (repository: string, branch: string): Promise<string> => {
+  for (let nth = 1; ; nth++) {
+    const name = `${branch}.attempt-${nth}`
+    if ((await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${name}`])) === undefined) return name
+  }
+}
+
+/** Twice `--force`: git may still have the one in its books that was here before. Other worktrees are none of ours. */
+const add = async ({ repository, root, branch, commit }: Worktree): Promise<E.Either<WorkspaceFailed, string>> => {
+  const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
+  const what = tip === undefined ? ['-b', branch, root, commit] : [root, branch]
+  return demand(repository, ['worktree', 'add', '--force', '--force', '--no-checkout', '--quiet', ...what])
+}
+
+/** Brings the files, and says that it is whole. One where something was committed since is whole. */
+const finish = async (
+  folder: string,
+  runId: string,
+  { root, path, repository, branch, commit }: Worktree
+): Promise<E.Either<WorkspaceError, undefined>> => {
+  await git(repository, ['worktree', 'unlock', root])
+  const head = await ask(root, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'])
+  if (head === undefined || head === commit) {
+    await othersDone(folder)
+    const pointed = await demand(root, ['symbolic-ref', 'HEAD', `refs/heads/${branch}`])
+    if (E.isLeft(pointed)) return pointed
+    const filled = await demand(root, ['reset', '--hard', '--quiet', commit])
+    if (E.isLeft(filled)) return filled
+  }
+  return trying(root, 'write', async () => {
+    await mkdir(path, { recursive: true })
+    await writeFile(join(folder, WHOLE), runId)
+    return undefined
+  })
+}
+
+const LOCK_MILLIS = 10_000
+const LOOK_MILLIS = 50
+
+/** A git that outlived its dogear may still be at it. A lock that stays was left by one that was killed. */
+const othersDone = async (folder: string): Promise<void> => {
+  const lock = join(folder, 'index.lock')
+  for (let waited = 0; waited < LOCK_MILLIS; waited += LOOK_MILLIS) {
+    if (!(await isThere(lock))) return
+    await sleep(LOOK_MILLIS)
+  }
+  await trying(lock, 'unlink', () => unlink(lock))
+}
+
+/**
+ * Takes a worktree whose folder is gone out of the books of git, and its branch, unless that has commits that are nowhere else. Gives the
+ * name of what is kept.
+ */
+export const forget = async ({
+  root,
+  repository,
+  branch
+}: Worktree): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
+  // Git may have forgotten it already, and its repository may be gone too.
+  await git(repository, ['worktree', 'remove', '--force', '--force', root])
+  const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
+  if (tip === undefined) return NOTHING
+  const others = ['HEAD', `--exclude=${branch}`, '--branches', '--remotes', '--tags']
+  const own = await demand(repository, ['rev-list', '--count', tip, '--not', ...others])
+  if (E.isLeft(own)) return own
+  if (own.right !== '0') return E.right(branch)
+  return E.map(() => undefined)(await demand(repository, ['branch', '--delete', '--force', branch]))
+}
+
+const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
+
+/** Work that was committed beside the branch of a worktree has a branch of its own from here on. Gives its name. */
+export const keepStrayed = async (
+  root: string,
+  branch: string
+): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
+  if ((await gitFolderOf(root)) === undefined) return NOTHING
+  const own = await ask(root, ['rev-list', '--count', 'HEAD', '--not', '--branches', '--remotes', '--tags'])
+  if (own === undefined || own === '0') return NOTHING
+  const name = await freeName(root, branch)
+  return E.map(() => name)(await demand(root, ['branch', name, 'HEAD']))
+}

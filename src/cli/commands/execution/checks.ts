@@ -1,0 +1,78 @@
+/** Prompts for an answer when a check fails. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { SignalHandlers } from '../../../adapters/node/index.js'
+import { definitionAt } from '../../../domain/workflow/Tree.js'
+import type { Step } from '../../../domain/workflow/Workflow.js'
+import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
+import type { Prompt } from '../../terminal/Prompt.js'
+import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
+import type { Context } from '../Context.js'
+import { harmfulFrom } from '../find/definitions.js'
+
+interface Asking extends Context {
+  readonly signals: SignalHandlers
+  readonly prompt: Prompt
+}
+
+interface Steps {
+  readonly steps: ReadonlyArray<Step>
+}
+
+/** Prompts for failed checks one at a time, because groups run concurrently. Without a terminal, the check has failed. */
+export const askAbout = (context: Asking, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
+  let last: Promise<unknown> = Promise.resolve()
+  return (failed) => {
+    const answer = last.then(() => askOne(context, program, failed))
+    last = answer.catch(() => undefined)
+    return answer
+  }
+}
+
+const askOne = async (context: Asking, program: Steps, failed: FailedCheck): Promise<CheckAnswer> => {
+  const { prompt, screen, signals } = context
+  if (signals.interrupt.signal.aborted) return 'abort'
+  const name = failed.unit
+  screen.line(screen.style.yellow(`"${name}" ${failed.when === 'before' ? 'cannot start' : 'ran, but'}:`))
+  for (const one of failed.wrong) screen.line(`  ${one}`)
+  const words = failed.answers.map((answer) => WORDS[answer])
+  for (;;) {
+    const said = await prompt.ask(`${questionOf(program, failed)} [${words.join('/')}] `)
+    const word = O.isNone(said) ? 'abort' : said.value.trim().toLowerCase()
+    const answer = failed.answers.find((one) => word !== '' && WORDS[one].startsWith(word))
+    if (answer !== undefined && (await mayRunTwice(context, program, failed, answer))) return answer
+    if (answer === undefined) screen.line(pleaseAnswer(words))
+  }
+}
+
+const WORDS: Readonly<Record<CheckAnswer, string>> = {
+  retry: 'retry',
+  lookAgain: 'look again',
+  previousWave: 'previous wave',
+  continue: 'continue',
+  abort: 'abort'
+}
+
+const questionOf = (program: Steps, { unit, answers, when, previousWave }: FailedCheck): string => {
+  if (!answers.includes('lookAgain')) return 'Retry, continue anyway, or abort?'
+  const parts = definitionAt<Step>(program, unit)?._tag === 'Sequence' ? 'steps' : 'groups'
+  if (when === 'after') return `Run its ${parts} again, look again, continue anyway, or abort?`
+  const back = previousWave === undefined ? '' : ` run "${previousWave}" again,`
+  return `Look again,${back} continue anyway, or abort?`
+}
+
+/** A completed unit that is not idempotent runs again only after explicit consent. */
+const mayRunTwice = async (
+  { prompt }: Asking,
+  program: Steps,
+  failed: FailedCheck,
+  answer: CheckAnswer
+): Promise<boolean> => {
+  const isAfter = answer === 'retry' && failed.when === 'after' && failed.answers.includes('lookAgain')
+  const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.unit : undefined
+  const twice = back === undefined ? [] : harmfulFrom(program, back, isAfter ? undefined : failed.unit)
+  return twice.length === 0 || isYes(await confirm(prompt, `${warningOf(twice)} Continue?`, false))
+}
+
+/** The warning before completed units that are not idempotent run again. */
+export const warningOf = (units: ReadonlyArray<string>): string =>
+  `Completed, not idempotent, and due to run again: ${units.join(', ')}.`

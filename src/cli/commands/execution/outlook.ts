@@ -1,0 +1,161 @@
+/** Predicts what a resume would refuse, ask or run again, without running or writing anything. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { describeProblem, describeQuestion } from '../../../domain/explain/Explain.js'
+import type { Confirm, Decision, ResumePlan, Run } from '../../../domain/plan/Plan.js'
+import { openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Workflow } from '../../../domain/workflow/Workflow.js'
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
+import { collectEvidence } from '../../../executor/workspace/evidence.js'
+import type { Survey } from '../../../executor/planRun.js'
+import type { RunView } from '../../../executor/storage/runs.js'
+import { secure } from '../../../executor/secrets.js'
+import { goneOf, hasWorkspace, unlessGone } from '../../../executor/workspace/workspace.js'
+import type { CliError } from '../../CliError.js'
+import { code, describeFully, notDone } from '../../CliError.js'
+import type { ExitCode } from '../../ExitCode.js'
+import { ofError } from '../../ExitCode.js'
+import type { Hint } from '../../report/Hint.js'
+import type { Context } from '../Context.js'
+import { environmentFor } from '../Context.js'
+import { answers, ofGone, ofPlanError, ofRunError } from '../hints/hints.js'
+import { surveyRun, treeFor } from './survey.js'
+import { plannable, workflowOf } from '../find/workflowOf.js'
+
+/** An obstacle to a resume: the problem, the remedy, and the exit code of the resume. */
+export interface Obstacle {
+  readonly code: string
+  readonly message: string
+  readonly next: ReadonlyArray<Hint>
+  readonly exit: ExitCode
+}
+
+/** A unit that was in flight when its process ended, so its effects may be unrecorded. `decision`: the plan's decision, if one can be planned. */
+export interface Unrecorded {
+  readonly unit: Unit
+  readonly attempt: number
+  readonly decision: Decision['_tag'] | undefined
+}
+
+/** The prediction; `obstacles` are in the order in which a resume meets them. */
+export interface Outlook {
+  readonly obstacles: ReadonlyArray<Obstacle>
+  readonly again: ReadonlyArray<Run>
+  readonly unrecorded: ReadonlyArray<Unrecorded>
+  /** A resume only waits for jobs. */
+  readonly waits: boolean
+}
+
+/** No obstacles. */
+export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [], waits: false }
+
+/** Checks a run's file, folder, evidence, plan and secrets. */
+export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
+  const { checkpoint } = view
+  const workflow = workflowOf(context, checkpoint)
+  if (E.isLeft(workflow)) {
+    // A completed run needs its file no more.
+    if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR
+    const obstacles = [obstacle(workflow.left), ...(await unreadable(context, checkpoint))]
+    return { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
+  }
+  const program = plannable(workflow.right)
+  const secured = await secure(environmentFor(context), program)
+  const hints = E.isRight(secured) ? [] : ofRunError(context, checkpoint.runId, program, undefined, secured.left)
+  const missing = E.isRight(secured) ? [] : [obstacle(notDone(secured.left, hints))]
+  const surveyed = await surveyRun(context, program, view)
+  if (E.isLeft(surveyed))
+    return {
+      ...CLEAR,
+      obstacles: [obstacle(surveyed.left), ...missing],
+      unrecorded: unrecordedOf(checkpoint)
+    }
+  const planned = planOf(context, program, surveyed.right)
+  return { ...planned, obstacles: [...planned.obstacles, ...missing] }
+}
+
+/** What is in the way in the folder of a run, whatever its workflow is. */
+const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
+  const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
+  const there = await hasWorkspace(checkpoint)(environment)()
+  if (E.isRight(there) && !there.right) return [goneFrom(context, checkpoint)]
+  const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
+  return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
+}
+
+const planOf = (
+  context: Context,
+  program: Workflow & { readonly identity: WorkflowIdentity },
+  { checkpoint, options, workspaceFound, plan }: Survey
+): Outlook => {
+  if (E.isRight(plan)) {
+    const isGone = E.isLeft(unlessGone(checkpoint, plan.right, workspaceFound))
+    const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
+      answers(context, checkpoint.runId, {}, program, open)
+    return {
+      obstacles: [...(isGone ? [goneFrom(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
+      again: runsAgain(plan.right, checkpoint),
+      unrecorded: unrecordedOf(checkpoint, plan.right),
+      waits: onlyWaits(plan.right)
+    }
+  }
+  const { problems } = plan.left
+  const next = ofPlanError(context, { checkpoint, workflow: program, options, flags: {} }, problems)
+  const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
+  // Also predicts the obstacles that remain once the edits are accepted.
+  const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
+  const gone = workspaceFound ? [] : [goneFrom(context, checkpoint)]
+  const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
+  return E.isLeft(likely)
+    ? { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
+    : {
+        ...CLEAR,
+        obstacles: [...obstacles, ...questionsIn(likely.right, () => [])],
+        again: runsAgain(likely.right, checkpoint),
+        unrecorded: unrecordedOf(checkpoint, likely.right)
+      }
+}
+
+/** Whether a resume would wait for a job before it runs anything. */
+const onlyWaits = ({ decisions }: ResumePlan): boolean => decisions.find(({ _tag }) => _tag !== 'Skip')?._tag === 'Poll'
+
+const questionsIn = (
+  plan: ResumePlan,
+  hints: (questions: ReadonlyArray<Confirm>) => ReadonlyArray<Hint>
+): ReadonlyArray<Obstacle> => {
+  const [first, ...others] = openQuestions(plan)
+  if (first === undefined) return []
+  const questions: ReadonlyNonEmptyArray<Confirm> = [first, ...others]
+  const asked = questions.map((one) => ({ code: 'Unconfirmed', message: describeQuestion(one) }))
+  return several(asked, hints(questions), notDone({ _tag: 'Unconfirmed', questions }))
+}
+
+const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<Unrecorded> => {
+  if (state._tag !== 'BeforeStep') return []
+  const decisions = new Map(plan?.decisions.map((one) => [one.unit, one._tag]))
+  return Array.from(state.inFlight, ({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
+}
+
+/** The obstacle for an error. */
+export const obstacle = (error: CliError): Obstacle => ({
+  code: code(error),
+  message: describeFully('hints' in error ? { ...error, hints: [] } : error),
+  next: 'hints' in error ? error.hints : [],
+  exit: ofError(error)
+})
+
+const goneFrom = (context: Context, checkpoint: Checkpoint): Obstacle => {
+  const error = goneOf(checkpoint)
+  return obstacle(notDone(error, ofGone(context, error), checkpoint.runId))
+}
+
+/** The obstacles for one error; the last one has the hints. */
+const several = (
+  all: ReadonlyArray<Pick<Obstacle, 'code' | 'message'>>,
+  next: ReadonlyArray<Hint>,
+  error: CliError
+): ReadonlyArray<Obstacle> =>
+  all.map((one, index) => ({ ...one, next: index === all.length - 1 ? next : [], exit: ofError(error) }))

@@ -1,0 +1,58 @@
+/** Finds a user's changes that a forced run would overwrite. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Edited } from '../../../domain/plan/changedEvidence.js'
+import { planEvidence } from '../../../domain/plan/changedEvidence.js'
+import { demandsOf } from '../../../domain/plan/demands.js'
+import { describeChanged } from '../../../domain/explain/Explain.js'
+import { listed } from '../../../domain/explain/listed.js'
+import type { Confirm, Decision } from '../../../domain/plan/Plan.js'
+import { find } from '../../../domain/workflow/Tree.js'
+import { isWithin } from '../../../domain/workflow/Unit.js'
+import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
+import { collectEvidence } from '../../../executor/workspace/evidence.js'
+import type { Survey } from '../../../executor/planRun.js'
+import type { WorkingTree } from '../../../ports/WorkingTree.js'
+import { describe, notDone } from '../../CliError.js'
+import type { Context } from '../Context.js'
+import { environmentFor } from '../Context.js'
+
+/** A unit that is forced to run again over a user's change. */
+export type Overwriting = Confirm & { readonly reason: Edited }
+
+/** The forced units whose changes no answer covers; or the reason why they are unknown. */
+export const overwritten = async (
+  context: Context,
+  program: Workflow,
+  { checkpoint, options, workspaceFound, plan }: Survey,
+  tree: WorkingTree
+): Promise<E.Either<string, ReadonlyArray<Overwriting>>> => {
+  const forced = E.isLeft(plan) ? [] : plan.right.decisions.filter(({ reason }) => reason._tag === 'Forced')
+  if (forced.length === 0 || !workspaceFound) return E.right([])
+  const evidence = await collectEvidence(checkpoint)(environmentFor(context, { tree }))()
+  if (E.isLeft(evidence))
+    return E.left(
+      `warning: cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
+    )
+  const asked = { from: undefined, restart: undefined, due: new Map(), again: [] }
+  const demands = demandsOf(program, checkpoint.items, asked)
+  const { edited } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
+  const isMap = ({ unit }: Decision): boolean => find<Step>(program, checkpoint.items, unit)?.definition._tag === 'Map'
+  return E.right(
+    forced.flatMap((decision): ReadonlyArray<Overwriting> => {
+      const name = decision.unit
+      if (options.confirm?.get(name)?._tag === 'Again') return []
+      const changed = [...edited].flatMap(([unit, reason]) =>
+        unit === name || (isMap(decision) && isWithin(unit, name)) ? reason.changed : []
+      )
+      const { stepIndex, summary, fingerprint } = decision
+      const of = { unit: name, stepIndex, summary, fingerprint }
+      return changed.length === 0 ? [] : [{ _tag: 'Confirm', ...of, reason: { _tag: 'EvidenceChanged', changed } }]
+    })
+  )
+}
+
+/** The warning that names the changes to be overwritten. */
+export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
+  const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
+  return `This would overwrite changes to ${listed(names)}.`
+}

@@ -1,0 +1,109 @@
+/** Decides about the owner of a run before a resume: wait until its liveness is known, refuse, or supersede it. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { inFlight } from '../../../domain/checkpoint/CheckpointState.js'
+import type { RunView } from '../../../executor/storage/runs.js'
+import type { Holder } from '../../../ports/CheckpointStorage.js'
+import type { CliError } from '../../CliError.js'
+import { notDone, usage } from '../../CliError.js'
+import { linesOf } from '../../report/Hint.js'
+import { holderText } from '../../report/holder.js'
+import { confirm, isYes } from '../../terminal/Prompt.js'
+import type { Context } from '../Context.js'
+import type { Attended } from './execution.js'
+import { viewOf } from '../find/find.js'
+import type { TakeOverFlags } from '../hints/hints.js'
+import { ofHeld, resumeLine } from '../hints/hints.js'
+
+/** A run that may be claimed, with its current state. `takeOver`: supersede its owner, which may still live. */
+export interface Claimable {
+  readonly view: RunView
+  readonly takeOver: boolean
+}
+
+/** The stale time on NFS, plus time for the looks. */
+const LONGEST_MILLIS = 70_000
+
+/** A living owner touches its heartbeat every 5 s. */
+const TAKE_OVER_MILLIS = 8_000
+
+const BETWEEN_LOOKS_MILLIS = 1_000
+
+/**
+ * Returns the run once it may be claimed. Refuses a living owner. Watches an undecided one until it proves alive or dead; with
+ * `--take-over` only briefly, and then supersedes it with the user's consent.
+ */
+export const claimable = async (
+  context: Attended,
+  view: RunView,
+  flags: TakeOverFlags
+): Promise<E.Either<CliError, Claimable>> => {
+  const { runId, heldBy } = view
+  if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
+  if (heldBy.value.liveness === 'alive') return E.left(heldError(context, runId, heldBy.value, flags))
+  if (flags.takeOver === true && flags.yes !== true && !context.interactive)
+    return E.left(withoutConsent(context, view, heldBy.value, flags))
+  tellOfWait(context, runId, heldBy.value, flags)
+  const seen = await watch(context, view, flags.takeOver === true ? TAKE_OVER_MILLIS : LONGEST_MILLIS)
+  if (E.isLeft(seen)) return seen
+  const { heldBy: holder } = seen.right
+  if (O.isNone(holder)) return E.right({ view: seen.right, takeOver: false })
+  if (holder.value.liveness === 'alive' || flags.takeOver !== true)
+    return E.left(heldError(context, runId, holder.value, flags))
+  const agreed = await agreeToTakeOver(context, seen.right, holder.value, flags)
+  return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
+}
+
+/** The error for a run that another process holds. */
+export const heldError = (context: Context, runId: string, holder: Holder, flags: TakeOverFlags = {}): CliError =>
+  notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
+
+const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: TakeOverFlags): void => {
+  const { screen } = context
+  const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
+  screen.line(`Run ${runId} is held by ${holderText(holder)}`)
+  screen.line(`Waiting for a sign of life for ${howLong} …`)
+  if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, runId, holder, flags))) screen.line(line)
+}
+
+/** Returns the run as soon as its owner's liveness is known, or at the limit. */
+const watch = async (context: Attended, found: RunView, limitMillis: number): Promise<E.Either<CliError, RunView>> => {
+  const { signal } = context.signals.interrupt
+  const end = performance.now() + limitMillis
+  let view = found
+  while (O.isSome(view.heldBy) && view.heldBy.value.liveness === 'undecided' && performance.now() < end) {
+    await sleep(BETWEEN_LOOKS_MILLIS, undefined, { signal }).catch(() => undefined)
+    if (signal.aborted) return E.left({ _tag: 'Declined' })
+    const now = await viewOf(context, found.runId)
+    if (E.isLeft(now)) return now
+    view = now.right
+  }
+  return E.right(view)
+}
+
+/** The risk of superseding the owner. */
+const riskOf = ({ checkpoint: { state } }: RunView): string => {
+  const units = Array.from(inFlight(state), ({ unit }) => unit)
+  const work = units.length === 0 ? 'its work' : units.join(', ')
+  return `If it is still alive, ${work} continues there until it learns that it was superseded.`
+}
+
+/** A pipe cannot answer prompts. */
+const withoutConsent = (context: Attended, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
+  usage(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
+    { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
+  ])
+
+const agreeToTakeOver = async (
+  { screen, prompt }: Attended,
+  view: RunView,
+  holder: Holder,
+  { yes }: TakeOverFlags
+): Promise<E.Either<CliError, void>> => {
+  const who = holderText({ ...holder, liveness: 'alive' })
+  screen.line(screen.style.yellow(`No sign of life from ${who}. ${riskOf(view)}`))
+  if (yes === true) return E.right(undefined)
+  const answer = await confirm(prompt, `Take run ${view.runId} over?`, false)
+  return isYes(answer) ? E.right(undefined) : E.left({ _tag: 'Declined' })
+}

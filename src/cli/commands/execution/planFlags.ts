@@ -1,0 +1,87 @@
+/** The flags that `resume` and `plan` share, as the planner's options. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Answer, Changes } from '../../../domain/plan/Plan.js'
+import * as Redaction from '../../../domain/data/Redaction.js'
+import type { SurveyOptions } from '../../../executor/planRun.js'
+import type { CliError } from '../../CliError.js'
+import { usage } from '../../CliError.js'
+import { didYouMean } from '../../workflow/Suggestion.js'
+import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
+
+/** The flags as they were given. */
+export interface PlanFlags {
+  readonly force?: boolean
+  readonly fromStep?: string
+  readonly input?: ReadonlyArray<string>
+  readonly restartWave?: string
+  readonly confirm?: ReadonlyArray<string>
+  readonly changes?: string
+  readonly reopen?: boolean
+}
+
+const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
+
+/** The planner's options. `--force` is to begin with the first step. */
+export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, SurveyOptions> => {
+  const restarts = [
+    ...(flags.force === true ? ['--force'] : []),
+    ...(flags.fromStep === undefined ? [] : ['--from-step']),
+    ...(flags.restartWave === undefined ? [] : ['--restart-wave'])
+  ]
+  if (restarts.length > 1) return E.left(usage(`${restarts.join(' and ')} cannot be combined; use one of them`))
+  const changes = CHANGES.find((one) => one === flags.changes)
+  if (flags.changes !== undefined && changes === undefined) {
+    const hint = didYouMean(flags.changes, CHANGES)
+    return E.left(usage(`--changes is strict, completed or ignore, not "${flags.changes}"${hint}`))
+  }
+  const confirm = answersOf(flags.confirm ?? [])
+  if (E.isLeft(confirm)) return confirm
+  const fromStep = flags.force === true ? steps[0]?.name : flags.fromStep
+  return E.right({
+    ...(fromStep === undefined ? {} : { fromStep }),
+    ...(flags.restartWave === undefined ? {} : { restartWave: flags.restartWave }),
+    ...(changes === undefined ? {} : { changes }),
+    ...(flags.reopen === true ? { reopen: true } : {}),
+    confirm: confirm.right
+  })
+}
+
+const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
+  const answers = new Map<string, Answer>()
+  for (const text of texts) {
+    const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []
+    if (unit === undefined || (answer !== 'done' && output !== undefined)) {
+      return E.left(usage(`--confirm is STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, not "${text}"`))
+    }
+    if (answers.has(unit)) return E.left(usage(`--confirm answers twice for "${unit}"`))
+    answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
+  }
+  return E.right(answers)
+}
+
+/** The answer that a step is done, with this output if it gave one. */
+export const doneWith = (output: string | undefined): Answer =>
+  output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
+
+/** Redacts secrets in the flags: an input or a declared output may contain them. */
+export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F => {
+  if (Redaction.isNone(redaction)) return flags
+  const shown = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+    texts.map((one) => Redaction.text(redaction, one))
+  return {
+    ...flags,
+    ...(flags.confirm === undefined ? {} : { confirm: shown(flags.confirm) }),
+    ...(flags.input === undefined ? {} : { input: shown(flags.input) })
+  }
+}
+
+/** The flags again as words of a command line, without the answers. */
+export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
+  ...(flags.force === true ? ['--force'] : []),
+  ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),
+  ...(flags.restartWave === undefined ? [] : ['--restart-wave', flags.restartWave]),
+  ...(flags.input ?? []).flatMap((value) => ['--input', value]),
+  ...(flags.changes === undefined ? [] : ['--changes', flags.changes]),
+  ...(flags.reopen === true ? ['--reopen'] : []),
+  ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
+]

@@ -1,0 +1,292 @@
+/** Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for. */
+import { userInfo } from 'node:os'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { progress } from '../../../domain/checkpoint/Checkpoint.js'
+import { describeQuestion } from '../../../domain/explain/Explain.js'
+import { listed } from '../../../domain/explain/listed.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import { hashPlan, openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors } from '../../../domain/workflow/Unit.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Planned, Survey } from '../../../executor/planRun.js'
+import type { Program } from '../../../executor/program/Program.js'
+import type { Recovery, ResumeOptions } from '../../../executor/run.js'
+import { resume } from '../../../executor/run.js'
+import type { RunView } from '../../../executor/storage/runs.js'
+import { viewRun } from '../../../executor/storage/runs.js'
+import type { WorkingTree } from '../../../ports/WorkingTree.js'
+import type { CliError } from '../../CliError.js'
+import { notDone, usage } from '../../CliError.js'
+import type { Hint } from '../../report/Hint.js'
+import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
+import { warningOf } from './checks.js'
+import { harmful } from '../find/definitions.js'
+import type { Result } from '../Context.js'
+import { dogearCommand, environmentFor } from '../Context.js'
+import type { Attended, Loaded } from './execution.js'
+import { surveyRun, treeFor, usablePlan } from './survey.js'
+import { madeAgain, overwritten } from './overwritten.js'
+import { execute, programFor, warnOf } from './execution.js'
+import { answers, captures, forcedAnswers, inputReplaced, mayKeep, ofDamage, resumeLine } from '../hints/hints.js'
+import type { TakeOverFlags } from '../hints/hints.js'
+import { differencesFrom, inputOf, redactionFor, replacementOf } from './input.js'
+import { claimable } from './owner.js'
+import type { PlanFlags } from './planFlags.js'
+import { doneWith, planOptions, withoutSecrets, wordsOf } from './planFlags.js'
+import type { MergeFlags } from './workspace.js'
+import { tellPosition } from '../find/pointer.js'
+import { warnOfOtherKind } from './workspace.js'
+
+/** How a run is to be resumed. */
+export interface ResumeFlags extends TakeOverFlags, MergeFlags {
+  readonly plan?: string
+}
+
+type AnyProgram = Program<Readonly<Record<string, unknown>>>
+
+/** Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said. */
+export const resumeRun = async (
+  context: Attended,
+  found: RunView,
+  workflow: Loaded,
+  typed: ResumeFlags,
+  pointed = false
+): Promise<Result> => {
+  const flags = withoutSecrets(typed, redactionFor(context, workflow.file))
+  const free = await claimable(context, found, flags)
+  if (E.isLeft(free)) return free
+  const { view, takeOver } = free.right
+  const { runId, checkpoint } = view
+  const folder = checkpoint.workspace?.path ?? context.folder
+  const given = planOptions(flags, workflow.file)
+  if (E.isLeft(given)) return given
+  const replacement = replacementOf(context, workflow.file, view, typed)
+  if (E.isLeft(replacement)) return replacement
+  const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
+  const tree = treeFor(context, view)
+  const done = progress(checkpoint).completed
+  const assumed = new Set(
+    Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))
+  )
+  const execution = { workflow, runId, folder, done, assumed, merging: flags, tree }
+  const { program, narrator } = programFor(context, execution)
+  const surveyed = await surveyRun(context, program, view, { ...given.right, ...input }, tree)
+  if (E.isLeft(surveyed)) return surveyed
+  warnOf(context, workflow, typed)
+  warnOfOtherKind(context, checkpoint, workflow)
+  const planned = usablePlan(context, program, surveyed.right, flags)
+  if (E.isLeft(planned) && E.isRight(surveyed.right.plan)) return planned
+  const agreed = await agreeToRecovery(context, view, surveyed.right.plan, flags)
+  if (E.isLeft(agreed)) return agreed
+  if (E.isLeft(planned)) return planned
+  const forced = await agreeToForce(context, program, surveyed.right, planned.right, flags, tree)
+  if (E.isLeft(forced)) return forced
+  const answered = await answerQuestions(context, program, planned.right, flags)
+  if (E.isLeft(answered)) return answered
+  const same = await unlessMovedOn(context, view)
+  if (E.isLeft(same)) return same
+  const pinned = flags.plan ?? answered.right.pinned
+  // The executor collects evidence again once the run is claimed.
+  const { evidence: _, ...asked } = answered.right.options
+  const how: ResumeOptions = {
+    ...asked,
+    ...(takeOver ? { takeOver } : {}),
+    ...(pinned === undefined ? {} : { planHash: pinned }),
+    onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
+  }
+  const onPlanned = (plan: ResumePlan): void => {
+    if (pointed) tellPosition(context, checkpoint, plan)
+    tellInput(context, view, plan, flags)
+  }
+  const ended = await execute(context, { ...execution, onPlanned, program }, narrator, resume(program, runId, how))
+  return E.isLeft(ended) && ended.left._tag === 'NotDone' && ended.left.error._tag === 'PlanChanged'
+    ? E.left(notDone(ended.left.error, [reviewing(context, runId, flags)], runId))
+    : ended
+}
+
+/** Prints which input is replaced, and from which step on. */
+const tellInput = ({ screen }: Attended, view: RunView, { input, decisions }: ResumePlan, flags: PlanFlags): void => {
+  const given = inputOf(flags.input ?? [])
+  if (input === undefined || E.isLeft(given)) return
+  const from = flags.fromStep ?? decisions[0]?.unit ?? ''
+  screen.line(inputReplaced(from, differencesFrom(view, given.right)))
+}
+
+const reviewing = (context: Attended, runId: string, flags: ResumeFlags): Hint => ({
+  text: 'To see what a resume would do now:',
+  command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
+})
+
+/** Who agrees to go on from what could be recovered, if that is what there is. */
+const agreeToRecovery = async (
+  context: Attended,
+  { runId, found }: RunView,
+  plan: Survey['plan'],
+  flags: ResumeFlags
+): Promise<E.Either<CliError, O.Option<string>>> => {
+  if (found._tag === 'Exact') return E.right(O.none)
+  if (flags.yes === true) return E.right(O.some(`${userName()} (--yes)`))
+  const { from, lost } = found
+  const refused = notDone(
+    { _tag: 'RecoveryRefused', runId, from, lost, cause: undefined },
+    ofDamage(context, runId, flags)
+  )
+  if (!context.interactive) return E.left(refused)
+  const again = E.isLeft(plan)
+    ? []
+    : plan.right.decisions.filter((decision) => decision._tag !== 'Skip').map(({ unit }) => unit)
+  const { screen } = context
+  screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
+  screen.line(`The recovered state is from ${from}`)
+  if (again.length > 0) screen.line(`These will run, some possibly a second time: ${listed(again)}`)
+  const answer = await confirm(context.prompt, 'Go on from there?', false)
+  return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
+}
+
+const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
+  found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
+
+const userName = (): string => {
+  try {
+    return userInfo().username
+  } catch {
+    return 'somebody'
+  }
+}
+
+/** Consent does not change the plan. */
+const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
+
+/** Discarding completed work, and repeating work that is not idempotent, needs consent. A user's changes need an explicit answer; `--yes` is none. */
+const agreeToForce = async (
+  context: Attended,
+  program: AnyProgram,
+  surveyed: Survey,
+  { checkpoint, options, plan }: Planned,
+  flags: ResumeFlags,
+  tree: WorkingTree
+): Promise<E.Either<CliError, void>> => {
+  const { completed } = progress(checkpoint)
+  const twice = doneTwice(checkpoint, program, plan, options)
+  const found = await overwritten(context, program, surveyed, tree)
+  const edited = E.isLeft(found) ? [] : found.right
+  const [first, ...more] = edited
+  if (first !== undefined && !context.interactive) {
+    const hints = forcedAnswers(context, checkpoint.runId, flags, pinOf(flags), edited)
+    return E.left(notDone({ _tag: 'Unconfirmed', questions: [first, ...more] }, hints, checkpoint.runId))
+  }
+  if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
+  const warnings = [
+    ...(edited.length === 0 ? [] : [madeAgain(edited)]),
+    ...(flags.yes === true || twice.length === 0 ? [] : [warningOf(twice)]),
+    ...(flags.yes !== true && flags.force === true && completed > 0
+      ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
+      : []),
+    ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
+  ]
+  if (warnings.length === 0) return E.right(undefined)
+  if (!context.interactive) {
+    const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
+    return E.left(usage(warnings.join(' '), [{ text: 'To agree:', command }]))
+  }
+  return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
+    ? E.right(undefined)
+    : E.left({ _tag: 'Declined' })
+}
+
+/** What is recorded as done, is not idempotent, and runs again. */
+const doneTwice = (
+  checkpoint: Checkpoint,
+  program: AnyProgram,
+  plan: ResumePlan,
+  { confirm }: PlanOptions
+): ReadonlyArray<string> => {
+  const units = new Set(harmful(program))
+  const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
+  return runsAgain(plan, checkpoint)
+    .filter(({ unit }) => units.has(unit) || isOfMap(unit))
+    .map(({ unit }) => unit)
+    .filter((name) => confirm?.get(name)?._tag !== 'Again')
+}
+
+/** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */
+const unlessMovedOn = async (
+  context: Attended,
+  { runId, checkpoint, heldBy }: RunView
+): Promise<E.Either<CliError, void>> => {
+  if (!context.interactive) return E.right(undefined)
+  const now = await viewRun(runId)(environmentFor(context))()
+  if (E.isLeft(now)) return E.left(notDone(now.left))
+  if (O.isNone(now.right)) return E.left({ _tag: 'MovedOn', runId })
+  const { value } = now.right
+  const isSame = value.checkpoint.revision === checkpoint.revision && !isOther(value.heldBy, heldBy)
+  return isSame ? E.right(undefined) : E.left({ _tag: 'MovedOn', runId })
+}
+
+/** Whether the owner differs from the one that the user agreed to supersede. */
+const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
+  O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
+
+/** The options with all answers. If somebody was asked, the plan that they saw is the one that may be executed. */
+const answerQuestions = async (
+  context: Attended,
+  program: AnyProgram,
+  planned: Planned,
+  flags: ResumeFlags
+): Promise<E.Either<CliError, { readonly options: PlanOptions; readonly pinned: string | undefined }>> => {
+  const { runId, checkpoint } = planned
+  const given = new Map(planned.options.confirm)
+  const options = { ...planned.options, confirm: given }
+  let { plan } = planned
+  let wasAsked = false
+  for (;;) {
+    const [question, ...more] = openQuestions(plan)
+    if (question === undefined) return E.right({ options, pinned: wasAsked ? hashPlan(plan) : undefined })
+    if (!context.interactive) {
+      const hints = answers(context, runId, flags, program, [question, ...more])
+      return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
+    }
+    wasAsked = true
+    for (const one of [question, ...more]) {
+      const answer = await answerTo(context, program, one)
+      if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+      given.set(one.unit, answer.value)
+    }
+    // A unit that runs again by an answer can raise questions of its own.
+    const next = planResume(checkpoint, program, options)
+    if (E.isLeft(next)) return E.left(notDone(next.left, [], runId))
+    plan = next.right
+  }
+}
+
+const answerTo = async (context: Attended, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
+  const { prompt, screen } = context
+  screen.line(describeQuestion(question))
+  const isEdited = question.reason._tag === 'EvidenceChanged'
+  const canKeep = mayKeep(program, question)
+  const words = canKeep ? ['again', 'keep', 'done'] : ['again', 'done']
+  const text = canKeep
+    ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
+    : isEdited
+      ? 'Run it again and overwrite the changes, or count it as done?'
+      : 'Run it again, or is it done?'
+  for (;;) {
+    const answer = await prompt.ask(`${text} [${words.join('/')}] `)
+    if (O.isNone(answer)) return O.none
+    const said = answer.value.trim().toLowerCase()
+    const word = words.find((one) => one === said || one[0] === said)
+    if (word === 'again') return O.some({ _tag: 'Again' })
+    if (word === 'keep') return O.some({ _tag: 'Keep' })
+    if (word === undefined) {
+      screen.line(pleaseAnswer(words))
+      continue
+    }
+    const [variable] = isEdited ? [] : captures(program, question)
+    if (variable === undefined) return O.some(doneWith(undefined))
+    const output = await prompt.ask(`What is its output? ${variable} = `)
+    return O.isNone(output) ? O.none : O.some(doneWith(output.value))
+  }
+}

@@ -1,0 +1,58 @@
+/** Surveys a run for a plan, in the folder where it works. */
+import { relative } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import { workingTree } from '../../../adapters/node/index.js'
+import type { State, Survey, SurveyOptions } from '../../../executor/planRun.js'
+import { survey, usable } from '../../../executor/planRun.js'
+import type { Planned } from '../../../executor/planRun.js'
+import type { Program } from '../../../executor/program/Program.js'
+import type { WorkingTree } from '../../../ports/WorkingTree.js'
+import type { CliError } from '../../CliError.js'
+import { notDone } from '../../CliError.js'
+import type { Context } from '../Context.js'
+import { environmentFor } from '../Context.js'
+import type { Flags } from '../hints/hints.js'
+import { ofGone, ofPlanError } from '../hints/hints.js'
+
+/** The tree of a run, without our own state. */
+export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
+  const inside = relative(folder, home)
+  return workingTree(folder, inside === '' || inside.startsWith('..') ? [] : [inside])
+}
+
+/** The tree that a run works in. */
+export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
+  treeAt(context, checkpoint.workspace?.path ?? context.folder)
+
+/** Surveys a run that is loaded. `tree`: one that is read again later keeps what it has hashed. */
+export const surveyRun = async (
+  context: Context,
+  program: Program<Readonly<Record<string, unknown>>>,
+  state: State,
+  given: SurveyOptions = {},
+  tree: WorkingTree = treeFor(context, state)
+): Promise<E.Either<CliError, Survey>> => {
+  const surveyed = await survey(program, state, given)(environmentFor(context, { tree }))()
+  return E.isLeft(surveyed) ? E.left(notDone(surveyed.left, [], state.checkpoint.runId)) : surveyed
+}
+
+/** The plan of a survey, or why a resume refuses it and what to do then. */
+export const usablePlan = (
+  context: Context,
+  program: Program<Readonly<Record<string, unknown>>>,
+  surveyed: Survey,
+  flags: Flags
+): E.Either<CliError, Planned> => {
+  const planned = usable(surveyed)
+  if (E.isRight(planned)) return planned
+  const { checkpoint, options } = surveyed
+  const error = planned.left
+  const planning = { checkpoint, workflow: program, options, flags }
+  const hints =
+    error._tag === 'PlanError'
+      ? ofPlanError(context, planning, error.problems)
+      : error._tag === 'WorkspaceGone'
+        ? ofGone(context, error)
+        : []
+  return E.left(notDone(error, hints, checkpoint.runId))
+}

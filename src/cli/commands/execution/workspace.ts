@@ -1,0 +1,233 @@
+/** What becomes of the workspace of a run that has completed. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import type { JsonObject } from '../../../domain/data/Json.js'
+import * as Redaction from '../../../domain/data/Redaction.js'
+import type { OwnWorkspace, Worktree } from '../../../domain/workflow/Workspace.js'
+import { isOwn } from '../../../domain/workflow/Workspace.js'
+import { describe } from '../../../executor/RunError.js'
+import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/workspace.js'
+import type { MergeEnd } from '../../../ports/Workspaces.js'
+import type { Hint } from '../../report/Hint.js'
+import { linesOf } from '../../report/Hint.js'
+import { grouped } from '../../report/progress.js'
+import type { Prompt } from '../../terminal/Prompt.js'
+import { confirm, isYes } from '../../terminal/Prompt.js'
+import { commandOf } from '../../terminal/shellQuote.js'
+import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
+import type { Context } from '../Context.js'
+import { dogearCommand, environmentFor } from '../Context.js'
+import { treeAt } from './survey.js'
+import { redactionFor } from './input.js'
+
+/** Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked. */
+export interface MergeFlags {
+  readonly merge?: boolean
+  readonly yes?: boolean
+}
+
+/** Somebody who may be asked. */
+type Asking = Context & { readonly prompt: Prompt }
+
+/** What is in a worktree that its commit did not have. */
+interface Work {
+  readonly commits: number
+  readonly uncommitted: number
+}
+
+/** Says what a worktree will not have of the folder that it is made from. */
+export const warnOfUncommitted = async (context: Context): Promise<void> => {
+  const changed = await treeAt(context, context.folder).changed()
+  if (E.isLeft(changed) || changed.right.length === 0) return
+  const { screen } = context
+  const what = `${counted(changed.right.length, 'path')} here ${changed.right.length === 1 ? 'is' : 'are'} not committed`
+  screen.line(screen.style.yellow(`warning: ${what}: the worktree is made from the last commit, without that`))
+}
+
+/** Says that a run keeps its workspace, where the file has another kind by now. */
+export const warnOfOtherKind = (
+  { screen }: Context,
+  { workspace }: Checkpoint,
+  { file, shown }: { readonly file: Pick<WorkflowFile, 'workspace'>; readonly shown: string }
+): void => {
+  if (workspace === undefined || workspace.kind === file.workspace) return
+  const now = `${shown} has "workspace: ${file.workspace}"`
+  screen.line(screen.style.yellow(`warning: ${now}, but the run keeps the one it began with: ${workspace.kind}`))
+}
+
+/** Says where a run works. */
+export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
+  screen.line(`Working in ${placeOf(workspace)}`)
+  if (workspace.kind === 'directory') return
+  if (renamed !== undefined) {
+    screen.line(`Branch ${workspace.branch} was there, with other work. That is now branch ${renamed}`)
+  }
+  if (!existsSync(join(workspace.root, '.gitmodules'))) return
+  const how = 'a step can fetch them with "git submodule update --init"'
+  screen.line(screen.style.yellow(`warning: the submodules are empty in the worktree; ${how}`))
+}
+
+/** Where a workspace is, in words. */
+export const placeOf = (workspace: OwnWorkspace): string =>
+  workspace.kind === 'worktree' ? `worktree ${workspace.path}, branch ${workspace.branch}` : `folder ${workspace.path}`
+
+/**
+ * Merges the worktree of a completed run, or keeps it, and says which. `worked`: whether anything ran just now; else nobody is
+ * asked. Gives what JSON tells of it.
+ */
+export const settleWorkspace = async (
+  context: Asking,
+  { runId, workspace, workflow }: Checkpoint,
+  flags: MergeFlags,
+  worked: boolean
+): Promise<JsonObject> => {
+  const { screen } = context
+  const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
+  const nothing = (why: string): JsonObject => {
+    if (flags.merge !== undefined)
+      screen.line(screen.style.yellow(`warning: ${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`))
+    return {}
+  }
+  if (!isOwn(workspace)) return nothing(`run ${runId} has no worktree`)
+  const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
+  if (E.isLeft(there)) {
+    screen.line(screen.style.yellow(`warning: ${describe(there.left)}`))
+    return {}
+  }
+  if (!there.right) return nothing(`the workspace of run ${runId} no longer exists`)
+  if (workspace.kind === 'worktree')
+    return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
+  nothing(`run ${runId} has a folder of its own, and no worktree`)
+  screen.line(`Its files are in ${workspace.path}`)
+  for (const line of linesOf([deleting(context, runId)], screen.style)) screen.line(line)
+  return workspaceJson(workspace, 'kept')
+}
+
+/** What git says may be what a hook says, which has the environment of this process. */
+const settleWorktree = async (
+  context: Asking,
+  {
+    runId,
+    worktree,
+    redaction
+  }: { readonly runId: string; readonly worktree: Worktree; readonly redaction: Redaction.Redaction },
+  flags: MergeFlags,
+  worked: boolean
+): Promise<JsonObject> => {
+  const { screen } = context
+  const work = await workIn(context, worktree)
+  const wanted = await isWanted(context, worktree, work, flags, worked)
+  if (!wanted) {
+    keepingLines(context, runId, worktree, work).forEach(screen.line)
+    return workspaceJson(worktree, 'kept')
+  }
+  const ended = await mergeWorkspace(runId)(environmentFor(context))()
+  if (E.isLeft(ended)) {
+    screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, describe(ended.left))}`))
+    keepingLines(context, runId, worktree, work).forEach(screen.line)
+    return workspaceJson(worktree, 'kept', ended.left._tag)
+  }
+  if (O.isNone(ended.right)) return {}
+  const end = ended.right.value
+  if (end.committed) screen.line(`What was not committed in the worktree was committed on branch ${worktree.branch}`)
+  if (end._tag === 'Merged') {
+    screen.line(
+      screen.style.green(`Merged ${worktree.branch} into ${end.into}, and deleted the worktree and its branch`)
+    )
+    return workspaceJson(worktree, 'merged')
+  }
+  screen.line(screen.style.red(`Not merged: ${Redaction.text(redaction, obstacleOf(worktree, end))}`))
+  keepingLines(context, runId, worktree, work).forEach(screen.line)
+  return workspaceJson(worktree, 'kept', end.why)
+}
+
+/** How much there is to merge. What can't be looked at is told by the merge. */
+const workIn = async (context: Context, { root, commit }: Worktree): Promise<Work> => {
+  const tree = environmentFor(context).workspaces?.tree(root)
+  const commits = tree === undefined ? E.right([]) : await tree.commitsSince(O.some(commit))()
+  const changed = tree === undefined ? E.right([]) : await tree.changed()
+  return {
+    commits: E.isRight(commits) ? commits.right.length : 0,
+    uncommitted: E.isRight(changed) ? changed.right.length : 0
+  }
+}
+
+const isWanted = async (
+  { interactive, prompt }: Asking,
+  { branch, into }: Worktree,
+  work: Work,
+  { merge, yes }: MergeFlags,
+  worked: boolean
+): Promise<boolean> => {
+  if (merge !== undefined) return merge
+  if (!worked || into === undefined || isEmpty(work)) return false
+  if (yes === true) return true
+  return interactive && isYes(await confirm(prompt, `Merge ${branch} (${describeWork(work)}) into ${into}?`, false))
+}
+
+const isEmpty = ({ commits, uncommitted }: Work): boolean => commits === 0 && uncommitted === 0
+
+const describeWork = ({ commits, uncommitted }: Work): string =>
+  [
+    ...(commits === 0 ? [] : [counted(commits, 'commit')]),
+    ...(uncommitted === 0 ? [] : [`${counted(uncommitted, 'path')} not committed`])
+  ].join(', ')
+
+const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+
+const obstacleOf = (
+  { repository, branch, into = '', root }: Worktree,
+  end: MergeEnd & { readonly _tag: 'NotMerged' }
+): string => {
+  switch (end.why) {
+    case 'Detached':
+      return `HEAD was detached when the run began, so it is not known where ${branch} belongs`
+    case 'Moved':
+      return `${root} is not at branch ${branch} any more`
+    case 'OtherBranch':
+      return `${repository} is at ${end.found === undefined ? 'no branch' : `branch ${end.found}`}, not at ${into}`
+    case 'Dirty':
+      return `${repository} has changes that are not committed: ${some(end.files)}. Commit or stash them`
+    case 'Conflict':
+      return `${some(end.files)} conflict${end.files.length === 1 ? 's' : ''}. The merge was taken back, and ${into} is as it was`
+    case 'Refused':
+      return `git says: ${end.said}`
+  }
+}
+
+const MOST_FILES = 5
+
+const some = (files: ReadonlyArray<string>): string =>
+  `${files.slice(0, MOST_FILES).join(', ')}${files.length > MOST_FILES ? ` and ${files.length - MOST_FILES} more` : ''}`
+
+const keepingLines = (context: Context, runId: string, worktree: Worktree, work: Work): ReadonlyArray<string> => {
+  const { repository, branch, into } = worktree
+  const empty = isEmpty(work)
+  const hints: ReadonlyArray<Hint> = [
+    ...(empty || into === undefined
+      ? []
+      : [{ text: `To merge it into ${into}:`, command: dogearCommand(context, ['resume', runId, '--merge']) }]),
+    ...(empty ? [] : [{ text: 'Or by hand:', command: commandOf(['git', '-C', repository, 'merge', branch]) }]),
+    deleting(context, runId)
+  ]
+  const what = empty ? 'there is nothing in it to merge' : describeWork(work)
+  return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
+}
+
+const deleting = (context: Context, runId: string): Hint => ({
+  text: 'To delete it:',
+  command: dogearCommand(context, ['clean', runId])
+})
+
+const workspaceJson = (workspace: OwnWorkspace, end: 'kept' | 'merged', why?: string): JsonObject => ({
+  workspace: {
+    kind: workspace.kind,
+    path: workspace.path,
+    ...(workspace.kind === 'worktree' ? { branch: workspace.branch } : {}),
+    end,
+    ...(why === undefined ? {} : { why })
+  }
+})

@@ -1,0 +1,132 @@
+/** Finding the run that is meant. */
+import { statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
+import * as RunId from '../../../domain/checkpoint/RunId.js'
+import { describeStorage } from '../../../executor/RunError.js'
+import type { ListedRun, RunSummary, RunView } from '../../../executor/storage/runs.js'
+import { listRuns, viewRun } from '../../../executor/storage/runs.js'
+import type { StorageError } from '../../../ports/CheckpointStorage.js'
+import type { Candidate, CliError } from '../../CliError.js'
+import { notDone } from '../../CliError.js'
+import type { Hint } from '../../report/Hint.js'
+import type { Context } from '../Context.js'
+import { environmentFor } from '../Context.js'
+import { ofFile, ofNoRun, ofNothing } from './findHints.js'
+import { minute, ofTakenOver } from '../hints/hints.js'
+
+/** How short the beginning of a run id may be that stands for it. */
+export const MIN_PREFIX = 4
+
+/** The runs of a store: those that can be read, newest first, and those that can't. */
+export interface Runs {
+  readonly runs: ReadonlyArray<RunSummary>
+  readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
+}
+
+/** All runs of the store. */
+export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs>> => {
+  const listed = await listRuns(environmentFor(context))()
+  if (E.isLeft(listed)) return E.left(notDone(listed.left))
+  return E.right({
+    runs: listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [summary.right] : [])),
+    damaged: listed.right.flatMap(({ runId, summary }) => (E.isLeft(summary) ? [{ runId, error: summary.left }] : []))
+  })
+}
+
+/** Says which runs can't be read. */
+export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
+  for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${describeStorage(error)}`))
+}
+
+/** The run of this id, or the only one whose id begins like this. */
+export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
+  const tooShort = id.length < MIN_PREFIX && id !== ''
+  const file = isFile(context, id) ? [ofFile(id)] : []
+  const none = notDone({ _tag: 'NoSuchRun', runId: id }, [
+    ...ofNoRun(context, tooShort ? MIN_PREFIX : undefined),
+    ...file
+  ])
+  const environment = environmentFor(context)
+  if (E.isRight(RunId.parse(id))) {
+    const found = await viewRun(id)(environment)()
+    if (E.isLeft(found)) return E.left(notDone(found.left))
+    if (O.isSome(found.right)) return E.right(found.right.value)
+  }
+  const unfit = RunId.parse(id)
+  if (id.length < MIN_PREFIX) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
+  const listed = await listRuns(environment)()
+  if (E.isLeft(listed)) return E.left(notDone(listed.left))
+  const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
+  if (first === undefined) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
+  return others.length === 0
+    ? viewOf(context, first.runId)
+    : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(candidateOf) })
+}
+
+const isFile = ({ folder }: Context, name: string): boolean => {
+  try {
+    return /\.ya?ml$/i.test(name) && statSync(resolve(folder, name)).isFile()
+  } catch {
+    return false
+  }
+}
+
+/** The hint for a run that this process has lost. */
+export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
+  const found = await viewRun(runId)(environmentFor(context))()
+  return ofTakenOver(context, runId, E.isLeft(found) || O.isSome(found.right))
+}
+
+/** A run that was listed, whole. */
+export const viewOf = async (context: Context, runId: string): Promise<E.Either<CliError, RunView>> => {
+  const found = await viewRun(runId)(environmentFor(context))()
+  if (E.isLeft(found)) return E.left(notDone(found.left))
+  return O.isSome(found.right)
+    ? E.right(found.right.value)
+    : E.left(notDone({ _tag: 'NoSuchRun', runId }, ofNoRun(context)))
+}
+
+/** The run of this id; without an id, the only one that is unfinished. */
+export const findOrOnly = async (context: Context, id: string | undefined): Promise<E.Either<CliError, RunView>> => {
+  if (id !== undefined) return findRun(context, id)
+  const runs = await allRuns(context)
+  if (E.isLeft(runs)) return runs
+  const [unreadable] = runs.right.damaged
+  if (unreadable !== undefined && runs.right.runs.length === 0) return E.left(notDone(unreadable.error))
+  warnOfDamaged(context, runs.right)
+  const free = runs.right.runs.filter(isUnfinished)
+  const unfinished = free.length > 0 ? free : runs.right.runs.filter(isUndecided)
+  const [only, ...others] = unfinished
+  if (only === undefined) {
+    const active = runs.right.runs.filter((run) => !isFinal(run.status)).map(summaryLine)
+    const hints = ofNothing(context, active, runs.right.runs.length)
+    const newest = runs.right.runs.find(({ status }) => status === 'completed')
+    const completed =
+      newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
+    return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
+  }
+  return others.length === 0
+    ? viewOf(context, only.runId)
+    : E.left({
+        _tag: 'SeveralUnfinished',
+        candidates: unfinished.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
+      })
+}
+
+/** Whether a run waits to be resumed: neither over nor in the hands of a live process. */
+export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
+
+/** Whether a run may be resumable because its owner's liveness is undecided. */
+export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
+  !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
+
+const candidateOf = ({ runId, summary }: ListedRun): Candidate => ({
+  runId,
+  line: E.isLeft(summary) ? `${runId}  (can't be read)` : summaryLine(summary.right)
+})
+
+const summaryLine = ({ runId, workflow, status, steps, createdAt }: RunSummary): string =>
+  `${runId}  ${workflow.name}  ${status}  ${steps.completed}/${steps.total} steps  ${minute(createdAt)}`

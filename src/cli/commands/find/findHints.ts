@@ -1,0 +1,38 @@
+/** Hints for runs and workflow files that were not found. */
+import type { Hint } from '../../report/Hint.js'
+import type { Typed } from '../Context.js'
+import { dogearCommand } from '../Context.js'
+
+type Place = Omit<Typed, 'words'>
+
+/** For a workflow without runs. */
+export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
+  ...ofNoRun(place),
+  { text: 'Start one:', command: dogearCommand(place, ['run', shown]) }
+]
+
+/** For a run that was not found, with the folder searched. `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
+export const ofNoRun = ({ home }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
+  { text: `Looked in ${home}` },
+  ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
+]
+
+/** For a workflow file passed in place of a run. */
+export const ofFile = (file: string): Hint => ({
+  text: `${file} is a file: this command takes the id of a run; "dogear run" takes a file`
+})
+
+/** For a run whose workflow file is unreadable. */
+export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
+  { text: `Run ${runId} was started from it. Put it back, then resume` },
+  {
+    text: 'Or, if it was moved, resume with its new path:',
+    command: dogearCommand(place, ['run', 'NEWPATH', '--id', runId, '--resume'])
+  }
+]
+
+/** For a resume without a resumable run: lists the active runs, or the command that lists all. */
+export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
+  if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
+  return total === 0 ? [{ text: `Looked in ${place.home}` }] : []
+}

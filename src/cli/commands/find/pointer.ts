@@ -1,0 +1,70 @@
+/** The pointer that a pause has left: followed by a resume that names no run. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
+import type { ContinueHere } from '../../../domain/request/Pause.js'
+import { continueHere, describePosition } from '../../../domain/request/Pause.js'
+import type { ResumePlan } from '../../../domain/plan/Plan.js'
+import { isTop } from '../../../domain/workflow/Unit.js'
+import type { RunView } from '../../../executor/storage/runs.js'
+import { viewRun } from '../../../executor/storage/runs.js'
+import type { CliError } from '../../CliError.js'
+import { notDone } from '../../CliError.js'
+import type { Context } from '../Context.js'
+import { environmentFor } from '../Context.js'
+
+/**
+ * The run that paused last, if it is there and neither completed nor cancelled. Of the pointer only the id is used. One that leads nowhere is taken
+ * away.
+ */
+export const pointedRun = async (context: Context): Promise<E.Either<CliError, O.Option<RunView>>> => {
+  const environment = environmentFor(context)
+  const { requests } = environment
+  if (requests === undefined) return E.right(O.none)
+  const pointer = await requests.pointer()
+  if (E.isLeft(pointer)) return E.left(notDone(pointer.left))
+  if (O.isNone(pointer.right)) return E.right(O.none)
+  const { runId } = pointer.right.value
+  const view = await viewRun(runId)(environment)()
+  if (E.isLeft(view)) return E.left(notDone(view.left))
+  // Somebody else goes on with it.
+  if (O.isSome(view.right) && O.isSome(view.right.value.heldBy)) return E.right(O.none)
+  if (O.isSome(view.right) && !isFinal(view.right.value.status)) {
+    await warnOfLostCommit(context, pointer.right.value, view.right.value.checkpoint)
+    return E.right(view.right)
+  }
+  const isCancelled = O.isSome(view.right) && view.right.value.status === 'cancelled'
+  const why = O.isNone(view.right) ? 'no longer exists' : isCancelled ? 'was cancelled' : 'has completed'
+  context.screen.line(`Run ${runId}, which was paused last, ${why}. The pointer to it is removed`)
+  const removed = await requests.unpoint(runId)()
+  return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)
+}
+
+/** What a pause has committed is no evidence of a step. So nothing runs again if it is gone, and somebody should know. */
+const warnOfLostCommit = async (
+  context: Context,
+  { committed }: ContinueHere,
+  { workspace }: Checkpoint
+): Promise<void> => {
+  if (committed === undefined || workspace?.kind !== 'worktree') return
+  const missing = await environmentFor(context).workspaces?.tree(workspace.root).missingCommits([committed])()
+  if (missing === undefined || E.isLeft(missing) || missing.right.length === 0) return
+  const { screen } = context
+  screen.line(screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${workspace.root}`))
+}
+
+/** Says which commits were found, and where a plan goes on. */
+export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
+  const due = decisions.filter(({ _tag }) => _tag !== 'Skip')
+  const [first] = due
+  if (first === undefined) return
+  const next = due.find(({ stepIndex, unit }) => stepIndex === first.stepIndex && !isTop(unit)) ?? first
+  const { commits } = continueHere(checkpoint)
+  const isOther = decisions.some(({ reason }) => OTHER.has(reason._tag))
+  if (commits.length > 0 && !isOther)
+    screen.line(`Verified: ${commits.length} ${commits.length === 1 ? 'commit' : 'commits'} found`)
+  screen.line(`Continuing from ${describePosition(next)}`)
+}
+
+const OTHER: ReadonlySet<string> = new Set(['EvidenceMissing', 'EvidenceChanged'])

@@ -1,0 +1,154 @@
+/** Completes refusals, so that each one ends with a command. */
+import { join } from 'node:path'
+import type { PlanProblem } from '../../../domain/plan/Plan.js'
+import * as Redaction from '../../../domain/data/Redaction.js'
+import type { RunError } from '../../../executor/RunError.js'
+import type { CliError } from '../../CliError.js'
+import { hintsOf } from '../../CliError.js'
+import type { Hint } from '../../report/Hint.js'
+import type { Typed } from '../Context.js'
+import { dogearCommand, looking, sameCommand } from '../Context.js'
+
+/** Hints for an error that has none with a command. Usage errors and declined prompts need none. */
+export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
+  if (hintsOf(error).some(({ command }) => command !== undefined)) return []
+  switch (error._tag) {
+    case 'Usage':
+    case 'InvalidWorkflow':
+    case 'NoRunOfWorkflow':
+    case 'Declined':
+    case 'Stopped':
+      return []
+    case 'AmbiguousRun':
+      return suchAs({ ...typed, words: typed.words.map((word) => inFull(word, error)) })
+    case 'SeveralUnfinished':
+      return suchAs({ ...typed, words: [...typed.words, ...error.candidates.slice(0, 1).map(({ runId }) => runId)] })
+    case 'NothingToResume':
+      return [listing(typed)]
+    case 'MovedOn':
+      return [looking(typed, error.runId)]
+    case 'NotDone':
+      return ofRunError(typed, error.error, error.runId)
+  }
+}
+
+/** Adds the next actions to an error, with secrets redacted. */
+export const withNextActions = (typed: Typed, redaction: Redaction.Redaction, error: CliError): CliError => {
+  if (error._tag !== 'NotDone') return error
+  const words = typed.words.map((word) => Redaction.text(redaction, word))
+  return { ...error, hints: [...error.hints, ...nextActions({ ...typed, words }, error)] }
+}
+
+/** Removes the values from the words: until the workflow is known, any of them may be a secret. */
+export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words.map((word, index) => {
+    const isOf = (flag: string): boolean => words[index - 1] === flag || word.startsWith(`${flag}=`)
+    if (isOf('--input')) return word.replace(/^((?:--input=)?[^=]*=)[\s\S]*$/, '$1VALUE')
+    return isOf('--confirm') ? word.replace(/(=done:)[\s\S]*$/, '$1OUTPUT') : word
+  })
+
+const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'Such as:', command: sameCommand(typed) }]
+
+/** Replaces an id prefix, also in `--run=`, by an id. */
+const inFull = (word: string, { prefix, candidates: [first] }: CliError & { readonly _tag: 'AmbiguousRun' }): string =>
+  first !== undefined && (word === prefix || word === `--run=${prefix}`)
+    ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
+    : word
+
+const listing = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
+
+const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
+
+/** The same command without `--id`. */
+const withoutId = (typed: Typed): ReadonlyArray<string> => {
+  const at = typed.words.indexOf('--id')
+  return typed.words.filter(
+    (word, index) => !word.startsWith('--id=') && (at === -1 || (index !== at && index !== at + 1))
+  )
+}
+
+const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArray<Hint> => {
+  const runId = known ?? ('runId' in error ? error.runId : undefined)
+  const look = runId === undefined ? listing(typed) : looking(typed, runId)
+  switch (error._tag) {
+    case 'NoSuchRun':
+    case 'InvalidPointer':
+      return [listing(typed)]
+    case 'HeldBy':
+      return [
+        look,
+        {
+          text: 'To pause it at the next safe point:',
+          command: dogearCommand(typed, ['pause', error.runId])
+        }
+      ]
+    case 'InvalidRunId':
+    case 'WorkspaceTaken':
+    case 'RunExists':
+    case 'InputChanged':
+      return withoutId(typed).length === typed.words.length
+        ? [error._tag === 'WorkspaceTaken' ? again(typed) : listing(typed)]
+        : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
+    case 'Corrupt':
+      return [
+        {
+          text: `Restore its folder from a backup (${join(typed.home, 'runs', error.runId)}), or start a new run. To check the backup:`,
+          command: dogearCommand(typed, ['verify', error.runId])
+        }
+      ]
+    case 'UnsupportedFormat':
+      return [again(typed, 'After upgrading:')]
+    case 'PlanError':
+      return [ofPlan(typed, error.problems, runId)]
+    case 'PlanChanged':
+    case 'Unconfirmed':
+      return runId === undefined ? [look] : [planning(typed, runId)]
+    case 'RunCancelled':
+      return [
+        { text: 'To resume it all the same:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }
+      ]
+    case 'AlreadyAnswered':
+    case 'Fenced':
+    case 'RevisionConflict':
+    case 'TransitionError':
+      return [look]
+    case 'InvalidInput':
+    case 'InputMissing':
+    case 'SecretsMissing':
+    case 'NoArchive':
+    case 'NoWorktree':
+    case 'NoWorkspaces':
+    case 'NoRequests':
+    case 'AnswerRefused':
+    case 'RecoveryRefused':
+    case 'TooLarge':
+    case 'Insecure':
+    case 'ReadFailed':
+    case 'WriteFailed':
+    case 'TreeUnreadable':
+    case 'WorkspaceFailed':
+    case 'WorkspaceGone':
+      return [again(typed)]
+  }
+}
+
+const planning = (typed: Typed, runId: string): Hint => ({
+  text: 'To see what a resume would do:',
+  command: dogearCommand(typed, ['plan', runId])
+})
+
+/** Drops an invalid request; an invalid file must be fixed first. */
+const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
+  if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
+  return problems.some(({ _tag }) => _tag === 'UnitPending')
+    ? { text: 'Poll the job with:', command: dogearCommand(typed, ['poll', runId]) }
+    : planning(typed, runId)
+}
+
+const OF_FLAGS: ReadonlySet<PlanProblem['_tag']> = new Set([
+  'UnknownStep',
+  'NotAWave',
+  'NotAsked',
+  'UnitPending',
+  'AssumedOutputMissing'
+])

@@ -1,0 +1,402 @@
+/**
+ * The one function that changes a checkpoint, {@link apply}, and what each fact does to it.
+ *
+ * @module
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
+import { adopted } from './adopted.js'
+import { make } from '../checkpoint/Checkpoint.js'
+import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import * as Units from '../data/Units.js'
+import * as Items from '../checkpoint/Items.js'
+import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
+import { renewed } from '../checkpoint/IdempotencyKey.js'
+import { subStepCompleted, subStepFailed, withoutEarlier, withoutEarlierWaits, wrongStart } from './subStepChanges.js'
+import { answered, suspended, waitStarted } from './waitChanges.js'
+import { failedInDoubt } from '../plan/subSteps.js'
+import type { Result, TransitionError } from './transitionParts.js'
+import {
+  attemptOf,
+  hasBegun,
+  here,
+  isBeingRetried,
+  isDone,
+  isInFlight,
+  notInFlight,
+  recordOf,
+  refuse,
+  runsAny,
+  subStepAt,
+  taskAt,
+  unitAt,
+  unrecorded,
+  withAttempt,
+  withoutPending
+} from './transitionParts.js'
+import type { Found } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, parent, top } from '../workflow/Unit.js'
+import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
+
+export type { TransitionError } from './transitionParts.js'
+
+/**
+ * What a change makes of a checkpoint: the next revision, or why this change can't follow it.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, Transition, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const at = '2026-01-02T03:04:05.000Z'
+ * const workflow = WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] })
+ * const queued = Checkpoint.start({ _tag: 'Started', at, runId: 'release-1', workflow, input: {} })
+ * const running = Transition.apply(queued, {
+ *   _tag: 'AttemptStarted',
+ *   at,
+ *   attempts: [{ unit: 'build', attempt: 1 }]
+ * })
+ * assert.ok(E.isRight(running))
+ * assert.equal(running.right.revision, 1)
+ *
+ * @category transitions
+ */
+export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
+  const next = changed(self, change)
+  return E.isLeft(next) ? next : E.right(make(next.right))
+}
+
+/**
+ * Folds {@link apply} over changes, oldest first. Stops at the first that can't follow.
+ *
+ * @category transitions
+ */
+export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
+  let fields: Fields = base
+  for (const change of changes) {
+    const next = changed(fields, change)
+    if (E.isLeft(next)) return next
+    fields = next.right
+  }
+  return E.right(make(fields))
+}
+
+const changed = (self: Fields, change: Change.Change): E.Either<TransitionError, Fields> => {
+  const next = replaced(self, change)
+  if (E.isLeft(next)) return next
+  const fields: { -readonly [Field in keyof Fields]: Fields[Field] } = {
+    format: self.format,
+    runId: self.runId,
+    revision: self.revision + 1,
+    generation: next.right.generation ?? self.generation,
+    workflow: next.right.workflow ?? self.workflow,
+    input: next.right.input === undefined ? self.input : next.right.input,
+    state: next.right.state ?? self.state,
+    completedSteps: next.right.completedSteps ?? self.completedSteps,
+    items: next.right.items ?? self.items,
+    pending: next.right.pending ?? self.pending,
+    answers: next.right.answers ?? self.answers,
+    submissions: next.right.submissions ?? self.submissions,
+    renewals: next.right.renewals ?? self.renewals,
+    createdAt: self.createdAt,
+    updatedAt: change.at
+  }
+  if (self.workspace !== undefined) fields.workspace = self.workspace
+  return E.right(fields)
+}
+
+/** What a change replaces in a checkpoint. */
+const replaced = (self: Fields, change: Change.Change): Result => {
+  switch (change._tag) {
+    case 'Started':
+      return refuse(self, change, 'AlreadyStarted', change.runId)
+    case 'Recovered':
+      return E.right({})
+    case 'InputReplaced':
+      return inputReplaced(self, change)
+    case 'WorkflowEdited':
+      return change.workflow.steps.length === 0
+        ? refuse(self, change, 'UnknownUnit', change.workflow.name)
+        : E.right(adopted(self, change.workflow))
+    case 'Expanded':
+      return expanded(self, change)
+    case 'AttemptStarted':
+      return attemptStarted(self, change)
+    case 'AttemptFailed':
+      return attemptFailed(self, change)
+    case 'UnitCompleted':
+      return unitCompleted(self, change)
+    case 'UnitFailed':
+      return unitFailed(self, change)
+    case 'JobSubmitted':
+      return jobSubmitted(self, change)
+    case 'JobEnded':
+      return jobEnded(self, change)
+    case 'WaitStarted':
+      return waitStarted(self, change)
+    case 'Answered':
+      return answered(self, change)
+    case 'Suspended':
+      return suspended(self, change)
+    case 'Interrupted':
+      return interrupted(self, change)
+    case 'Rewound':
+      return rewound(self, change)
+    case 'Assumed':
+      return assumed(self, change)
+    case 'Confirmed':
+      return confirmed(self, change)
+  }
+}
+
+/** Records stay valid as facts about the old input; an open attempt or job would mix both inputs. */
+const inputReplaced = (self: Fields, change: Change.InputReplaced): Result => {
+  const { state } = self
+  const [waiting] = self.pending
+  if (waiting !== undefined) return refuse(self, change, 'StillPending', waiting.unit)
+  const isOpen = State.inFlight(state).size + State.failures(state).size > 0
+  return isOpen ? refuse(self, change, 'AttemptOpen', state.step) : E.right({ input: change.input })
+}
+
+const expanded = (self: Fields, change: Change.Expanded): Result => {
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  if (found.definition.kind !== 'map') return refuse(self, change, 'NoMap', unit)
+  if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
+  if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
+  return E.right({ items: new Map([...self.items, [unit, change.items]]) })
+}
+
+const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {
+  const [first] = change.attempts
+  const found = first === undefined ? undefined : unitAt(self, top(first.unit))
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', first?.unit ?? '')
+  const { stepIndex, step } = found
+  const starting = new Set<Unit>()
+  const tasks: Array<InFlight> = []
+  for (const attempt of change.attempts) {
+    const { unit } = attempt
+    const isSubStep = unitAt(self, unit) === undefined
+    const wrong = isSubStep ? wrongStart(self, unit, starting) : wrongAttempt(self, unit, step)
+    if (wrong !== undefined) return refuse(self, change, wrong, unit)
+    if (starting.has(unit)) return refuse(self, change, 'AttemptOpen', unit)
+    starting.add(unit)
+    if (!isSubStep) tasks.push(attempt)
+  }
+  const before = here(self.state, stepIndex)
+  // A composite that failed at its own checks is tried again with its parts.
+  for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
+  let failures = withoutEarlier(before, tasks)
+  for (const unit of starting) {
+    const failure = Units.get(failures, unit)
+    if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
+  }
+  let { inFlight } = before
+  for (const unit of starting) inFlight = Units.without(inFlight, unit)
+  inFlight = change.attempts.reduce(Units.append<InFlight>, inFlight)
+  const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
+  const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
+  const next = pending === self.pending ? { state } : { state, pending }
+  if (change.submissions === undefined) return E.right(next)
+  const keyed = withKeys(self, change, change.submissions, state)
+  return E.isLeft(keyed) ? keyed : E.right({ ...next, ...keyed.right })
+}
+
+/** Attempts are of tasks of the step that have neither a record nor a job. */
+const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
+  if (isDone(self, unit)) return 'AlreadyCompleted'
+  if (top(unit) !== step.name || unitAt(self, unit)?.definition.kind !== 'task') return 'UnknownUnit'
+  return Units.has(self.pending, unit) ? 'StillPending' : undefined
+}
+
+const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const before = here(self.state, found.stepIndex)
+  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
+  const failures = withAttempt(before.failures, unit, change, {
+    ...attemptOf(change),
+    delayBeforeNextMillis: change.delayBeforeNextMillis
+  })
+  const inFlight = Units.without(before.inFlight, unit)
+  return E.right({ state: State.beforeStep(found.stepIndex, found.step.name, inFlight, failures) })
+}
+
+const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
+  const { unit } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return subStepCompleted(self, change)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const { definition, step, stepIndex } = found
+  const isJob = isCollected(self, change)
+  const before = here(self.state, stepIndex)
+  if (definition.kind === 'task') {
+    if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
+      return notInFlight(self, change, unit)
+  } else {
+    const missing = unrecorded(self, unit, definition)
+    const isUnknown = definition.kind === 'map' && !self.items.has(unit)
+    if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
+  }
+  const isWhole = unit === step.name
+  const open = (): CheckpointState =>
+    State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
+  const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
+  const inDoubt = failedInDoubt(before.failures, unit)
+  const record = recordOf(change, found)
+  return E.right({
+    state,
+    completedSteps: Units.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
+    ...withoutPending(self, unit)
+  })
+}
+
+const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
+  const { unit, last, retryable } = change
+  const found = unitAt(self, unit)
+  if (found === undefined) return subStepFailed(self, change)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const { definition, step, stepIndex } = found
+  const before = here(self.state, stepIndex)
+  const isTask = definition.kind === 'task'
+  if (last === undefined) {
+    if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
+    return runsAny(before.inFlight)
+      ? refuse(self, change, 'WaveUnfinished', unit)
+      : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
+  }
+  // A composite fails as a whole, at its own checks, when none of its parts runs.
+  const stands = isTask
+    ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
+    : !runsAny(Units.within(before.inFlight, unit))
+  if (!stands) return notInFlight(self, change, unit)
+  const failures = withAttempt(before.failures, unit, last, attemptOf({ ...last, at: change.at }))
+  return E.right({
+    state:
+      unit === step.name
+        ? State.failed(stepIndex, unit, failures, retryable, Units.without(before.inFlight, unit))
+        : State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), failures)
+  })
+}
+
+const interrupted = (self: Fields, change: Change.Interrupted): Result => {
+  const found = unitAt(self, change.unit)
+  if (found?.step.name !== change.unit) return refuse(self, change, 'UnknownUnit', change.unit)
+  if (self.completedSteps.steps === self.workflow.steps.length)
+    return refuse(self, change, 'AlreadyCompleted', change.unit)
+  const { step, stepIndex } = found
+  const before = here(self.state, stepIndex)
+  const begun =
+    before.inFlight.size + before.failures.size > 0 ||
+    Units.within(self.pending, step.name).length > 0 ||
+    hasBegun(self, step.name, step)
+  const inProgress = begun && !Units.has(self.completedSteps, step.name)
+  return E.right({ state: State.interrupted(stepIndex, step.name, change.reason, { inProgress, ...before }) })
+}
+
+const rewound = (self: Fields, change: Change.Rewound): Result => {
+  let first = Infinity
+  const above = new Set<Unit>()
+  for (const unit of change.units) {
+    const found = unitAt(self, unit) ?? subStepAt(self, unit)
+    if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+    first = Math.min(first, found.stepIndex)
+    for (const one of ancestors(unit)) above.add(one)
+  }
+  if (first === Infinity) return refuse(self, change, 'UnknownUnit', '')
+  const named = new Set(change.units)
+  const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
+  const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
+  const { state } = self
+  // The run would stand before a step of which it has attempts open.
+  if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(stays))
+    return refuse(self, change, 'StandsElsewhere', state.step)
+  return E.right({
+    generation: self.generation + 1,
+    renewals: renewed(self.renewals, named),
+    state: stateAfterRewind(self, first, stays, isNamed),
+    completedSteps: Units.filter(self.completedSteps, stays),
+    items: Items.filter(self.items, (map) => !isNamed(map)),
+    pending: Units.filter(self.pending, stays),
+    answers: Units.filter(self.answers, stays),
+    submissions: Units.filter(self.submissions, stays)
+  })
+}
+
+/** A run that stands at an open step before the first rewound one stays there. A task goes on with its attempt when sub-steps of it are rewound. */
+const stateAfterRewind = (
+  { state, completedSteps, workflow }: Fields,
+  stepIndex: number,
+  stays: (one: { readonly unit: Unit }) => boolean,
+  isNamed: (unit: Unit) => boolean
+): CheckpointState => {
+  if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
+  const before = here(state, stepIndex)
+  const name = workflow.steps[stepIndex]?.name ?? ''
+  const goesOn = ({ unit }: InFlight): boolean => !isNamed(unit)
+  return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, goesOn), Units.filter(before.failures, stays))
+}
+
+const assumed = (self: Fields, change: Change.Assumed): Result => {
+  const { unit, subStep } = change
+  const whole = unitAt(self, unit)
+  const found = whole ?? (subStep === undefined ? undefined : taskAt(self, unit))
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
+  if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
+  const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
+  const done = { ...recordOf(completion, found), assumed: true } as const
+  const record = subStep === undefined ? done : { ...done, subStep }
+  return E.right({
+    state: stateAfterAssumption(self, found, unit),
+    completedSteps: Units.append(self.completedSteps, record),
+    ...withoutPending(self, unit)
+  })
+}
+
+/** What is taken as done out of turn does not move the run. */
+const stateAfterAssumption = (
+  { state, completedSteps }: Fields,
+  { step, stepIndex }: Found<StepIdentity>,
+  unit: Unit
+): CheckpointState => {
+  const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
+  if (stepIndex !== state.stepIndex && !isNext) return state
+  return unit === step.name ? State.completed(stepIndex, unit) : settled(state, step.name, stepIndex, unit)
+}
+
+const confirmed = (self: Fields, change: Change.Confirmed): Result => {
+  const { unit, evidence } = change
+  const found = unitAt(self, unit) ?? subStepAt(self, unit)
+  if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
+    return refuse(self, change, 'UnknownUnit', unit)
+  if (Units.has(self.pending, unit)) return refuse(self, change, 'StillPending', unit)
+  if (evidence !== undefined) {
+    const record = Units.get(self.completedSteps, unit)
+    return record === undefined
+      ? refuse(self, change, 'NotCompleted', unit)
+      : E.right({ completedSteps: Units.replace(self.completedSteps, { ...record, evidence }) })
+  }
+  const { state } = self
+  return State.inDoubt(state).has(unit)
+    ? E.right({ state: settled(state, state.step, state.stepIndex, unit) })
+    : notInFlight(self, change, unit)
+}
+
+/** The state without a unit whose question has been answered. What else was interrupted stays so. */
+const settled = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
+  const before = here(state, stepIndex)
+  const inFlight = Units.outside(before.inFlight, unit)
+  const failures = Units.outside(before.failures, unit)
+  const isOpen = inFlight.size + failures.size > 0
+  return state._tag === 'Interrupted' && state.stepIndex === stepIndex && isOpen
+    ? { ...state, inFlight, failures }
+    : State.beforeStep(stepIndex, step, inFlight, failures)
+}

@@ -1,0 +1,136 @@
+/** What an edited workflow makes of a checkpoint. */
+import type { Fields } from '../checkpoint/Checkpoint.js'
+import type { CheckpointState } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import * as Units from '../data/Units.js'
+import { renewed } from '../checkpoint/IdempotencyKey.js'
+import type { Item, Items } from '../checkpoint/Items.js'
+import type { Pending } from '../checkpoint/Pending.js'
+import { hasBegun, unrecorded } from './transitionParts.js'
+import type { Found } from '../workflow/Tree.js'
+import { find, taskAround } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
+
+/** Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints, maps their items. */
+export const adopted = (
+  self: Fields,
+  workflow: WorkflowIdentity
+): Pick<
+  Fields,
+  'workflow' | 'state' | 'completedSteps' | 'items' | 'pending' | 'answers' | 'submissions' | 'renewals'
+> => {
+  const items = itemsIn(workflow, self.items)
+  const records: Array<CompletedStep> = []
+  const dropped = new Set<Unit>()
+  for (const record of self.completedSteps) {
+    const found = definedAs(record, { workflow, items })
+    if (found === undefined) {
+      dropped.add(record.unit)
+      continue
+    }
+    const { stepIndex } = found
+    records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
+  }
+  const completedSteps = finishedOnly(records, { workflow, items })
+  const isThere = (unit: Unit, kind: Pending['_tag'] | undefined): boolean => {
+    const whole = find(workflow, items, unit)?.definition
+    if (whole === undefined) return kind !== undefined && kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
+    return whole.kind === 'task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
+  }
+  const taken = <A extends Units.OfUnit & { readonly _tag?: Pending['_tag'] }>(all: Units.Units<A>): Units.Units<A> =>
+    Units.filter(all, ({ unit, _tag }) => {
+      const stays = isThere(unit, _tag)
+      if (!stays) dropped.add(unit)
+      return stays
+    })
+  const [pending, submissions] = [taken(self.pending), taken(self.submissions)]
+  return {
+    workflow,
+    completedSteps,
+    items,
+    state: stateAfterEdit({ ...self, pending }, { completedSteps, workflow, items }),
+    pending,
+    answers: Units.filter(self.answers, ({ unit }) => isThere(unit, 'Answer')),
+    submissions,
+    // If a later edit restores a dropped unit, its old key would stand for other work.
+    renewals: dropped.size === 0 ? self.renewals : renewed(self.renewals, dropped)
+  }
+}
+
+/** Detects a task that runs code. */
+const hasCode = (found: Found<StepIdentity> | undefined): boolean =>
+  found?.definition.kind === 'task' && found.definition.wait === undefined
+
+/** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
+const definedAs = (
+  { unit, stepIndex, subStep }: CompletedStep,
+  { workflow, items }: Pick<Fields, 'workflow' | 'items'>
+): Found<StepIdentity> | undefined =>
+  subStep === undefined ? find(workflow, items, unit, stepIndex) : taskAround(workflow, items, unit, stepIndex)
+
+/** The items of maps that are still there; outer maps come before inner ones. */
+const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
+  const known = new Map<Unit, ReadonlyArray<Item>>()
+  for (const [map, list] of items) if (find(workflow, known, map)?.definition.kind === 'map') known.set(map, list)
+  return known
+}
+
+/** A composite that gained a part is open again: its own record is dropped, those of its parts stay. Parts are recorded before it. */
+const finishedOnly = (
+  records: ReadonlyArray<CompletedStep>,
+  { workflow, items }: Pick<Fields, 'workflow' | 'items'>
+): Units.Units<CompletedStep> => {
+  let completedSteps: Units.Units<CompletedStep> = Units.none
+  for (const record of records) {
+    const definition = find(workflow, items, record.unit, record.stepIndex)?.definition
+    if (definition === undefined || unrecorded({ items, completedSteps }, record.unit, definition) === undefined)
+      completedSteps = Units.append(completedSteps, record)
+  }
+  return completedSteps
+}
+
+/** What is said of units that are still there. One that became a unit of another kind is another unit. */
+const stateAfterEdit = (
+  { state, workflow: before, items: known, pending }: Pick<Fields, 'state' | 'workflow' | 'items' | 'pending'>,
+  { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
+): CheckpointState => {
+  const found = find(workflow, items, state.step, state.stepIndex)
+  if (found !== undefined && (state._tag !== 'Completed' || Units.has(completedSteps, state.step))) {
+    const { step, stepIndex } = found
+    const stays = ({ unit }: { readonly unit: Unit }): boolean => {
+      const definition = find(workflow, items, unit, stepIndex)?.definition
+      const kind = definition?.kind
+      if (kind === undefined && taskAround(before, known, unit, state.stepIndex) !== undefined)
+        return hasCode(taskAround(workflow, items, unit, stepIndex))
+      if (definition?.kind === 'task' && definition.wait !== undefined) return false
+      return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition.kind
+    }
+    switch (state._tag) {
+      case 'Completed':
+        return { ...state, stepIndex }
+      case 'Failed':
+      case 'BeforeStep':
+        return {
+          ...state,
+          stepIndex,
+          inFlight: Units.filter(state.inFlight, stays),
+          failures: Units.filter(state.failures, stays)
+        }
+      case 'Interrupted': {
+        const [inFlight, failures] = [Units.filter(state.inFlight, stays), Units.filter(state.failures, stays)]
+        const isBegun =
+          before.steps[state.stepIndex]?.kind === step.kind ||
+          inFlight.size + failures.size > 0 ||
+          Units.within(pending, step.name).length > 0 ||
+          hasBegun({ items, completedSteps }, step.name, step)
+        return { ...state, stepIndex, inProgress: state.inProgress && isBegun, inFlight, failures }
+      }
+    }
+  }
+  const open = workflow.steps.findIndex(({ name }) => !Units.has(completedSteps, name))
+  const at = open === -1 ? workflow.steps.length - 1 : open
+  const name = workflow.steps[at]?.name ?? ''
+  return open === -1 ? State.completed(at, name) : State.beforeStep(at, name)
+}

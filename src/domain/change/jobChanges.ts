@@ -1,0 +1,112 @@
+/** What the facts about jobs do to a checkpoint. */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Fields } from '../checkpoint/Checkpoint.js'
+import type { CheckpointState } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import * as Units from '../data/Units.js'
+import { renewed } from '../checkpoint/IdempotencyKey.js'
+import * as Job from '../checkpoint/Pending.js'
+import type { Result } from './transitionParts.js'
+import { attemptOf, here, isInFlight, notInFlight, refuse, runsAny, unitAt, withAttempt } from './transitionParts.js'
+import type { Unit } from '../workflow/Unit.js'
+import { parent, top } from '../workflow/Unit.js'
+
+/** Attempts start that submit under these keys. A unit that has a key already, because it may have submitted, has no other. */
+export const withKeys = (
+  self: Fields,
+  change: Change.AttemptStarted,
+  keys: ReadonlyArray<Job.Submission>,
+  state: CheckpointState
+): Result => {
+  let { submissions } = self
+  const starting = new Set(change.attempts.map(({ unit }) => unit))
+  for (const { unit, key } of keys) {
+    if (!starting.has(unit)) return refuse(self, change, 'UnknownUnit', unit)
+    const known = Units.get(self.submissions, unit)
+    if (known !== undefined && known.key !== key) return refuse(self, change, 'AnotherKey', unit)
+    if (known === undefined) submissions = Units.append(submissions, { unit, key })
+  }
+  return E.right({ state, submissions })
+}
+
+/** The attempt is over, and its job is pending under the key that it was submitted under. */
+export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result => {
+  const { unit, attempt, job, at } = change
+  const found = unitAt(self, unit)
+  if (found?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  const before = here(self.state, found.stepIndex)
+  if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
+  const submission = Units.get(self.submissions, unit)
+  if (submission === undefined) return refuse(self, change, 'NoKey', unit)
+  const submitted: Job.PendingJob = {
+    _tag: 'Job',
+    ...submission,
+    ...(job === undefined ? {} : { job }),
+    ...(attempt === 1 ? {} : { attempt }),
+    submittedAt: at
+  }
+  const { inFlight, failures } = before
+  return E.right({
+    state: State.beforeStep(
+      found.stepIndex,
+      found.step.name,
+      Units.without(inFlight, unit),
+      Units.without(failures, unit)
+    ),
+    pending: Units.append(self.pending, submitted),
+    submissions: Units.without(self.submissions, unit)
+  })
+}
+
+/** Whether a completion is that of a pending job, and not of an attempt. */
+export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
+  const job = Units.get(pending, unit)
+  return job !== undefined && Job.attemptOf(job) === attempts
+}
+
+/**
+ * Where the run stands after a job was collected: as it stood, unless its step is completed with it, or rested for this job
+ * alone. What is collected out of turn does not move the run.
+ */
+export const stateAfterJob = (
+  { state, completedSteps, pending }: Fields,
+  unit: Unit,
+  stepIndex: number
+): CheckpointState => {
+  const isHere = stepIndex === state.stepIndex
+  if (parent(unit) === undefined) {
+    const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
+    return isHere || isNext ? State.completed(stepIndex, unit) : state
+  }
+  return state._tag === 'Interrupted' && state.reason === 'pending' && isHere && pending.size === 1
+    ? State.beforeStep(stepIndex, state.step, state.inFlight, state.failures)
+    : state
+}
+
+/** A job ended badly: its step has failed, unless other groups of it are in flight. Later submissions have other keys. */
+export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
+  const { unit } = change
+  const found = unitAt(self, unit)
+  const job = Units.get(self.pending, unit)
+  if (job === undefined || found === undefined) return refuse(self, change, 'NotPending', unit)
+  if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  const { step, stepIndex } = found
+  const before = here(self.state, stepIndex)
+  const attempt = attemptOf({ ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) })
+  const failures = withAttempt(before.failures, unit, change, attempt)
+  const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
+  return E.right({
+    state: runsAny(before.inFlight)
+      ? State.beforeStep(stepIndex, step.name, before.inFlight, failures)
+      : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
+    pending: Units.without(self.pending, unit),
+    renewals: renewed(self.renewals, [unit])
+  })
+}
+
+/** Whether the run stands at the step of a unit, or can without forgetting what it left open at another. */
+export const mayStandAt = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
+  state.step === top(unit) ||
+  Units.has(completedSteps, state.step) ||
+  State.inFlight(state).size + State.failures(state).size === 0

@@ -1,0 +1,106 @@
+/** Applies facts about sub-steps to a checkpoint. Their task must be in flight. */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Fields } from '../checkpoint/Checkpoint.js'
+import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import * as Units from '../data/Units.js'
+import type { Result, TransitionError } from './transitionParts.js'
+import {
+  attemptOf,
+  here,
+  isDone,
+  notInFlight,
+  recordOf,
+  refuse,
+  runs,
+  taskAt,
+  withAttempt,
+  withoutPending
+} from './transitionParts.js'
+import type { Pending } from '../checkpoint/Pending.js'
+import type { Unit } from '../workflow/Unit.js'
+
+/** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
+export const wrongStart = (
+  self: Fields,
+  unit: Unit,
+  starting: ReadonlySet<Unit>
+): TransitionError['why'] | undefined => {
+  const task = taskAt(self, unit)
+  if (task?.definition.kind !== 'task') return 'UnknownUnit'
+  if (isDone(self, unit)) return 'AlreadyCompleted'
+  return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
+}
+
+/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */
+export const withoutEarlier = (
+  { failures, inFlight }: ReturnType<typeof here>,
+  starting: ReadonlyArray<InFlight>
+): Units.Units<Failure> =>
+  anew(failures, inFlight, starting).reduce(
+    (rest, { unit, subStep }) => (subStep === undefined ? rest : Units.without(rest, unit)),
+    failures
+  )
+
+/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt goes on with them. */
+export const withoutEarlierWaits = (
+  pending: Units.Units<Pending>,
+  inFlight: Units.Units<InFlight>,
+  starting: ReadonlyArray<InFlight>
+): Units.Units<Pending> =>
+  anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
+
+/** What there is of tasks whose new attempt starts. */
+const anew = <A extends Units.OfUnit>(
+  all: Units.Units<A>,
+  inFlight: Units.Units<InFlight>,
+  starting: ReadonlyArray<InFlight>
+): ReadonlyArray<A> =>
+  all.size === 0 ? [] : starting.flatMap(({ unit }) => (Units.has(inFlight, unit) ? [] : Units.within(all, unit)))
+
+/** Records a sub-step that completed. */
+export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
+  const { unit } = change
+  const ready = ended(self, change)
+  if (E.isLeft(ready)) return ready
+  const { task, before } = ready.right
+  return E.right({
+    state: State.beforeStep(
+      task.stepIndex,
+      task.step.name,
+      Units.without(before.inFlight, unit),
+      Units.without(before.failures, unit)
+    ),
+    completedSteps: Units.append(self.completedSteps, { ...recordOf(change, task), subStep: change.subStep ?? {} }),
+    ...withoutPending(self, unit)
+  })
+}
+
+/** Records a sub-step that failed. The task may still complete. */
+export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result => {
+  const { unit, last, subStep = {} } = change
+  if (last === undefined) return notInFlight(self, change, unit)
+  const ready = ended(self, change)
+  if (E.isLeft(ready)) return ready
+  const { task, before } = ready.right
+  const failures = withAttempt(before.failures, unit, { ...last, subStep }, attemptOf({ ...last, at: change.at }))
+  return E.right({
+    state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
+    ...withoutPending(self, unit)
+  })
+}
+
+type Ended = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof here> }
+
+/** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight; retries are not recorded. */
+const ended = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<TransitionError, Ended> => {
+  const { unit, subStep } = change
+  const task = subStep === undefined ? undefined : taskAt(self, unit)
+  if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
+  return hasStarted && runs(State.inFlight(self.state), task.unit)
+    ? E.right({ task, before: here(self.state, task.stepIndex) })
+    : refuse(self, change, 'NotInFlight', unit)
+}

@@ -1,0 +1,218 @@
+/** What the transitions are made of. */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Fields } from '../checkpoint/Checkpoint.js'
+import type { CheckpointState, FailedAttempt, Failure, InFlight } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import * as Units from '../data/Units.js'
+import { brief } from '../data/StepError.js'
+import type { Found } from '../workflow/Tree.js'
+import { find, listedParts, taskAround } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, join, top } from '../workflow/Unit.js'
+import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
+import { printOf } from '../workflow/WorkflowIdentity.js'
+
+/**
+ * Why a change cannot follow a checkpoint. `why`: the workflow has no such unit; the unit is already
+ * recorded, or is not; the attempt is not in flight; groups of the wave are missing; the run has already started. Maps: the
+ * step is not a map; its items are already known; the items are invalid. Pending units: the unit is pending, or is not; it does not wait
+ * for an answer, or has one. Jobs: the unit has no key to submit under, or another one; the run stands at another step, and its open attempt would be lost; an open attempt saw
+ * the old input.
+ *
+ * @category model
+ */
+export interface TransitionError {
+  readonly _tag: 'TransitionError'
+  readonly change: Change.Change['_tag']
+  readonly revision: number
+  readonly why:
+    | 'UnknownUnit'
+    | 'AlreadyCompleted'
+    | 'NotCompleted'
+    | 'NotInFlight'
+    | 'WaveUnfinished'
+    | 'AlreadyStarted'
+    | 'NoMap'
+    | 'AlreadyExpanded'
+    | 'InvalidItems'
+    | 'StillPending'
+    | 'NotPending'
+    | 'NotAWait'
+    | 'AlreadyAnswered'
+    | 'NoKey'
+    | 'AnotherKey'
+    | 'StandsElsewhere'
+    | 'AttemptOpen'
+  readonly unit: string
+}
+
+/** What a change replaces. */
+export type Replaced = Partial<
+  Pick<
+    Fields,
+    | 'generation'
+    | 'workflow'
+    | 'input'
+    | 'state'
+    | 'completedSteps'
+    | 'items'
+    | 'pending'
+    | 'answers'
+    | 'submissions'
+    | 'renewals'
+  >
+>
+
+/** What a change replaces, or why it can't follow. */
+export type Result = E.Either<TransitionError, Replaced>
+
+/** A change that can't follow. */
+export const refuse = (
+  self: Fields,
+  change: Change.Change,
+  why: TransitionError['why'],
+  unit: string
+): E.Either<TransitionError, never> =>
+  E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
+
+/** A change about an attempt that is not in flight. */
+export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Result =>
+  refuse(self, change, 'NotInFlight', unit)
+
+/** The unit that a fact is about. It is usually part of the step at which the run stands, or of the next one. */
+export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): Found<StepIdentity> | undefined =>
+  find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
+
+/** Finds the task of a sub-step. */
+export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
+  taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
+
+/** Finds the task of a sub-step that is recorded, failed or in flight. */
+export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
+  const isKnown =
+    Units.get(self.completedSteps, unit)?.subStep !== undefined ||
+    [State.failures(self.state), State.inFlight(self.state), self.pending].some((all) => Units.has(all, unit))
+  return isKnown ? taskAt(self, unit) : undefined
+}
+
+/** Whether a unit, or a unit that it is part of, has its record. */
+export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit: Unit): boolean => {
+  if (Units.has(completedSteps, unit)) return true
+  for (const above of ancestors(unit)) if (Units.has(completedSteps, above)) return true
+  return false
+}
+
+/** What the state says of a step: nothing, if it speaks of another. */
+export const here = (
+  state: CheckpointState,
+  stepIndex: number
+): { readonly inFlight: Units.Units<InFlight>; readonly failures: Units.Units<Failure> } =>
+  state.stepIndex === stepIndex
+    ? { inFlight: State.inFlight(state), failures: State.failures(state) }
+    : { inFlight: Units.none, failures: Units.none }
+
+/** Drops what is pending, submitted or answered of a unit and its sub-steps. */
+export const withoutPending = (
+  { pending, answers, submissions }: Fields,
+  unit: Unit
+): Pick<Fields, 'pending' | 'answers' | 'submissions'> => ({
+  pending: Units.outside(pending, unit),
+  answers: Units.outside(answers, unit),
+  submissions: Units.without(submissions, unit)
+})
+
+/** Whether the code of an attempt runs, or ran when the process ended. */
+export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true
+
+/** Whether the code of a unit's attempt runs. */
+export const runs = (all: Units.Units<InFlight>, unit: Unit): boolean => {
+  const attempt = Units.get(all, unit)
+  return attempt !== undefined && isRunning(attempt)
+}
+
+/** Whether the code of any of these runs. */
+export const runsAny = (all: Iterable<InFlight>): boolean => {
+  for (const one of all) if (isRunning(one)) return true
+  return false
+}
+
+/** Whether this attempt is in flight. */
+export const isInFlight = (all: Units.Units<InFlight>, { unit, attempt }: InFlight): boolean =>
+  Units.get(all, unit)?.attempt === attempt
+
+/** Whether another attempt was to follow the newest one. */
+export const isBeingRetried = (failure: Failure): boolean =>
+  failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
+
+/** A failed attempt, as it is kept. */
+export const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
+  attempt: failed.attempt,
+  startedAt: failed.startedAt,
+  failedAt: failed.at,
+  error: brief(failed.error),
+  outcome: failed.outcome
+})
+
+/** What went wrong so far, with one more failed attempt of a unit. */
+export const withAttempt = (
+  failures: Units.Units<Failure>,
+  unit: Unit,
+  { error, outcome, subStep }: Pick<Failure, 'error' | 'outcome' | 'subStep'>,
+  attempt: FailedAttempt
+): Units.Units<Failure> => {
+  const before = Units.get(failures, unit)?.attempts ?? []
+  const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
+  const failure: Failure = { unit, error, outcome, attempts, ...(subStep === undefined ? {} : { subStep }) }
+  return Units.append(Units.without(failures, unit), failure)
+}
+
+// Spelt out: a run may have 100,000 records, and to spread what some of them do not have takes several times as long.
+
+/** The record of a completed unit. */
+export const recordOf = (
+  {
+    unit,
+    output,
+    captured,
+    attempts,
+    startedAt,
+    at: completedAt,
+    durationMillis,
+    evidence
+  }: Omit<Change.UnitCompleted, '_tag'>,
+  { stepIndex, definition }: Found<StepIdentity>
+): CompletedStep => {
+  const fingerprint = printOf(definition)
+  return output === undefined
+    ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }
+    : { unit, stepIndex, fingerprint, output, captured, attempts, startedAt, completedAt, durationMillis, evidence }
+}
+
+/** The first part of a unit that has no record; none of a task, or of a map whose items are not known. */
+export const unrecorded = (
+  { items, completedSteps }: Pick<Fields, 'items' | 'completedSteps'>,
+  unit: Unit,
+  definition: StepIdentity
+): Unit | undefined => {
+  const isOpen = (name: string): boolean => !Units.has(completedSteps, join(unit, name))
+  if (definition.kind !== 'map') {
+    const open = listedParts(definition).find(({ name }) => isOpen(name))
+    return open === undefined ? undefined : join(unit, open.name)
+  }
+  const open = items.get(unit)?.find(({ key }) => isOpen(key))
+  return open === undefined ? undefined : join(unit, open.key)
+}
+
+/** Whether a part of a unit, at any depth, has a record. */
+export const hasBegun = (
+  self: Pick<Fields, 'items' | 'completedSteps'>,
+  unit: Unit,
+  definition: StepIdentity
+): boolean => {
+  const begun = (name: string, part: StepIdentity): boolean =>
+    Units.has(self.completedSteps, join(unit, name)) || (part.kind !== 'task' && hasBegun(self, join(unit, name), part))
+  if (definition.kind !== 'map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
+  return self.items.get(unit)?.some(({ key }) => begun(key, definition.each)) === true
+}

@@ -1,0 +1,69 @@
+/** Applies the facts about waits to a checkpoint. */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as Change from './Change.js'
+import type { Fields } from '../checkpoint/Checkpoint.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import { mayStandAt } from './jobChanges.js'
+import type { Pending } from '../checkpoint/Pending.js'
+import type { Result } from './transitionParts.js'
+import { here, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
+import * as Units from '../data/Units.js'
+
+/** Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer. */
+export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
+  const { unit, wait, at: startedAt } = change
+  const whole = unitAt(self, unit)
+  const task = whole === undefined ? taskAt(self, unit) : undefined
+  const found = whole ?? task
+  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const { definition, step, stepIndex } = found
+  if (definition.kind !== 'task' || (whole !== undefined && definition.wait !== wait._tag))
+    return refuse(self, change, 'NotAWait', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const before = here(self.state, stepIndex)
+  if (task !== undefined && !runs(before.inFlight, task.unit)) return notInFlight(self, change, unit)
+  const earlier = Units.get(self.pending, unit)
+  const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
+  if (earlier !== undefined && !isAgain) return refuse(self, change, 'StillPending', unit)
+  if (task !== undefined && !mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  return E.right({
+    // A task that became a wait has no attempt any more.
+    state: State.beforeStep(
+      stepIndex,
+      step.name,
+      task === undefined ? Units.without(before.inFlight, unit) : before.inFlight,
+      Units.without(before.failures, unit)
+    ),
+    pending: Units.append(Units.without(self.pending, unit), { ...wait, unit, startedAt }),
+    ...(earlier === undefined ? {} : { answers: Units.without(self.answers, unit) })
+  })
+}
+
+/** Keeps an answer until the unit takes it. Any sub-step of a task that has not completed may be answered: only its code knows which will wait. */
+export const answered = (self: Fields, change: Change.Answered): Result => {
+  const { unit, value, by, at } = change
+  const whole = unitAt(self, unit)
+  const found = whole ?? taskAt(self, unit)
+  if (found?.definition.kind !== 'task')
+    return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
+  if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
+  const isBelowWait = whole === undefined && found.definition.wait !== undefined
+  const below = isBelowWait ? undefined : (Units.get(self.pending, unit)?._tag ?? 'Answer')
+  const kind = whole === undefined ? below : found.definition.wait
+  if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
+  if (Units.has(self.answers, unit)) return refuse(self, change, 'AlreadyAnswered', unit)
+  return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
+}
+
+/** Marks the attempt of a task as suspended. One of its waits must be open, or nothing would wake it. */
+export const suspended = (self: Fields, change: Change.Suspended): Result => {
+  const { unit, waits, dropped = [] } = change
+  const { state } = self
+  const attempt = Units.get(State.inFlight(state), unit)
+  if (state._tag !== 'BeforeStep' || attempt === undefined || attempt.suspended === true)
+    return notInFlight(self, change, unit)
+  if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait)))
+    return refuse(self, change, 'NotPending', unit)
+  const inFlight = Units.replace(state.inFlight, { ...attempt, suspended: true })
+  return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<Pending>, self.pending) })
+}

@@ -1,0 +1,238 @@
+/**
+ * The whole state of a run at one revision. What changes it is in Transition.
+ *
+ * @module
+ */
+import type { Started } from '../change/Change.js'
+import type { CheckpointState } from './CheckpointState.js'
+import * as State from './CheckpointState.js'
+import type { CompletedStep } from './CompletedStep.js'
+import type { Renewals } from './IdempotencyKey.js'
+import { none as noRenewals } from './IdempotencyKey.js'
+import type { Items } from './Items.js'
+import { around, none as noItems } from './Items.js'
+import type { Json } from '../data/Json.js'
+import { isObject } from '../data/Json.js'
+import type { GivenAnswer, Pending, Submission } from './Pending.js'
+import type { Units } from '../data/Units.js'
+import { none } from '../data/Units.js'
+import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
+import type { Workspace } from '../workflow/Workspace.js'
+
+// --- model
+
+/**
+ * The format that this version writes, and the newest that it reads.
+ *
+ * @category model
+ */
+export const FORMAT = 1
+
+/**
+ * Variables by name: the fields of the run's input, and what completed steps captured.
+ *
+ * @category model
+ */
+export type Variables = ReadonlyMap<string, Json>
+
+/**
+ * What a checkpoint holds, but for its variables, which follow from it.
+ *
+ * - `revision`: 0, 1, 2 … within the run, one more with each change.
+ * - `generation`: how often completed work was taken back, to be done again.
+ * - `items`: those of the maps whose items are known, stored if there are any.
+ * - `pending`: the units that wait for a job, a timer or an answer; `answers`: the answers that no wait has taken yet, and
+ *   `submissions`: the keys of jobs that may have been submitted, each stored if there are any.
+ * - `renewals`: how often units got another idempotency key, stored if any did.
+ * - `createdAt`, `updatedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ */
+export interface Fields {
+  readonly format: typeof FORMAT
+  readonly runId: string
+  readonly revision: number
+  readonly generation: number
+  readonly workflow: WorkflowIdentity
+  readonly input: Json
+  readonly state: CheckpointState
+  readonly completedSteps: Units<CompletedStep>
+  readonly items: Items
+  readonly pending: Units<Pending>
+  readonly answers: Units<GivenAnswer>
+  readonly submissions: Units<Submission>
+  readonly renewals: Renewals
+  readonly workspace?: Workspace
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/**
+ * The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read.
+ *
+ * @category model
+ */
+export interface Checkpoint extends Fields {
+  readonly variables: Variables
+}
+
+/**
+ * What a run is doing, told from its checkpoint and from whether its owner lives. It is never stored.
+ *
+ * @category model
+ */
+export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
+
+// --- constructors
+
+/**
+ * A checkpoint of these fields.
+ *
+ * @category constructors
+ */
+export const make = (fields: Fields): Checkpoint => {
+  const plain: Fields = {
+    format: fields.format,
+    runId: fields.runId,
+    revision: fields.revision,
+    generation: fields.generation,
+    workflow: fields.workflow,
+    input: fields.input,
+    state: fields.state,
+    completedSteps: fields.completedSteps,
+    items: fields.items,
+    pending: fields.pending,
+    answers: fields.answers,
+    submissions: fields.submissions,
+    renewals: fields.renewals,
+    createdAt: fields.createdAt,
+    updatedAt: fields.updatedAt
+  }
+  const whole = fields.workspace === undefined ? plain : { ...plain, workspace: fields.workspace }
+  return Object.defineProperty(whole, 'variables', VARIABLES) as Checkpoint
+}
+
+const DERIVED = new WeakMap<Fields, Variables>()
+
+/** One getter for all checkpoints: each that had its own would be an object of its own kind, slow to make and to read. */
+const VARIABLES = {
+  enumerable: true,
+  get(this: Fields): Variables {
+    const known = DERIVED.get(this)
+    if (known !== undefined) return known
+    const derived = variablesOf(this.input, this.completedSteps, this.items)
+    DERIVED.set(this, derived)
+    return derived
+  }
+}
+
+/**
+ * Revision 0 of a run: before its first step, nothing in flight.
+ *
+ * @example
+ * import { Checkpoint, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] }),
+ *   input: { channel: 'beta' }
+ * })
+ * assert.equal(checkpoint.state._tag, 'BeforeStep')
+ * assert.equal(checkpoint.variables.get('channel'), 'beta')
+ *
+ * @category constructors
+ */
+export const start = (started: Started): Checkpoint =>
+  make({
+    format: FORMAT,
+    runId: started.runId,
+    revision: 0,
+    generation: 0,
+    workflow: started.workflow,
+    input: started.input,
+    state: State.beforeStep(0, started.workflow.steps[0]?.name ?? ''),
+    completedSteps: none,
+    items: noItems,
+    pending: none,
+    answers: none,
+    submissions: none,
+    renewals: noRenewals,
+    ...(started.workspace === undefined ? {} : { workspace: started.workspace }),
+    createdAt: started.at,
+    updatedAt: started.at
+  })
+
+// --- destructors
+
+/**
+ * The variables of a run: the fields of its input if that is an object, and then what completed steps captured. Those of an item of a
+ * map stay in the item.
+ *
+ * @category destructors
+ */
+export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>, items: Items): Variables => {
+  const variables = new Map<string, Json>(isObject(input) ? Object.entries(input) : [])
+  for (const record of completedSteps) {
+    if (record.output === undefined || record.captured.length === 0) continue
+    if (around(items, record.unit) !== undefined) continue
+    for (const name of record.captured) variables.set(name, record.output)
+  }
+  return variables
+}
+
+/**
+ * What a run is doing. `ownerIsLive`: whether the process that holds it lives.
+ *
+ * @example
+ * import { Checkpoint, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] })
+ * const queued = Checkpoint.start({ _tag: 'Started', at: '2026-01-02T03:04:05.000Z', runId: 'r', workflow, input: {} })
+ * assert.equal(Checkpoint.status(queued, false), 'queued')
+ *
+ * @category destructors
+ */
+export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
+  const { state } = self
+  switch (state._tag) {
+    case 'BeforeStep':
+      if (ownerIsLive) return self.revision === 0 ? 'queued' : 'running'
+      return state.stepIndex === 0 && begun(self).every(({ size }) => size === 0) ? 'queued' : 'interrupted'
+    case 'Completed':
+      if (self.completedSteps.steps === self.workflow.steps.length) return 'completed'
+      return ownerIsLive ? 'running' : 'interrupted'
+    case 'Failed':
+      return 'failed'
+    case 'Interrupted':
+      return state.reason === 'signal' || state.reason === 'aborted' ? 'interrupted' : state.reason
+  }
+}
+
+const begun = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyArray<{ readonly size: number }> => [
+  State.inFlight(state),
+  State.failures(state),
+  completedSteps,
+  pending,
+  items
+]
+
+/**
+ * Whether a run with this status is over: completed or cancelled.
+ *
+ * @category destructors
+ */
+export const isFinal = (status: Status): boolean => status === 'completed' || status === 'cancelled'
+
+/**
+ * How many steps of a run are done, and how many there are.
+ *
+ * @category destructors
+ */
+export const progress = (self: Checkpoint): { readonly completed: number; readonly total: number } => ({
+  completed: self.completedSteps.steps,
+  total: self.workflow.steps.length
+})

@@ -1,0 +1,247 @@
+/**
+ * Checkpoints as they are stored. The one place where formats are known: a store keeps what it is given, and whatever
+ * an older version wrote is migrated here, in memory, and written in the present format by the next save.
+ *
+ * @module
+ */
+import * as t from 'io-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../change/Change.js'
+import { decode as decodeChange } from '../change/ChangeCodec.js'
+import type { Checkpoint, Fields } from './Checkpoint.js'
+import { FORMAT, make, variablesOf } from './Checkpoint.js'
+import type { CheckpointState } from './CheckpointState.js'
+import type { Item } from './Items.js'
+import type { Json, JsonObject } from '../data/Json.js'
+import { equals } from '../data/Json.js'
+import type { Malformed } from '../data/JsonCodec.js'
+import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
+import type { GivenAnswer, Submission } from './Pending.js'
+import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
+import type { TransitionError } from '../change/Transition.js'
+import { replay } from '../change/Transition.js'
+import type { Unit } from '../workflow/Unit.js'
+import type { Plain } from '../data/Units.js'
+import { from } from '../data/Units.js'
+
+// --- model
+
+/**
+ * The content was written by a newer version.
+ *
+ * @category errors
+ */
+export interface NewerFormat {
+  readonly _tag: 'NewerFormat'
+  readonly found: number
+  readonly supported: number
+}
+
+/**
+ * Why stored content gives no checkpoint.
+ *
+ * @category errors
+ */
+export type CodecError = Malformed | NewerFormat | TransitionError
+
+/** How often a unit got another idempotency key. */
+interface Renewal {
+  readonly unit: Unit
+  readonly times: number
+}
+
+/** The items of a map. */
+interface MapItems {
+  readonly unit: Unit
+  readonly items: ReadonlyArray<Item>
+}
+
+/** What stands in a file: the fields of a checkpoint with plain lists and objects. */
+interface Stored extends Plain<Omit<Fields, 'format' | 'state' | 'items' | 'answers' | 'submissions' | 'renewals'>> {
+  readonly state: Plain<CheckpointState>
+  readonly items?: ReadonlyArray<MapItems>
+  readonly answers?: ReadonlyArray<GivenAnswer>
+  readonly submissions?: ReadonlyArray<Submission>
+  readonly renewals?: ReadonlyArray<Renewal>
+  readonly format: number
+  readonly variables: JsonObject
+}
+
+const givenAnswer: t.Type<GivenAnswer> = fields<GivenAnswer>('an answer', {
+  unit: t.string,
+  value: json,
+  by: t.string,
+  at: time
+})
+
+const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
+  format: t.literal(FORMAT) as unknown as t.Type<number>,
+  runId: t.string,
+  revision: natural,
+  generation: natural,
+  workflow: workflowIdentity,
+  input: json,
+  state: checkpointState,
+  completedSteps: list(completedStep),
+  variables: jsonObject,
+  items: optional(list(fields<MapItems>('a map', { unit: t.string, items: list(item) }))),
+  pending: list(pending),
+  answers: optional(list(givenAnswer)),
+  submissions: optional(list(submission)),
+  renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
+  workspace: optional(workspace),
+  createdAt: time,
+  updatedAt: time
+})
+
+// --- encoding
+
+/**
+ * A checkpoint as plain JSON, in time linear in its records.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, CheckpointCodec, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build')] }),
+ *   input: {}
+ * })
+ * const text = JSON.stringify(CheckpointCodec.encode(checkpoint))
+ * const back = CheckpointCodec.decode(JSON.parse(text))
+ * assert.ok(E.isRight(back))
+ * assert.deepEqual(CheckpointCodec.encode(back.right), CheckpointCodec.encode(checkpoint))
+ *
+ * @category encoding
+ */
+export const encode = (checkpoint: Checkpoint): Json => {
+  const { format, runId, revision, generation, workflow, input, state, completedSteps, variables, ...more } = checkpoint
+  const { items, answers, submissions, renewals, ...rest } = more
+  const plain = { format, runId, revision, generation, workflow, input, state: withoutIndex(state) }
+  const known = items.size === 0 ? {} : { items: Array.from(items, ([unit, items]) => ({ unit, items })) }
+  const given = answers.size === 0 ? {} : { answers: [...answers] }
+  const keys = submissions.size === 0 ? {} : { submissions: [...submissions] }
+  const renewed = renewals.size === 0 ? {} : { renewals: Array.from(renewals, ([unit, times]) => ({ unit, times })) }
+  return {
+    ...plain,
+    completedSteps: [...completedSteps],
+    variables: fromMap(variables),
+    ...known,
+    ...rest,
+    pending: [...rest.pending],
+    ...given,
+    ...keys,
+    ...renewed
+  } as unknown as Json
+}
+
+const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
+  state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
+
+/** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
+const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
+
+// --- decoding
+
+const decodeStored = decodeWith(stored)
+
+/**
+ * Decodes a stored checkpoint of any format up to the present one, or says what is wrong with it.
+ *
+ * @category decoding
+ */
+export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
+  const format = formatOf(content)
+  if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
+  const decoded = decodeStored(content)
+  if (E.isLeft(decoded)) return decoded
+  const { variables, state, items = [], answers = [], submissions = [], renewals = [], ...plain } = decoded.right
+  for (const name of ['answers', 'submissions'] as const)
+    if (decoded.right[name]?.length === 0)
+      return E.left({ _tag: 'Malformed', path: `$.${name}`, expected: 'an element, or no such field' })
+  const times = new Map(renewals.map(({ unit, times }) => [unit, times]))
+  if (decoded.right.renewals?.length === 0 || times.size < renewals.length || renewals.some((one) => one.times === 0)) {
+    return E.left({
+      _tag: 'Malformed',
+      path: '$.renewals',
+      expected: 'different units with numbers above 0, or no such field'
+    })
+  }
+  const known = new Map(items.map(({ unit, items }) => [unit, items]))
+  if (decoded.right.items?.length === 0 || known.size < items.length)
+    return E.left({ _tag: 'Malformed', path: '$.items', expected: 'different maps, or no such field' })
+  const completedSteps = from(plain.completedSteps)
+  if (!holds(variables, variablesOf(plain.input, completedSteps, known))) {
+    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
+  }
+  return E.right(
+    make({
+      ...plain,
+      format: FORMAT,
+      state: withIndex(state),
+      completedSteps,
+      items: known,
+      pending: from(plain.pending),
+      answers: from(answers),
+      submissions: from(submissions),
+      renewals: times
+    })
+  )
+}
+
+const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
+  state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
+
+/** Whether an object holds exactly these variables. */
+const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
+  if (Object.keys(variables).length !== derived.size) return false
+  for (const [name, value] of derived) {
+    if (!Object.hasOwn(variables, name) || !equals(variables[name] as Json, value)) return false
+  }
+  return true
+}
+
+const formatOf = (content: unknown): number | undefined => {
+  const format = typeof content === 'object' && content !== null && 'format' in content ? content.format : undefined
+  return typeof format === 'number' ? format : undefined
+}
+
+/**
+ * Decodes what a store keeps: a checkpoint and the changes after it, oldest first.
+ *
+ * @category decoding
+ */
+export const restore = (content: {
+  readonly checkpoint: unknown
+  readonly changes: ReadonlyArray<unknown>
+}): E.Either<CodecError, Checkpoint> => {
+  const base = decode(content.checkpoint)
+  if (E.isLeft(base)) return base
+  const changes: Array<Change> = []
+  for (const one of content.changes) {
+    const change = decodeChange(one)
+    if (E.isLeft(change)) return E.left({ ...change.left, path: `changes[${changes.length}] ${change.left.path}` })
+    changes.push(change.right)
+  }
+  return replay(base.right, changes)
+}
+
+/**
+ * What is wrong, as a sentence.
+ *
+ * @category destructors
+ */
+export const describe = (error: CodecError): string => {
+  switch (error._tag) {
+    case 'Malformed':
+      return `at ${error.path} expected ${error.expected}`
+    case 'NewerFormat':
+      return `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`
+    case 'TransitionError':
+      return `change ${error.change} after revision ${error.revision} can't be: ${error.unit}: ${error.why}`
+  }
+}

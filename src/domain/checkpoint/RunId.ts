@@ -1,0 +1,70 @@
+/**
+ * Run ids: the name of a run, and of its folder. The strict grammar keeps them safe as file names everywhere.
+ *
+ * @module
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { sha256 } from '../data/Digest.js'
+
+/**
+ * Why a text is no run id.
+ *
+ * @category model
+ */
+export interface InvalidRunId {
+  readonly _tag: 'InvalidRunId'
+  readonly runId: string
+  readonly why: string
+}
+
+const PATTERN = /^[a-z0-9][a-z0-9._-]{0,127}$/
+const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
+
+/**
+ * Accepts a run id: lower-case letters, digits, `.`, `_` and `-`, 1 to 128 of them, first a letter or digit, no dot at
+ * the end, no Windows device name.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { RunId } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.deepEqual(RunId.parse('release-42'), E.right('release-42'))
+ * assert.ok(E.isLeft(RunId.parse('../release')))
+ *
+ * @category constructors
+ */
+export const parse = (runId: string): E.Either<InvalidRunId, string> => {
+  const why = problem(runId)
+  return why === undefined ? E.right(runId) : E.left({ _tag: 'InvalidRunId', runId, why })
+}
+
+const problem = (runId: string): string | undefined => {
+  if (typeof runId !== 'string') return 'it is not a string'
+  if (!PATTERN.test(runId)) {
+    return 'it must be 1 to 128 of a-z, 0-9, ".", "_" and "-", and begin with a letter or digit'
+  }
+  if (runId.endsWith('.')) return 'it ends with a dot'
+  if (DEVICE.test(runId)) return 'it is a device name on Windows'
+  return undefined
+}
+
+/**
+ * A run id for any text that a host knows its work by (a queue's job id, a URL). Different texts get different ids:
+ * what a run id can't hold is escaped as `_` and four hex digits for each UTF-16 unit, and a text too long for that
+ * is replaced by its SHA-256.
+ *
+ * @example
+ * import { RunId } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.equal(RunId.fromHostId('Job:7'), 'h-_004aob_003a7')
+ *
+ * @category constructors
+ */
+export const fromHostId = (hostId: string): string => {
+  const escaped = `h-${hostId.replace(/[^a-z0-9-]/g, (unit) => escapeUnit(unit))}`
+  return escaped.length <= 128 ? escaped : `hash-${sha256(escaped)}`
+}
+
+const escapeUnit = (unit: string): string => `_${unit.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -1,0 +1,263 @@
+/**
+ * Records by unit, in the order in which they were made.
+ *
+ * @module
+ */
+import type { Vector } from './Vector.js'
+import * as Vec from './Vector.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, isTop } from '../workflow/Unit.js'
+
+// --- model
+
+/**
+ * An immutable list of records, at most one for each unit. Iterate it, or spread it into an array. `steps`: how many records are of
+ * top-level steps.
+ *
+ * @category model
+ */
+export interface Units<A extends OfUnit> extends Iterable<A> {
+  readonly size: number
+  readonly steps: number
+  /** A unit that has two records, which no run makes. */
+  readonly twice: Unit | undefined
+  /** The records, in a new array. */
+  readonly records: ReadonlyArray<A>
+  /**
+   * The records, with a gap for each that was taken out.
+   *
+   * @internal
+   */
+  readonly places: Vector<A | undefined>
+  /** @internal */
+  readonly index: Index
+  /** The records, as JSON and inspectors print them. */
+  readonly toJSON: () => ReadonlyArray<A>
+  /** @internal */
+  readonly [INSPECT]: () => ReadonlyArray<A>
+}
+
+/**
+ * What is of a unit.
+ *
+ * @category model
+ */
+export interface OfUnit {
+  readonly unit: Unit
+}
+
+/** Where a unit may have its record, newest first. All versions of a list share this, so each checks what it finds. */
+interface Index {
+  readonly placed: Map<Unit, Placed>
+  /** The units by those that they are part of, once somebody asks. */
+  parts: Map<Unit, Set<Unit>> | undefined
+}
+
+interface Placed {
+  readonly place: number
+  readonly before: Placed | undefined
+}
+
+/**
+ * An object with plain arrays for its lists by unit, as JSON has it.
+ *
+ * @category model
+ */
+export type Plain<T> = T extends unknown
+  ? { readonly [K in keyof T]: T[K] extends Units<infer A> ? ReadonlyArray<A> : T[K] }
+  : never
+
+// --- constructors
+
+/** What Node and test runners print. */
+const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')
+
+function iterate<A extends OfUnit>(this: Units<A>): Iterator<A> {
+  return this.size === this.places.length ? (this.places as Vector<A>)[Symbol.iterator]() : present(this.places)
+}
+
+function* present<A>(places: Vector<A | undefined>): Iterator<A> {
+  for (const one of places) if (one !== undefined) yield one
+}
+
+function listed<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
+  return [...this]
+}
+
+/** Two lists are compared by their records, and not by the gaps between them. */
+const RECORDS = { enumerable: true, get: listed }
+
+const make = <A extends OfUnit>(
+  places: Vector<A | undefined>,
+  index: Index,
+  size: number,
+  steps: number,
+  twice: Unit | undefined
+): Units<A> => {
+  const self = { size, steps, twice, toJSON: listed, [Symbol.iterator]: iterate, [INSPECT]: listed }
+  Object.defineProperty(self, 'places', { value: places })
+  Object.defineProperty(self, 'index', { value: index })
+  return Object.defineProperty(self, 'records', RECORDS) as unknown as Units<A>
+}
+
+/**
+ * The records of any iterable, in order. Of two records of the same unit the first is found.
+ *
+ * @category constructors
+ */
+export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
+  isUnits(records) ? records : indexed(records)
+
+const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'places' in records
+
+const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
+  const places = Vec.from(records)
+  const placed = new Map<Unit, Placed>()
+  let [place, steps] = [0, 0]
+  let twice: Unit | undefined
+  for (const { unit } of places) {
+    if (placed.has(unit)) twice ??= unit
+    else placed.set(unit, { place, before: undefined })
+    place += 1
+    if (isTop(unit)) steps += 1
+  }
+  return make(places, { placed, parts: undefined }, place, steps, twice)
+}
+
+const only = <A extends OfUnit>(record: A): Units<A> => {
+  const { unit } = record
+  const placed = new Map([[unit, { place: 0, before: undefined }]])
+  return make(Vec.append<A>(Vec.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
+}
+
+/**
+ * No records.
+ *
+ * @category constructors
+ */
+export const none: Units<never> = indexed([])
+
+// --- combinators
+
+/**
+ * The records with one more at the end. O(log n).
+ *
+ * @category combinators
+ */
+export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
+  const { unit } = record
+  const { places, index, size, steps, twice } = self
+  if (size === 0) return only(record)
+  if (has(self, unit)) return indexed([...self, record])
+  const before = index.placed.get(unit)
+  if (before?.place !== places.length) index.placed.set(unit, { place: places.length, before })
+  if (index.parts !== undefined) addPart(index.parts, unit)
+  return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
+}
+
+/**
+ * The records with that of a unit replaced; the same if the unit has none. O(log n).
+ *
+ * @category combinators
+ */
+export const replace = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
+  const { places, index, size, steps, twice } = self
+  const place = placeOf(self, record.unit)
+  return place === undefined ? self : make(Vec.set(places, place, record), index, size, steps, twice)
+}
+
+/**
+ * The records but that of a unit; the same if the unit has none. O(log n).
+ *
+ * @category combinators
+ */
+export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> => {
+  const place = placeOf(self, unit)
+  if (place === undefined) return self
+  if (self.twice !== undefined) return filter(self, (one) => one.unit !== unit)
+  const size = self.size - 1
+  if (size === 0) return none
+  const places = Vec.set<A | undefined>(self.places, place, undefined)
+  const less = make(places, self.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
+  return places.length > 2 * size + MOST_GAPS ? indexed(less) : less
+}
+
+/** So many gaps are left in a short list: to close them takes longer than to pass them. */
+const MOST_GAPS = 32
+
+/**
+ * The records but those of a unit and its parts; the same if there are none. O(log n) for each of them.
+ *
+ * @category combinators
+ */
+export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> =>
+  within(self, unit).reduce<Units<A>>((rest, one) => without(rest, one.unit), self)
+
+/**
+ * The records that are wanted, in O(n); the same if all are.
+ *
+ * @category combinators
+ */
+export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) => boolean): Units<A> => {
+  const wanted = [...self].filter(isWanted)
+  return wanted.length === self.size ? self : indexed(wanted)
+}
+
+// --- destructors
+
+/**
+ * The place of a unit's record among the records, if no record was taken out.
+ *
+ * @internal
+ */
+export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | undefined => {
+  let placed = index.placed.get(unit)
+  while (placed !== undefined && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
+  return placed?.place
+}
+
+/**
+ * The record of a unit, if it has one. O(log n). `expected`: its usual place; only elsewhere is it looked up.
+ *
+ * @category destructors
+ */
+export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {
+  const there = Vec.at(self.places, expected)
+  if (there?.unit === unit && self.twice === undefined) return there
+  const place = placeOf(self, unit)
+  return place === undefined ? undefined : Vec.at(self.places, place)
+}
+
+/**
+ * Whether a unit has a record. O(log n).
+ *
+ * @category destructors
+ */
+export const has = (self: Units<OfUnit>, unit: Unit): boolean => placeOf(self, unit) !== undefined
+
+/**
+ * The records of a unit and its parts, in order. O(log n) for each of them.
+ *
+ * @category destructors
+ */
+export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyArray<A> => {
+  if (self.size === 0) return []
+  const { index, places } = self
+  index.parts ??= partsOf(index.placed.keys())
+  const found = [unit, ...(index.parts.get(unit) ?? [])].flatMap((one) => placeOf(self, one) ?? [])
+  return found.sort((a, b) => a - b).map((place) => Vec.at(places, place) as A)
+}
+
+const partsOf = (units: Iterable<Unit>): Map<Unit, Set<Unit>> => {
+  const parts = new Map<Unit, Set<Unit>>()
+  for (const unit of units) addPart(parts, unit)
+  return parts
+}
+
+const addPart = (parts: Map<Unit, Set<Unit>>, unit: Unit): void => {
+  for (const above of ancestors(unit)) {
+    const known = parts.get(above)
+    if (known === undefined) parts.set(above, new Set([unit]))
+    else known.add(unit)
+  }
+}

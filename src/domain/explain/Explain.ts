@@ -1,0 +1,391 @@
+/**
+ * Plans and what stands against them, in words for people.
+ *
+ * @module
+ */
+import type { PollReason } from '../plan/Plan.js'
+import type { Evidence, ExpectedEvidence } from '../checkpoint/CompletedStep.js'
+import type { Json } from '../data/Json.js'
+import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
+import { listed } from './listed.js'
+import { confirms, decisionTrees } from '../plan/Plan.js'
+import { printableLines } from './printable.js'
+import { isTop, nameOf } from '../workflow/Unit.js'
+import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
+
+/**
+ * A plan as text: one line for each step and group, with what happens and why. Steps are counted from 1. Where more than 20 steps,
+ * or groups of a wave, stand in one list, five of a kind are shown and the others counted, but for what is asked about.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, explain, planResume, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build')] }
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of(workflow),
+ *   input: {}
+ * })
+ * const plan = planResume(checkpoint, workflow)
+ * assert.ok(E.isRight(plan))
+ * assert.equal(explain(plan.right), '0/1 steps are done, 1 to run\n  1/1  run      build  not started')
+ *
+ * @category destructors
+ */
+export const explain = (plan: ResumePlan): string => {
+  const steps = decisionTrees(plan)
+  const rows = told(steps).flatMap(({ node, row, isCount }) =>
+    isCount
+      ? [{ ...row, place: '' }]
+      : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, '  ')]
+  )
+  const wide = (of: (row: Row) => string): number => rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
+  const place = wide((row) => row.place)
+  const name = wide((row) => row.name)
+  const lines = rows.map(
+    (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
+  )
+  return printableLines([headline(plan, steps.length), ...lines.map((line) => line.trimEnd())])
+}
+
+/** What a line says. */
+interface Row {
+  readonly place: string
+  readonly verb: string
+  readonly name: string
+  readonly why: string
+}
+
+const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
+  verb: verb(decision),
+  name: nameOf(decision.unit),
+  why: `${describeReason(decision)}${givenUp(decision)}`
+})
+
+const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
+  told(parts).flatMap(({ node, row, isCount }) => {
+    const line = { ...row, place: '', name: `${indent}${row.name}` }
+    return isCount ? [line] : [line, ...below(node, `${indent}  `)]
+  })
+
+/** So many steps, or groups of a wave, are all told of. Of more: so many of each kind. */
+const LONG = 20
+const TOLD = 5
+
+/** The line of a unit, or the line that counts the other units of its kind. */
+interface Told {
+  readonly node: DecisionTree
+  readonly row: Omit<Row, 'place'>
+  readonly isCount: boolean
+}
+
+const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
+  const one = (node: DecisionTree): Told => ({ node, row: rowOf(node.decision), isCount: false })
+  if (all.length <= LONG) return all.map(one)
+  const kinds = new Map<string, Array<DecisionTree>>()
+  for (const node of all) {
+    const name = kindOf(node)
+    const kind = kinds.get(name)
+    if (kind === undefined) kinds.set(name, [node])
+    else kind.push(node)
+  }
+  const rows = new Map<DecisionTree, Told>()
+  for (const kind of kinds.values()) {
+    // A line that counts takes as much room as one that tells.
+    const shown = kind.length === TOLD + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : TOLD
+    for (const node of kind.slice(0, shown)) rows.set(node, one(node))
+    const [first, ...others] = kind.slice(shown)
+    if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others), isCount: true })
+  }
+  return all.flatMap((node) => rows.get(node) ?? [])
+}
+
+/** To give up a job is a kind of its own. */
+const kindOf = (node: DecisionTree): string =>
+  `${node.decision._tag} ${node.decision.reason._tag}${givesUpJob(node) ? ' GivesUp' : ''}`
+
+const givesUpJob = ({ decision, parts }: DecisionTree): boolean =>
+  (decision._tag === 'Run' && decision.givesUp !== undefined) || parts.some(givesUpJob)
+
+/** What is said of one of them need not be so of the others. */
+const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>): Omit<Row, 'place'> => {
+  const row = rowOf(decision)
+  const why = others.every((other) => rowOf(other.decision).why === row.why) ? row.why : ''
+  return { ...row, name: `… ${others.length + 1} more`, why }
+}
+
+const headline = (plan: ResumePlan, total: number): string => {
+  const done = plan.skipSteps.size
+  const questions = confirms(plan).length
+  const asked = questions === 0 ? '' : `, ${questions} to confirm`
+  const pending = plan.decisions.filter((one) => isTop(one.unit) && one._tag === 'Poll').length
+  const waits = pending === 0 ? '' : `, ${pending} pending`
+  const input = plan.input === undefined ? '' : ', with another input'
+  return done === total
+    ? `${done}/${total} steps are done, nothing left to run`
+    : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}${input}`
+}
+
+const verb = (decision: Decision): string => {
+  switch (decision._tag) {
+    case 'Skip':
+      return 'skip'
+    case 'Run':
+      return 'run'
+    case 'Retry':
+      return 'retry'
+    case 'Confirm':
+      return 'confirm'
+    case 'Poll':
+      return 'poll'
+  }
+}
+
+const givenUp = (decision: Decision): string =>
+  decision._tag === 'Run' && decision.givesUp !== undefined ? `; gives up ${describeGivenUp(decision.givesUp)}` : ''
+
+const describeGivenUp = (reason: PollReason): string => {
+  switch (reason._tag) {
+    case 'JobPending':
+      return `the job that is pending since ${reason.submittedAt}`
+    case 'TimerPending':
+      return `the wait until ${reason.wakeAt}`
+    case 'AnswerPending':
+      return 'the wait for an answer'
+  }
+}
+
+/**
+ * The reason of a decision, in words.
+ *
+ * @category destructors
+ */
+export const describeReason = ({ _tag, reason }: Decision): string => {
+  switch (reason._tag) {
+    case 'Completed':
+      return 'completed'
+    case 'AcceptedDespiteChange':
+      return `completed; its definition changed since (${reason.recorded}), which is accepted`
+    case 'Assumed':
+      return 'taken as done'
+    case 'FailedBefore':
+      return `failed: ${firstLine(reason.message)}; its error is thrown again`
+    case 'NotStarted':
+      return 'not started'
+    case 'EvidenceMissing':
+      return `evidence is missing: ${listed(reason.missing.map(describeEvidence))}`
+    case 'EvidenceChanged':
+      return _tag === 'Skip'
+        ? `completed; kept${reason.changed.length === 0 ? '' : ` with changes: ${describeKept(reason.changed)}`}`
+        : `evidence changed: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
+    case 'EarlierStepRunsAgain':
+      return `the result of "${reason.step}" may differ`
+    case 'Forced':
+      return 'asked for'
+    case 'Failed':
+      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+    case 'InFlight':
+      return `was running (attempt ${reason.attempt}) when the process ended`
+    case 'Interrupted':
+      return `was stopped (${reason.reason})`
+    case 'JobPending':
+      return `its job is pending since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+    case 'TimerPending':
+      return `sleeps until ${reason.wakeAt}`
+    case 'AnswerPending':
+      return describeWait(reason)
+    case 'MaybeLost':
+      return 'newer state was lost, so it may have run'
+  }
+}
+
+const describeWait = ({ question, until, answered }: PollReason & { readonly _tag: 'AnswerPending' }): string =>
+  answered === true
+    ? 'its answer is recorded'
+    : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
+
+/**
+ * What should be there, in words.
+ *
+ * @category destructors
+ */
+export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
+  switch (evidence._tag) {
+    case 'Artifact':
+    case 'File':
+      return evidence.path
+    case 'Commit':
+      return `commit ${evidence.hash}`
+    case 'Stored':
+      return `artifact ${evidence.id}`
+  }
+}
+
+/**
+ * Describes changed evidence as text.
+ *
+ * @category destructors
+ */
+export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
+  changed
+    .map(({ was }) =>
+      was._tag === 'Commit' ? `${describeEvidence(was)} is not in the history of HEAD` : describeEvidence(was)
+    )
+    .join(', ')
+
+/**
+ * Describes the evidence that is kept instead, as text.
+ *
+ * @category destructors
+ */
+export const describeKept = (changed: ReadonlyArray<Changed>): string =>
+  changed
+    .map(({ was }) => (was._tag === 'Commit' ? `HEAD in place of ${describeEvidence(was)}` : describeEvidence(was)))
+    .join(', ')
+
+const alsoMissing = (reason: Decision['reason']): string =>
+  'missing' in reason && reason.missing !== undefined
+    ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
+    : ''
+
+/**
+ * What the submission of a job gave, on one line.
+ *
+ * @category destructors
+ */
+export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+const firstLine = (message: string): string => {
+  const line = message.split('\n', 1)[0] ?? ''
+  return line.length > 200 ? `${line.slice(0, 199)}…` : line
+}
+
+/**
+ * What has to be asked about a unit, as a question.
+ *
+ * @category destructors
+ */
+export const describeQuestion = (question: Confirm): string => {
+  const { reason } = question
+  if (reason._tag === 'EvidenceChanged')
+    return `"${question.unit}" completed, but its evidence changed since: ${describeChanged(reason.changed)}${alsoMissing(reason)}`
+  if (reason._tag === 'EvidenceMissing')
+    return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
+  const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
+  const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
+  return `"${question.unit}" is not idempotent and may have had its effect: ${why}`
+}
+
+/**
+ * What stands against a plan, a sentence for each problem. Of more than 20, five of a kind are told and the others counted: an edit
+ * may be one of 10,000 items.
+ *
+ * @category destructors
+ */
+export const describeProblems = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
+  if (problems.length <= LONG) return problems.map(describeProblem)
+  const seen = new Map<string, number>()
+  const shown = problems.filter((problem) => {
+    const kind = kindOfProblem(problem)
+    const before = seen.get(kind) ?? 0
+    seen.set(kind, before + 1)
+    return before < TOLD
+  })
+  const more = problems.length - shown.length
+  return [...shown.map(describeProblem), ...(more === 0 ? [] : [`and ${more} more like these`])]
+}
+
+const kindOfProblem = (problem: PlanProblem): string =>
+  problem._tag === 'WorkflowChanged'
+    ? `${problem.edit} ${problem.inDoubt === true} ${problem.pending === true}`
+    : problem._tag
+
+const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
+  const groups = available.filter((one) => one.startsWith(`${step}/`))
+  return groups.length > 0 && !available.includes(step)
+    ? `'${step}' needs an answer for each of its groups: ${quoted(groups)}`
+    : `step '${step}' not found. Available steps: ${quoted(available)}`
+}
+
+/**
+ * What stands against a plan, as a sentence that says what to do about it.
+ *
+ * @category destructors
+ */
+export const describeProblem = (problem: PlanProblem): string => {
+  switch (problem._tag) {
+    case 'WrongWorkflow':
+      return `the run is of workflow "${problem.expected}", but this is workflow "${problem.found}"`
+    case 'InvalidWorkflow':
+      return describeWorkflowProblem(problem.problem)
+    case 'WorkflowChanged':
+      return describeChange(problem)
+    case 'NotAsked':
+      if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
+      return `"${problem.unit}" can't be confirmed as done: there is no doubt that it has to run`
+    case 'UnitPending':
+      return `"${problem.unit}" can't be confirmed: it is pending; poll its job, answer it, or run from that step`
+    case 'UnknownStep':
+      return unknownStep(problem.step, problem.available)
+    case 'NotAWave':
+      return describeNoWave(problem)
+    case 'InputWithoutStep':
+      return 'the input differs from the recorded one; name the step from which it applies (fromStep), or omit the input'
+    case 'InputInUse':
+      return `"${problem.unit}" has begun with the recorded input and goes on; run from a step that it is part of or that it follows (fromStep), or omit the input`
+    case 'StepOutOfRange':
+      return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
+    case 'InconsistentCheckpoint':
+      return `the checkpoint contradicts itself: ${problem.why}`
+    case 'OutputNotDecodable':
+      return `the recorded output of "${problem.unit}" no longer fits: at ${problem.path} expected ${problem.expected}`
+    case 'AssumedOutputMissing':
+      return `"${problem.unit}" can't be taken as done without its ${problem.evidence === true ? 'evidence' : 'output'}: expected ${problem.expected}`
+  }
+}
+
+const quoted = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? 'none' : listed(names.map((name) => `'${name}'`))
+
+const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
+  const isStep = steps.includes(step)
+  const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
+  if (available.length > 0) return `${what}. Waves: ${quoted(available)}`
+  return isStep
+    ? `${what}: the workflow has no waves; run from that step instead`
+    : `${what}: the workflow has no waves; run from a step instead. Available steps: ${quoted(steps)}`
+}
+
+const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
+  const name = problem.unit
+  if (problem.pending === true) {
+    const now = problem.present === undefined ? 'now gone' : `now ${problem.present}`
+    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Put it back until its job has ended, force it to submit another, or accept the edit with "ignore"`
+  }
+  if (problem.inDoubt === true && problem.present !== undefined) {
+    return `"${name}" is only a number, and not the step any more that is not idempotent and may have had its effect (recorded ${problem.recorded}, now ${problem.present}). Put that back to its place and confirm it, or accept the edit with "ignore"`
+  }
+  if (problem.inDoubt === true) {
+    return `"${name}" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${problem.recorded}). Put it back and confirm it`
+  }
+  switch (problem.edit) {
+    case 'changed':
+      return `"${name}" was changed after it ran: recorded ${problem.recorded}, now ${problem.present}`
+    case 'removed':
+      if (problem.movedTo !== undefined)
+        return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
+      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now gone`
+    case 'reordered':
+      return `"${name}" was moved to another place after it ran`
+    case 'insertedBefore':
+      return `"${name}" was put before steps that ran already (now ${problem.present})`
+    case 'added':
+      return `"${name}" was added (now ${problem.present})`
+  }
+}

@@ -1,0 +1,109 @@
+/** Finds changes of evidence that the run itself made: a unit that leaves an artifact there started since and has not completed. */
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import * as Units from '../data/Units.js'
+import { around } from '../checkpoint/Items.js'
+import type { FoundEvidence } from '../plan/Plan.js'
+import type { Unit } from '../workflow/Unit.js'
+import { find } from '../workflow/Tree.js'
+import { top } from '../workflow/Unit.js'
+import type { Known, Step, Task, Workflow } from '../workflow/Workflow.js'
+
+/** Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting for its job. */
+export const unexplained = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  evidence: ReadonlyArray<FoundEvidence>
+): ReadonlyArray<FoundEvidence> => {
+  if (evidence.every((found) => 'missing' in found)) return evidence
+  const begun = begunIn(checkpoint, workflow)
+  return evidence.flatMap((found): ReadonlyArray<FoundEvidence> => {
+    const record = 'missing' in found ? undefined : Units.get(checkpoint.completedSteps, found.unit)
+    if ('missing' in found || record === undefined) return [found]
+    const [first, ...more] = found.changed.filter(({ was }) => !isExplained(begun, { record, was }))
+    return first === undefined ? [] : [{ ...found, changed: [first, ...more] }]
+  })
+}
+
+/** By step name, when a unit of it last failed; {@link NOT_ENDED} if one has not ended. */
+type Latest = Map<string, string>
+
+const NOT_ENDED = '\uffff'
+
+/** The steps with units that started and have not completed: all of them, and by artifact path. */
+export interface Begun {
+  readonly all: Latest
+  readonly paths: Map<string, Latest>
+}
+
+/** The units of a run that started and have not completed, without those declared done. */
+export const begunIn = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  isDone: (unit: string) => boolean = () => false
+): Begun => {
+  const begun: Begun = { all: new Map(), paths: new Map() }
+  for (const { unit, until } of openUnits(checkpoint)) {
+    const step = top(unit)
+    const task = taskAt(workflow, checkpoint, unit)
+    if (task === undefined || isDone(unit)) continue
+    note(begun.all, step, until)
+    for (const path of pathsOf(checkpoint, task, unit)) {
+      const there = begun.paths.get(path) ?? new Map<string, string>()
+      begun.paths.set(path, there)
+      note(there, step, until)
+    }
+  }
+  return begun
+}
+
+const note = (latest: Latest, step: string, until: string): void => {
+  if ((latest.get(step) ?? '') < until) latest.set(step, until)
+}
+
+/** A unit that started and has not completed, and the time until which it may have worked. */
+interface Open {
+  readonly unit: Unit
+  readonly until: string
+}
+
+function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
+  for (const { unit } of [...pending, ...State.inFlight(state)]) yield { unit, until: NOT_ENDED }
+  for (const { unit, attempts } of State.failures(state)) yield { unit, until: attempts.at(-1)?.failedAt ?? NOT_ENDED }
+  if (state._tag === 'Interrupted' && state.inProgress) yield { unit: state.step, until: NOT_ENDED }
+}
+
+/**
+ * Whether a unit that started after a record explains a change. Steps don't declare what they put into the artifact store, so
+ * any step explains a `Stored` change.
+ */
+export const isExplained = (
+  { all, paths }: Begun,
+  { record, was }: { readonly record: CompletedStep; readonly was: Evidence }
+): boolean => {
+  const latest = was._tag === 'Artifact' ? paths.get(was.path) : was._tag === 'Stored' ? all : undefined
+  if (latest === undefined) return false
+  // Groups of one wave may end in any order.
+  for (const [step, until] of latest) if (step !== top(record.unit) || until >= record.completedAt) return true
+  return false
+}
+
+const taskAt = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): Task | undefined => {
+  const found = find<Step>(workflow, items, unit, state.stepIndex)?.definition
+  const task = found?._tag === 'Map' ? found.each : found
+  return task?._tag === 'Task' ? task : undefined
+}
+
+const NO_PATHS: ReadonlyArray<string> = []
+
+const pathsOf = ({ variables, items }: Checkpoint, { leaves }: Task, unit: Unit): ReadonlyArray<string> => {
+  if (leaves === undefined) return NO_PATHS
+  const item = around(items, unit)?.item
+  const known: Known = item === undefined ? { variables } : { variables, item: item.value }
+  try {
+    return leaves(known)
+  } catch {
+    return NO_PATHS
+  }
+}

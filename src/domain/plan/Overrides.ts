@@ -1,0 +1,260 @@
+/**
+ * What a plan decides against the record, as facts. They are saved before the first effect, so that a crash in the
+ * middle of an override, followed by a plain resume, keeps to it.
+ */
+import type * as Change from '../change/Change.js'
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import * as Units from '../data/Units.js'
+import { equals } from '../data/Json.js'
+import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
+import { decisionTrees } from './Plan.js'
+import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
+import { find, partNames } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, join } from '../workflow/Unit.js'
+import type { Step, Workflow } from '../workflow/Workflow.js'
+import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
+
+/**
+ * Computes the changes to save before a plan is executed: adopt the edited workflow, rewind completed work, record answers, add
+ * assumed records, update accepted evidence and replace the input. Returns none for a plan without overrides. `at`: UTC, ISO
+ * 8601.
+ */
+export const overrides = (
+  checkpoint: Checkpoint,
+  workflow: Workflow & { readonly identity: WorkflowIdentity },
+  plan: ResumePlan,
+  options: PlanOptions,
+  at: string
+): ReadonlyArray<Change.Change> => {
+  const known: Known = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
+  const back = rewound(known, at)
+  const taken = takenBack(back)
+  return [
+    ...edited(checkpoint, workflow.identity, at),
+    ...(back === undefined ? [] : [back]),
+    ...answered(known, options, taken, at),
+    ...assumed(known, taken, at),
+    ...kept(plan, at),
+    // The input changes last, when no open attempt can have seen the old one.
+    ...(plan.input === undefined ? [] : [{ _tag: 'InputReplaced', at, input: plan.input } as const])
+  ]
+}
+
+/** What a plan was made from, and the plan. */
+interface Known {
+  readonly checkpoint: Checkpoint
+  readonly workflow: Workflow
+  readonly plan: ResumePlan
+  readonly tree: ReadonlyArray<DecisionTree>
+}
+
+/** What a unit is defined as. */
+const definitionOf = ({ checkpoint, workflow }: Known, { unit, stepIndex }: Decision): Step | undefined =>
+  find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
+
+const edited = (
+  checkpoint: Checkpoint,
+  identity: WorkflowIdentity,
+  at: string
+): ReadonlyArray<Change.WorkflowEdited> => {
+  const same = checkpoint.workflow.fingerprint === identity.fingerprint && checkpoint.workflow.path === identity.path
+  return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
+}
+
+/** The subtrees whose records are taken back. `keeps`: whether a part of them keeps its own. */
+interface Dropped {
+  readonly units: ReadonlyArray<Unit>
+  readonly keeps: boolean
+}
+
+/** Drops the records of units that run again, of what follows them in their sequence, and of units whose output an answer replaces. */
+const rewound = (known: Known, at: string): Change.Rewound | undefined => {
+  const { checkpoint, plan } = known
+  const asIs = asItIs(plan)
+  const held = heldUnits(checkpoint)
+  let first: Decision | undefined
+  const ofLeaf = (decision: Decision): Dropped => {
+    const { unit } = decision
+    // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
+    if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
+    const record = Units.get(checkpoint.completedSteps, unit)
+    if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
+    // What was begun of a unit that is taken as done ends with that.
+    if (decision._tag === 'Skip' && record === undefined && held.has(unit) && !checkpoint.items.has(unit)) return KEPT
+    const isDropped =
+      record !== undefined ||
+      (first !== undefined && held.has(unit)) ||
+      (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
+      (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined))
+    if (isDropped) first ??= decision
+    return isDropped ? { units: [unit], keeps: false } : NOTHING
+  }
+  const ofNode = ({ decision, parts }: DecisionTree): Dropped => {
+    if (parts.length === 0) return ofLeaf(decision)
+    const kind = definitionOf(known, decision)?._tag
+    if (kind === 'Task') return ofTask(decision, parts)
+    const below = kind === 'Sequence' ? inOrder(parts) : joined(parts.map(ofNode))
+    // A map of which parts are decided about goes on with the items that it has, and so does what it is part of.
+    if (kind === 'Map') return { units: below.units, keeps: true }
+    const isWhole = below.units.length > 0 && !below.keeps
+    return isWhole ? { units: [decision.unit], keeps: false } : below
+  }
+  /** Drops only the sub-steps that run again, if the task keeps others. */
+  const ofTask = (decision: Decision, parts: ReadonlyArray<DecisionTree>): Dropped => {
+    const again = parts.flatMap((part) => (part.decision._tag === 'Run' ? [part.decision.unit] : []))
+    if (again.length === 0) return ofLeaf(decision)
+    first ??= decision
+    if (parts.every((part) => part.decision._tag !== 'Skip')) return { units: [decision.unit], keeps: false }
+    // A rewind drops the records of the sub-steps around a named one as well.
+    const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
+    return { units: again.filter((unit) => !around.has(unit)), keeps: true }
+  }
+  /** What follows a step of which something is dropped is dropped as a whole. */
+  const inOrder = (parts: ReadonlyArray<DecisionTree>): Dropped => {
+    const dropped: Array<Dropped> = []
+    let isAfter = false
+    for (const part of parts) {
+      const { unit } = part.decision
+      const one: Dropped = !isAfter ? ofNode(part) : held.has(unit) ? { units: [unit], keeps: false } : NOTHING
+      isAfter ||= one.units.length > 0
+      dropped.push(one)
+    }
+    return joined(dropped)
+  }
+  const { units } = inOrder(known.tree)
+  return first === undefined ? undefined : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${givenUp(plan)}` }
+}
+
+const KEPT: Dropped = { units: [], keeps: true }
+
+const NOTHING: Dropped = { units: [], keeps: false }
+
+const joined = (all: ReadonlyArray<Dropped>): Dropped => ({
+  units: all.flatMap(({ units }) => units),
+  keeps: all.some(({ keeps }) => keeps)
+})
+
+/** The units of which something is recorded, and those that they are part of. */
+const heldUnits = ({ state, completedSteps, items, pending, submissions }: Checkpoint): ReadonlySet<Unit> => {
+  const held = new Set<Unit>([state.step])
+  const hold = (unit: Unit): void => {
+    held.add(unit)
+    for (const above of ancestors(unit)) held.add(above)
+  }
+  for (const { unit } of completedSteps) hold(unit)
+  for (const map of items.keys()) hold(map)
+  for (const { unit } of [...pending, ...submissions, ...State.inFlight(state), ...State.failures(state)]) hold(unit)
+  return held
+}
+
+/** The units whose current evidence is accepted, and those that they are part of. */
+const asItIs = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
+  new Set(
+    decisions.flatMap((one) =>
+      one._tag === 'Skip' && evidenceIn(one.reason) !== undefined ? [one.unit, ...ancestors(one.unit)] : []
+    )
+  )
+
+const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
+  'evidence' in reason ? reason.evidence : undefined
+
+/** Whether a unit runs because it was forced, or because it follows a step whose current evidence is accepted. */
+const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
+  reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
+
+/** Which jobs nobody will ask for any more. */
+const givenUp = ({ decisions }: ResumePlan): string => {
+  const units = decisions.filter((one) => one._tag === 'Run' && one.givesUp !== undefined).map(({ unit }) => unit)
+  return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
+}
+
+/** Whether the user's answer replaces the record. Accepting changed evidence alone keeps it. */
+const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
+  reason._tag === 'Assumed' &&
+  ((record.assumed !== true && reason.evidence === undefined) ||
+    (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
+
+/** Whether a record of a unit is taken back: the unit is named, or is part of a named one, or a named one is part of it. */
+const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => boolean) => {
+  const named = new Set(back?.units)
+  const above = new Set([...named].flatMap((unit) => [...ancestors(unit)]))
+  return ({ unit }) =>
+    named.size > 0 && (named.has(unit) || above.has(unit) || [...ancestors(unit)].some((one) => named.has(one)))
+}
+
+/** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
+const answered = (
+  known: Known,
+  { confirm }: PlanOptions,
+  isTakenBack: (decision: Decision) => boolean,
+  at: string
+): ReadonlyArray<Change.Confirmed> => {
+  if (confirm === undefined) return []
+  const inDoubt = State.inDoubt(known.checkpoint.state)
+  const isHarmful = (decision: Decision): boolean => {
+    const step = definitionOf(known, decision)
+    return step === undefined
+      ? isSubStepInDoubt(known.checkpoint.state, decision.unit)
+      : step._tag === 'Task' && !step.idempotent
+  }
+  return known.plan.decisions
+    .filter(
+      (decision) =>
+        (decision._tag === 'Retry' || decision._tag === 'Run') &&
+        inDoubt.has(decision.unit) &&
+        isHarmful(decision) &&
+        confirm.get(decision.unit)?._tag === 'Again' &&
+        !isTakenBack(decision)
+    )
+    .map((decision) => ({ _tag: 'Confirmed', at, unit: decision.unit }))
+}
+
+/** A `Confirmed` change for each unit whose changed evidence is accepted. */
+const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confirmed> =>
+  decisions.flatMap((decision): ReadonlyArray<Change.Confirmed> => {
+    const evidence = decision._tag === 'Skip' ? evidenceIn(decision.reason) : undefined
+    return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, unit: decision.unit, evidence }]
+  })
+
+/** What is taken as done and has no record, or none that stays. A composite follows its parts. */
+const assumed = (
+  known: Known,
+  isTakenBack: (decision: Decision) => boolean,
+  at: string
+): ReadonlyArray<Change.Assumed> => {
+  const { completedSteps, items } = known.checkpoint
+  const found: Array<Change.Assumed> = []
+  const subSteps = new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))
+  const hasAllParts = (step: Step, unit: Unit): boolean =>
+    partNames(step, unit, items)?.every((name) => Units.has(completedSteps, join(unit, name))) ?? true
+  const visit = ({ decision, parts }: DecisionTree): void => {
+    for (const part of parts) visit(part)
+    if (decision._tag !== 'Skip' || !isGiven(decision.reason)) return
+    const { unit } = decision
+    const record = Units.get(completedSteps, unit)
+    const step = definitionOf(known, decision)
+    const output = 'output' in decision.reason ? decision.reason.output : record?.output
+    if (step === undefined && subSteps.has(unit)) {
+      if (record !== undefined && !isTakenBack(decision)) return
+      const { transient: _, ...subStep } = subSteps.get(unit) ?? {}
+      found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
+    } else if (step?._tag !== 'Task') {
+      if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))
+        found.push({ _tag: 'Assumed', at, unit, captured: [] })
+    } else if (record === undefined || isTakenBack(decision))
+      found.push({
+        _tag: 'Assumed',
+        at,
+        unit,
+        ...(output === undefined ? {} : { output }),
+        captured: output === undefined ? [] : step.captures
+      })
+  }
+  for (const node of known.tree) visit(node)
+  return found
+}
+
+const isGiven = ({ _tag }: SkipReason): boolean => _tag === 'Assumed' || _tag === 'EvidenceChanged'

@@ -1,0 +1,390 @@
+/** What stands against a plan: a checkpoint that contradicts itself, and edits that a policy refuses. */
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import * as Units from '../data/Units.js'
+import { isAnew } from './demands.js'
+import { indexOfStep } from '../data/indexed.js'
+import { neededBy } from './needs.js'
+import type { Changes, Edit, PlanProblem } from './Plan.js'
+import type { PlanContext } from './PlanContext.js'
+import { hasRecords } from './PlanContext.js'
+import { isSubStepInDoubt } from './subSteps.js'
+import { unrecorded } from '../change/transitionParts.js'
+import type { Node } from '../workflow/Tree.js'
+import { find, isComposite, listedParts, taskAround } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, join, nameOf, parent, top } from '../workflow/Unit.js'
+import type { Group, Step, Workflow } from '../workflow/Workflow.js'
+import { tasks } from '../workflow/Workflow.js'
+import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
+import { printOf } from '../workflow/WorkflowIdentity.js'
+
+/** Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside may. */
+export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
+  const { state, workflow, items, completedSteps } = checkpoint
+  const steps = workflow.steps.length
+  const wrong = (why: string): PlanProblem => ({ _tag: 'InconsistentCheckpoint', why })
+  const named = Number.isInteger(state.stepIndex) ? workflow.steps[state.stepIndex]?.name : undefined
+  if (named === undefined) yield { _tag: 'StepOutOfRange', stepIndex: state.stepIndex, steps }
+  else if (named !== state.step)
+    yield wrong(`step ${state.stepIndex} is "${named}", but the state calls it "${state.step}"`)
+  for (const record of completedSteps) {
+    const why = wrongRecord(record, checkpoint)
+    if (why !== undefined) yield wrong(why)
+  }
+  if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
+  for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
+    if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
+      yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
+  for (const [unit] of items)
+    if (find(workflow, items, unit)?.definition.kind !== 'map')
+      yield wrong(`"${unit}" has items, but there is no such map`)
+  for (const why of wrongPending(checkpoint)) yield wrong(why)
+  const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
+  if (why !== undefined) yield wrong(why)
+}
+
+/** Finds the unit, or the task of a sub-step. */
+const isUnit = ({ workflow, items }: Checkpoint, unit: Unit, stepIndex: number): boolean =>
+  (find(workflow, items, unit, stepIndex) ?? taskAround(workflow, items, unit, stepIndex)) !== undefined
+
+const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Checkpoint): string | undefined => {
+  const { workflow, items } = checkpoint
+  const step = workflow.steps[stepIndex]
+  if (step === undefined) return `a record names step ${stepIndex}, but there are ${workflow.steps.length} steps`
+  const name = top(unit)
+  if (step.name !== name) return `step ${stepIndex} is "${step.name}", but a record calls it "${name}"`
+  const found = find(workflow, items, unit, stepIndex)
+  if (found === undefined && subStep !== undefined)
+    return isUnit(checkpoint, unit, stepIndex) ? undefined : `"${unit}" is recorded, but there is no such task`
+  if (found === undefined || subStep !== undefined) return `"${unit}" is recorded, but there is no such unit`
+  const missing = unrecorded(checkpoint, unit, found.definition)
+  return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
+}
+
+/** A unit waits for one thing at most, and a completed one for nothing. */
+function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
+  const { pending, submissions, workflow, items, state, completedSteps } = checkpoint
+  if (pending.size + submissions.size === 0) return
+  const seen = new Set<Unit>()
+  for (const one of [...pending, ...submissions]) {
+    const { unit } = one
+    const kind = '_tag' in one ? one._tag : 'Job'
+    const task = find(workflow, items, unit)?.definition
+    const isTask =
+      task === undefined
+        ? kind !== 'Job' && isUnit(checkpoint, unit, state.stepIndex)
+        : task.kind === 'task' && (task.wait ?? 'Job') === kind
+    if (!isTask) yield `"${unit}" is pending (${kind}), but there is no such task`
+    if (Units.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
+    if (seen.has(unit)) yield `"${unit}" is pending twice`
+    seen.add(unit)
+  }
+  for (const { unit } of pending)
+    if (Units.has(State.inFlight(state), unit)) yield `"${unit}" is in flight, but is pending`
+}
+
+const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
+  switch (state._tag) {
+    case 'Completed':
+      return done ? undefined : `"${state.step}" is said to be completed, but has no record`
+    case 'Interrupted':
+      return done && state.inProgress
+        ? `"${state.step}" is said to be in progress, but is recorded completed`
+        : undefined
+    case 'BeforeStep':
+    case 'Failed':
+      return done ? `the run stands at "${state.step}", but that is recorded completed` : undefined
+  }
+}
+
+/** Whether the checkpoint is of another workflow. */
+export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow): ReadonlyArray<PlanProblem> => {
+  const { name: expected } = checkpoint.workflow
+  return expected === found ? [] : [{ _tag: 'WrongWorkflow', expected, found }]
+}
+
+/** The edits that a policy refuses. Returns none for workflows with different names. Units that run again may be edited. */
+export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
+  const { checkpoint } = context
+  if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
+  const edited: Edited = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
+  return policy === 'strict'
+    ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
+    : [
+        ...editsOfRecorded(edited),
+        ...misplaced(edited, checkpoint.workflow, workflow, undefined, false),
+        ...editsOfPending(edited),
+        ...vanished(edited)
+      ]
+}
+
+/**
+ * The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is
+ * recorded; `placesNow`: where new tasks stand, by fingerprint, once that was asked for.
+ */
+interface Edited {
+  readonly checkpoint: Checkpoint
+  readonly workflow: Workflow
+  readonly context: PlanContext
+  readonly redoneWas: Map<Unit | undefined, number>
+  readonly placesNow: Map<string, string>
+}
+
+const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): PlanProblem => ({
+  _tag: 'WorkflowChanged',
+  edit,
+  unit,
+  ...(recorded === undefined ? {} : { recorded }),
+  ...(present === undefined ? {} : { present })
+})
+
+/** What a unit is defined as now. */
+const definitionOf = ({ workflow, checkpoint: { items } }: Edited, unit: Unit, expected?: number): Step | undefined =>
+  find<Step>(workflow, items, unit, expected)?.definition
+
+/** Whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
+const isRedone = (edited: Edited, unit: Unit): boolean => {
+  const { checkpoint, workflow, context, redoneWas } = edited
+  if (isAnew(context.demands.of(unit))) return true
+  const gone = [...ancestors(unit)]
+    .reverse()
+    .concat(unit)
+    .find((one) => definitionOf(edited, one) === undefined)
+  if (gone === undefined) return false
+  const above = parent(gone)
+  const was = above === undefined ? checkpoint.workflow : find(checkpoint.workflow, checkpoint.items, above)?.definition
+  const now = above === undefined ? workflow : definitionOf(edited, above)
+  if (was === undefined || now === undefined || !('steps' in was) || !('steps' in now)) return false
+  let from = redoneWas.get(above)
+  if (from === undefined) {
+    const first = now.steps.find(({ name }) => isAnew(context.demands.of(join(above, name))))
+    from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
+    redoneWas.set(above, from)
+  }
+  return (indexOfStep(was.steps, nameOf(gone), 0) ?? -1) >= from
+}
+
+/** Completed units that were removed or changed, except those that run again whatever is recorded. */
+function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
+  const { checkpoint, workflow } = edited
+  const maps = new Set<Unit>()
+  for (const { unit, stepIndex, fingerprint, subStep } of checkpoint.completedSteps) {
+    // A task in progress may be edited; the executor compares its sub-steps when it calls them.
+    if (subStep !== undefined) continue
+    const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
+    if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
+    const definition = definitionOf(edited, unit, stepIndex)
+    const now = definition === undefined ? undefined : printOf(definition)
+    if (now === fingerprint || isRedone(edited, unit)) continue
+    const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+    // Only an accepted plan lets a recorded run adopt another definition.
+    if (now !== undefined && was !== undefined && printOf(was) === now) continue
+    const map = [...ancestors(unit)].reverse().find((one) => checkpoint.items.has(one))
+    if (map === undefined) {
+      const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
+      yield now === undefined ? moved(edited, edit, fingerprint) : edit
+    } else if (!maps.has(map)) {
+      // All items of a map are defined at once, and there may be many.
+      maps.add(map)
+      const [recorded, present] = [
+        find(checkpoint.workflow, checkpoint.items, map)?.definition,
+        definitionOf(edited, map)
+      ]
+      yield changed(present === undefined ? 'removed' : 'changed', map, recorded?.fingerprint, present?.fingerprint)
+    }
+  }
+}
+
+/** A removed task that stands elsewhere now, where there was none before. */
+const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, fingerprint: string): PlanProblem => {
+  if (placesNow.size === 0)
+    for (const { task, place } of tasks(workflow.steps)) {
+      const isNew = find(checkpoint.workflow, checkpoint.items, place) === undefined
+      if (isNew && !placesNow.has(task.fingerprint)) placesNow.set(task.fingerprint, place)
+    }
+  const movedTo = placesNow.get(fingerprint)
+  return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
+}
+
+/** Finds edited or removed units whose job is pending, but for those that run again in any case. A wait may be edited: what it recorded stays. */
+function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
+  const { checkpoint } = edited
+  for (const { unit, _tag } of checkpoint.pending) {
+    if (_tag !== 'Job') continue
+    const was = find(checkpoint.workflow, checkpoint.items, unit)
+    if (was === undefined || isRedone(edited, unit)) continue
+    const { fingerprint } = was.definition
+    const now = definitionOf(edited, unit)
+    if (now?._tag === 'Task' && now.fingerprint === fingerprint) continue
+    const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now?.fingerprint)
+    yield { ...edit, pending: true } as PlanProblem
+  }
+}
+
+/**
+ * What changed its order after it ran, or is new before something that ran, on this level and below. `isFollowed`: something that comes
+ * after all of it has run.
+ */
+function* misplaced(
+  edited: Edited,
+  was: Node,
+  now: Node,
+  unit: Unit | undefined,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
+  if (was.steps !== undefined && now.steps !== undefined)
+    yield* misplacedSteps(
+      edited,
+      was.steps as ReadonlyArray<StepIdentity>,
+      now.steps as ReadonlyArray<Step>,
+      unit,
+      isFollowed
+    )
+  else if (was.groups !== undefined && now.groups !== undefined)
+    yield* misplacedGroups(
+      edited,
+      was.groups as ReadonlyArray<StepIdentity>,
+      now.groups as ReadonlyArray<Group>,
+      unit,
+      isFollowed
+    )
+  else if (was.each !== undefined && now.each !== undefined && unit !== undefined) {
+    for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
+      const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
+      yield* found
+      // All items of a map are defined at once, and there may be many.
+      if (found.length > 0) return
+    }
+  } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
+    const { checkpoint, context } = edited
+    if (hasRecords(context, unit) && !Units.has(checkpoint.completedSteps, unit) && !isRedone(edited, unit))
+      yield changed('changed', unit, (was as StepIdentity).fingerprint, (now as Step).fingerprint)
+  }
+}
+
+/** Whether something of a unit counts that was recorded of it. */
+const counts = ({ context }: Edited, unit: Unit): boolean =>
+  hasRecords(context, unit) && !isAnew(context.demands.of(unit))
+
+function* misplacedSteps(
+  edited: Edited,
+  was: ReadonlyArray<StepIdentity>,
+  now: ReadonlyArray<Step>,
+  parent: Unit | undefined,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
+  if (was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint))
+    return
+  let before = -1
+  let last = -1
+  for (const [stood, { name }] of was.entries()) {
+    const unit = join(parent, name)
+    if (!hasRecords(edited.context, unit)) continue
+    const index = indexOfStep(now, name, stood)
+    if (index !== undefined && !counts(edited, unit)) continue
+    last = stood
+    if (index === undefined) continue
+    if (index < before) yield changed('reordered', unit)
+    before = Math.max(before, index)
+  }
+  for (const [index, step] of now.entries()) {
+    const stood = indexOfStep(was, step.name, index)
+    const unit = join(parent, step.name)
+    const isBefore = isFollowed || index < before
+    const isMoved = index < before && stood !== undefined && stood >= last && !hasRecords(edited.context, unit)
+    if ((stood === undefined && isBefore) || isMoved) yield changed('insertedBefore', unit, undefined, step.fingerprint)
+    else if (stood !== undefined) yield* misplacedIn(edited, was[stood], step, unit, isBefore)
+  }
+}
+
+function* misplacedGroups(
+  edited: Edited,
+  was: ReadonlyArray<StepIdentity>,
+  now: ReadonlyArray<Group>,
+  parent: Unit | undefined,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
+  const needed = isFollowed
+    ? undefined
+    : neededBy(
+        now,
+        now.map(({ name }) => name).filter((name) => counts(edited, join(parent, name)))
+      )
+  for (const [index, group] of now.entries()) {
+    const unit = join(parent, group.name)
+    const isBefore = needed?.has(group.name) ?? true
+    const stood = indexOfStep(was, group.name, index)
+    if (stood !== undefined) yield* misplacedIn(edited, was[stood], group, unit, isBefore)
+    else if (isBefore) yield changed('insertedBefore', unit, undefined, group.fingerprint)
+  }
+}
+
+function* misplacedIn(
+  edited: Edited,
+  was: StepIdentity | undefined,
+  now: Step,
+  unit: Unit,
+  isFollowed: boolean
+): Iterable<PlanProblem> {
+  if (was === undefined || was.fingerprint === now.fingerprint) return
+  yield* misplaced(edited, was, now, unit, isFollowed)
+}
+
+/** Every difference, for those who want none: of a composite those of its parts, or else its own. */
+function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem> {
+  const [before, after] = [listedParts(was) as ReadonlyArray<StepIdentity>, listedParts(now) as ReadonlyArray<Step>]
+  const isOrdered = was.steps !== undefined && now.steps !== undefined
+  let last = -1
+  for (const [stood, part] of before.entries()) {
+    const unit = join(parent, part.name)
+    const index = indexOfStep(after, part.name, stood)
+    if (index === undefined) {
+      yield changed('removed', unit, part.fingerprint)
+      continue
+    }
+    const present = after[index] as Step
+    if (present.fingerprint !== part.fingerprint) yield* differences(part, present, unit)
+    if (isOrdered && index < last) yield changed('reordered', unit)
+    last = Math.max(last, index)
+  }
+  for (const [index, { name, fingerprint }] of after.entries())
+    if (indexOfStep(before, name, index) === undefined)
+      yield changed('added', join(parent, name), undefined, fingerprint)
+}
+
+function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanProblem> {
+  const isSameKind = isComposite(was) && isComposite(now) && printOf(was) === printOf(now)
+  const inside = isSameKind ? [...editsOfAll(was, now, unit)] : []
+  if (inside.length === 0) yield changed('changed', unit, was.fingerprint, now.fingerprint)
+  else yield* inside
+}
+
+/**
+ * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
+ * could be asked about them.
+ */
+function* vanished(edited: Edited): Iterable<PlanProblem> {
+  const { workflow, items, state } = edited.checkpoint
+  for (const unit of State.inDoubt(state)) {
+    const was = find(workflow, items, unit, state.stepIndex)?.definition
+    if (was === undefined) yield* vanishedSubStep(edited, unit)
+    if (was?.kind !== 'task' || was.idempotent) continue
+    const present = definitionOf(edited, unit)
+    const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
+    if (present?._tag === 'Task' && !isAnother) continue
+    const edit = isAnother
+      ? changed('changed', unit, was.fingerprint, present.fingerprint)
+      : changed('removed', unit, was.fingerprint)
+    yield { ...edit, inDoubt: true } as PlanProblem
+  }
+}
+
+/** Refuses to remove the task of a sub-step that may have had its effect. */
+function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
+  const { state, items } = checkpoint
+  if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
+  const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint
+  yield { ...changed('removed', unit, was), inDoubt: true } as PlanProblem
+}

@@ -1,0 +1,179 @@
+/** What the decisions of a plan are made from. */
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { EvidencePlan } from './changedEvidence.js'
+import { planEvidence } from './changedEvidence.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import * as Units from '../data/Units.js'
+import type { Demands } from './demands.js'
+import { demandsOf } from './demands.js'
+import type { Items } from '../checkpoint/Items.js'
+import type { Json } from '../data/Json.js'
+import type { GivenAnswer, Pending } from '../checkpoint/Pending.js'
+import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
+import { find, listedParts, partNames } from '../workflow/Tree.js'
+import type { SubSteps } from './subSteps.js'
+import { subStepsOf } from './subSteps.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, join, parent } from '../workflow/Unit.js'
+import type { Step, Workflow } from '../workflow/Workflow.js'
+
+/**
+ * Everything a decision looks at, found in constant time.
+ *
+ * - `jobs`: the pending jobs by unit.
+ * - `begun`: composites of which a part has a record.
+ * - `evidence`: the plan's decisions about missing and changed evidence.
+ * - `demands`: what is to run again, or counts as done, whatever is recorded.
+ * - `answerable`: collects the units that can be answered, if there are answers.
+ * - `subSteps`: those of each task that has some; `from`: the sub-step to run from.
+ */
+export interface PlanContext {
+  readonly checkpoint: Checkpoint
+  readonly pending: Units.Units<Pending>
+  readonly answers: Units.Units<GivenAnswer>
+  readonly begun: ReadonlySet<Unit>
+  readonly inFlight: Units.Units<InFlight>
+  readonly failures: Units.Units<Failure>
+  readonly inDoubt: ReadonlySet<Unit>
+  readonly confirm: ReadonlyMap<string, Answer>
+  readonly outputs: ReadonlyMap<string, Json>
+  readonly evidence: EvidencePlan
+  readonly demands: Demands
+  readonly answerable: Set<Unit> | undefined
+  readonly recovered: boolean
+  readonly subSteps: SubSteps
+  readonly from: Unit | undefined
+}
+
+/** The context of a plan. */
+export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
+  const { state, items } = checkpoint
+  const subSteps = subStepsOf(checkpoint)
+  const targets = targetsOf(workflow, items, options, subSteps)
+  const evidence = planEvidence(
+    checkpoint,
+    workflow,
+    options,
+    demandsOf(workflow, items, { ...targets, ...NOTHING_DUE })
+  )
+  const { confirm = new Map(), outputs = new Map(), recovered = false } = options
+  return {
+    checkpoint,
+    pending: checkpoint.pending,
+    answers: checkpoint.answers,
+    begun: begunIn(checkpoint.completedSteps),
+    inFlight: State.inFlight(state),
+    failures: State.failures(state),
+    inDoubt: State.inDoubt(state),
+    confirm,
+    outputs,
+    evidence,
+    demands: demandsOf(workflow, items, { ...targets, due: evidence.due, again: evidence.again }),
+    answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
+    recovered,
+    subSteps,
+    from: targets.from
+  }
+}
+
+const NOTHING_DUE = { due: new Map<Unit, never>(), again: [] }
+
+/** The units that the options name, if there are such. */
+export const targetsOf = (
+  workflow: Workflow,
+  items: Items,
+  { fromStep, restartWave }: Pick<PlanOptions, 'fromStep' | 'restartWave'>,
+  subSteps: SubSteps
+): { readonly from: Unit | undefined; readonly restart: Unit | undefined } => {
+  const existing = (unit: Unit | undefined): Unit | undefined =>
+    unit !== undefined && (find<Step>(workflow, items, unit) !== undefined || isKnown(subSteps, unit))
+      ? unit
+      : undefined
+  return { from: existing(fromStep), restart: existing(restartWave) }
+}
+
+/** Finds a sub-step by its path. */
+const isKnown = (subSteps: SubSteps, unit: Unit): boolean => {
+  for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
+  return false
+}
+
+const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
+  const begun = new Set<Unit>()
+  let last: Unit | undefined
+  for (const { unit, subStep } of records) {
+    const above = subStep === undefined ? parent(unit) : undefined
+    if (above === undefined || above === last) continue
+    last = above
+    begun.add(above)
+    for (const one of ancestors(above)) begun.add(one)
+  }
+  return begun
+}
+
+/** The record of a unit, if it has one. `expected`: its usual place among the records. */
+export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
+  Units.get(checkpoint.completedSteps, unit, expected)
+
+/** Whether a unit, or a part of it, has a record. */
+export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): boolean =>
+  begun.has(unit) || Units.has(checkpoint.completedSteps, unit)
+
+/**
+ * The names in a plan's options that the workflow does not have. `answerable`: the units that can be answered; `changed`: units that
+ * may be answered in any case.
+ */
+export const unknownNames = (
+  workflow: Workflow,
+  { items, subSteps }: { readonly items: Items; readonly subSteps: SubSteps },
+  options: PlanOptions,
+  answerable: ReadonlySet<Unit>,
+  changed: Pick<ReadonlySet<string>, 'has'> = new Set()
+): ReadonlyArray<PlanProblem> => {
+  const { fromStep, restartWave, confirm, outputs } = options
+  const problems: Array<PlanProblem> = []
+  if (fromStep !== undefined && targetsOf(workflow, items, { fromStep }, subSteps).from === undefined)
+    problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
+  if (restartWave !== undefined && !isParallel(find<Step>(workflow, items, restartWave)?.definition)) {
+    const steps = workflow.steps.map(({ name }) => name)
+    const waves = workflow.steps.filter(isParallel).map(({ name }) => name)
+    problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
+  }
+  for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
+    if (!answerable.has(step) && !changed.has(step))
+      problems.push({ _tag: 'UnknownStep', step, available: [...answerable] })
+  return problems
+}
+
+const isParallel = (step: Step | undefined): boolean => step?._tag === 'Wave' || step?._tag === 'Map'
+
+/** The units on the level on which a path stops to name one. */
+const besides = (
+  workflow: Workflow,
+  { items, subSteps }: { readonly items: Items; readonly subSteps: SubSteps },
+  unknown: Unit
+): ReadonlyArray<Unit> => {
+  for (const above of ancestors(unknown)) {
+    const known = subSteps.get(above)
+    if (known !== undefined) return known.map(({ unit }) => unit)
+    const found = find<Step>(workflow, items, above)?.definition
+    const names = found === undefined ? undefined : partNames(found, above, items)
+    if (names !== undefined && names.length > 0) return names.map((name) => join(above, name))
+  }
+  return workflow.steps.map(({ name }) => name)
+}
+
+/** The units that work is recorded for, as far as a definition tells: tasks, and maps of unknown items. */
+export const leavesOf = (workflow: Workflow, items: Items): ReadonlySet<Unit> => {
+  const leaves = new Set<Unit>()
+  const visit = (step: Step, unit: Unit): void => {
+    const keys = step._tag === 'Map' ? items.get(unit) : undefined
+    if (step._tag === 'Map' && keys !== undefined) for (const { key } of keys) visit(step.each, join(unit, key))
+    else if (step._tag === 'Task' || step._tag === 'Map') leaves.add(unit)
+    else for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name))
+  }
+  for (const step of workflow.steps) visit(step, step.name)
+  return leaves
+}

@@ -1,0 +1,344 @@
+/** Decides for missing and changed evidence which units run again, which keep the current state, and which need an answer. */
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import type { Begun } from '../explain/explained.js'
+import { begunIn, isExplained } from '../explain/explained.js'
+import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
+import type { Demands } from './demands.js'
+import { find } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { isWithin } from '../workflow/Unit.js'
+import type { Step, Workflow } from '../workflow/Workflow.js'
+
+/** Why a unit runs again: its evidence is missing. */
+export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
+
+/** Why a unit runs again or needs an answer: its evidence changed. */
+export type Edited = RunReason & { readonly _tag: 'EvidenceChanged' }
+
+/** The accepted changes of a unit. `evidence`: its new record. `own`: the answer names this unit, so it is skipped even if an earlier one runs. */
+export interface Kept {
+  readonly changed: ReadonlyArray<Changed>
+  readonly evidence: ReadonlyArray<Evidence>
+  readonly own: boolean
+}
+
+/**
+ * Decisions about evidence, by unit name.
+ *
+ * - `missing`: the missing evidence of recorded units.
+ * - `due`: units that run again because of their own evidence.
+ * - `again`: these, and composites that were declared done although their evidence changed: what follows them runs again.
+ * - `kept`: units whose record stays, with the current evidence.
+ * - `edited`: units that would overwrite a user's change and need an answer to run.
+ * - `open`: units in `edited` with an open question that nothing else schedules.
+ * - `covered`: units that run again because of another unit's answer; they may be declared done instead.
+ * - `changed`: all changes by unit, including groups whose map runs again as a whole.
+ */
+export interface EvidencePlan {
+  readonly missing: ReadonlyMap<string, Missing>
+  readonly due: ReadonlyMap<string, Missing | Edited>
+  readonly again: ReadonlySet<Unit>
+  readonly kept: ReadonlyMap<string, Kept>
+  readonly edited: ReadonlyMap<string, Edited>
+  readonly open: ReadonlySet<string>
+  readonly covered: ReadonlySet<string>
+  readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
+}
+
+/** A recorded unit with evidence at a place. */
+interface Recorder {
+  readonly unit: Unit
+  readonly record: CompletedStep
+  readonly was: Evidence
+  /** The unit is a composite. */
+  readonly isWhole: boolean
+  /** The workflow still has the unit. */
+  readonly isThere: boolean
+}
+
+interface Draft {
+  readonly missing: Map<string, Array<Evidence>>
+  readonly due: Map<string, Array<Changed>>
+  readonly kept: Map<string, { readonly record: CompletedStep; readonly changed: Array<Changed>; own: boolean }>
+  readonly edited: Map<string, Array<Changed>>
+  readonly open: Set<string>
+  readonly covered: Set<string>
+  readonly changed: Map<string, Array<Changed>>
+  /** Composites declared done; what follows them runs again. */
+  readonly done: Set<string>
+}
+
+const NOTHING: EvidencePlan = {
+  missing: new Map(),
+  due: new Map(),
+  again: new Set(),
+  kept: new Map(),
+  edited: new Map(),
+  open: new Set(),
+  covered: new Set(),
+  changed: new Map()
+}
+
+/** Decides about the evidence found. `demands`: what the plan was asked for. */
+export const planEvidence = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  options: PlanOptions,
+  demands: Demands
+): EvidencePlan => {
+  const { evidence = [], fromStep } = options
+  if (evidence.length === 0) return NOTHING
+  const draft: Draft = {
+    missing: new Map(),
+    due: new Map(),
+    kept: new Map(),
+    edited: new Map(),
+    open: new Set(),
+    covered: new Set(),
+    changed: new Map(),
+    done: new Set()
+  }
+  const now = changesByPlace(evidence)
+  const recorders = recordersOf(checkpoint, workflow, evidence, now, draft)
+  const begun = now.size === 0 ? NOT_BEGUN : begunIn(checkpoint, workflow)
+  const isDone = (unit: string): boolean => options.confirm?.get(unit)?._tag === 'Done'
+  const open = now.size === 0 ? NOT_BEGUN : begunIn(checkpoint, workflow, isDone)
+  for (const [place, { is }] of now) {
+    const all = recorders.get(place) ?? []
+    const last = all.at(-1)
+    // Accepting the removal of the last recorder accepts its evidence.
+    if (last === undefined || !last.isThere || isSame(last.was, is)) continue
+    const there = all.filter(({ isThere }) => isThere)
+    for (const one of there) add(draft.changed, one, is)
+    const beside = fromStep === undefined ? there : there.filter(({ unit }) => isBeside(unit, options, demands))
+    if (!beside.includes(last)) keepBefore(draft, there, is, demands)
+    else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, beside, is, options)
+    // The unit that explains the change is declared done, so no unit restores the evidence.
+    else if (!isExplained(open, last)) keepOne(draft, last, is, false)
+  }
+  return planned(draft, options, demands)
+}
+
+const NOT_BEGUN: Begun = { all: new Map(), paths: new Map() }
+
+/** The current state of each place with a change. */
+const changesByPlace = (evidence: ReadonlyArray<FoundEvidence>): ReadonlyMap<string, Changed> => {
+  const now = new Map<string, Changed>()
+  for (const found of evidence) {
+    if ('missing' in found) continue
+    for (const changed of found.changed) if (!now.has(placeOf(changed.was))) now.set(placeOf(changed.was), changed)
+  }
+  return now
+}
+
+const placeOf = (one: Evidence): string => {
+  switch (one._tag) {
+    case 'Artifact':
+    case 'File':
+      return `${one._tag} ${one.path}`
+    case 'Commit':
+      return `${one._tag} ${one.hash}`
+    case 'Stored':
+      return `${one._tag} ${one.id}`
+  }
+}
+
+const isSame = (was: Evidence, is: Evidence | undefined): boolean =>
+  is !== undefined &&
+  'sha256' in was &&
+  'sha256' in is &&
+  placeOf(was) === placeOf(is) &&
+  was.size === is.size &&
+  was.sha256 === is.sha256
+
+/** The units that recorded each changed place, oldest first. Fills `missing` of the draft. */
+const recordersOf = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  evidence: ReadonlyArray<FoundEvidence>,
+  now: ReadonlyMap<string, Changed>,
+  draft: Draft
+): ReadonlyMap<string, ReadonlyArray<Recorder>> => {
+  const { missing, changed } = byUnit(evidence)
+  const recorders = new Map<string, Array<Recorder>>()
+  for (const record of checkpoint.completedSteps) {
+    const { unit } = record
+    const isFound = missing.has(unit) || changed.has(unit)
+    if (!isFound && (now.size === 0 || record.evidence.length === 0)) continue
+    const step = find<Step>(workflow, checkpoint.items, unit, record.stepIndex)?.definition
+    const isThere = step !== undefined || record.subStep !== undefined
+    const lost = missing.get(unit)
+    if (isThere && lost !== undefined) draft.missing.set(unit, lost)
+    const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
+    for (const [place, was] of left) {
+      if (!now.has(place)) continue
+      const one = { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', isThere }
+      const there = recorders.get(place)
+      if (there === undefined) recorders.set(place, [one])
+      else there.push(one)
+    }
+  }
+  return recorders
+}
+
+/** The missing evidence, and the recorded evidence that changed, by unit. */
+const byUnit = (
+  evidence: ReadonlyArray<FoundEvidence>
+): {
+  readonly missing: ReadonlyMap<string, Array<Evidence>>
+  readonly changed: ReadonlyMap<string, ReadonlyArray<Evidence>>
+} => {
+  const missing = new Map<string, Array<Evidence>>()
+  const changed = new Map<string, Array<Evidence>>()
+  const add = (all: Map<string, Array<Evidence>>, unit: string, more: ReadonlyArray<Evidence>): void => {
+    const there = all.get(unit)
+    if (there === undefined) all.set(unit, [...more])
+    else there.push(...more)
+  }
+  for (const found of evidence) {
+    if ('missing' in found) add(missing, found.unit, found.missing)
+    else
+      add(
+        changed,
+        found.unit,
+        found.changed.map(({ was }) => was)
+      )
+  }
+  return { missing, changed }
+}
+
+/** Detects units that neither run again nor count as done because of `fromStep`, such as other groups of the same wave. */
+const isBeside = (
+  unit: Unit,
+  { fromStep, restartWave }: { readonly fromStep?: Unit | undefined; readonly restartWave?: Unit | undefined },
+  demands: Demands
+): boolean =>
+  ![fromStep, restartWave].some((named) => named !== undefined && isWithin(named, unit)) && demands.of(unit) === 'none'
+
+/** Accepts the current state for all units before the one that `fromStep` names. */
+const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, demands: Demands): void => {
+  const before = all.filter(({ unit }) => demands.of(unit) === 'assumed')
+  const last = before.at(-1)
+  if (last !== undefined && !isSame(last.was, is)) keepAll(draft, before, is)
+}
+
+/** Accepts one place for its last recorder; a commit for all recorders, since each record has its own. */
+const keepAll = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
+  const last = all.at(-1)
+  if (last !== undefined) keepOne(draft, last, is, true)
+  keepCommits(draft, all.slice(0, -1), is)
+}
+
+const keepCommits = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
+  for (const one of all) if (one.was._tag === 'Commit') keepOne(draft, one, is, false)
+}
+
+const keepOne = ({ kept }: Draft, { unit, record, was }: Recorder, is: Evidence | undefined, own: boolean): void => {
+  const there = kept.get(unit) ?? { record, changed: [], own: false }
+  if (!there.changed.some((one) => placeOf(one.was) === placeOf(was))) there.changed.push(changedTo(was, is))
+  there.own ||= own
+  kept.set(unit, there)
+}
+
+const changedTo = (was: Evidence, is: Evidence | undefined): Changed => (is === undefined ? { was } : { was, is })
+
+/** Decides about one changed place. No recorder may overwrite it without an answer that covers it. */
+const judge = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, options: PlanOptions): void => {
+  const last = all.at(-1) as Recorder
+  // The state matches an earlier recorder, so running the later ones again overwrites no user's work.
+  const match = all.findLastIndex(({ was }) => isSame(was, is))
+  if (match >= 0) {
+    for (const one of all.slice(match + 1)) add(draft.due, one, is)
+    return
+  }
+  const { answerOf, isExempt } = answersAt(all, options)
+  const answer = answerOf(last)
+  if (answer === 'Again') {
+    for (const one of all) {
+      draft.covered.add(one.unit)
+      if (answerOf(one) === 'Keep') keepOne(draft, one, is, true)
+      else add(draft.due, one, is)
+    }
+    return
+  }
+  if (answer === 'Keep') keepAll(draft, all, is)
+  else if (answer === 'Done' && !last.isWhole) {
+    add(draft.due, last, is)
+    keepCommits(draft, all.slice(0, -1), is)
+  } else if (answer === undefined && !isExempt(last)) draft.open.add(last.unit)
+  for (const one of all) {
+    if (!isExempt(one)) add(draft.edited, one, is)
+    if (one.isWhole && answerOf(one) === 'Done') {
+      keepOne(draft, one, is, true)
+      draft.done.add(one.unit)
+    } else if (one !== last && answerOf(one) === 'Keep') keepOne(draft, one, is, true)
+  }
+}
+
+const add = (to: Map<string, Array<Changed>>, { unit, was }: Recorder, is: Evidence | undefined): void => {
+  const there = to.get(unit)
+  if (there === undefined) to.set(unit, [changedTo(was, is)])
+  else there.push(changedTo(was, is))
+}
+
+/** The answers for one place. Restarting a wave exempts its units from the question, unless an answer keeps one of the recorders. */
+const answersAt = (
+  all: ReadonlyArray<Recorder>,
+  { confirm, onChanged, restartWave }: PlanOptions
+): {
+  readonly answerOf: (one: Recorder) => Answer['_tag'] | undefined
+  readonly isExempt: (one: Recorder) => boolean
+} => {
+  const isNamed = ({ unit }: Recorder): boolean => restartWave !== undefined && isWithin(unit, restartWave)
+  const said = ({ unit }: Recorder): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
+  const last = all.at(-1) as Recorder
+  const isKept =
+    all.some((one) => said(one) === 'Keep') || (onChanged === 'keep' && said(last) === undefined && !isNamed(last))
+  const isExempt = (one: Recorder): boolean => isNamed(one) && !isKept
+  const answerOf = (one: Recorder): Answer['_tag'] | undefined =>
+    isExempt(one) ? undefined : (said(one) ?? (onChanged === 'keep' ? 'Keep' : undefined))
+  return { answerOf, isExempt }
+}
+
+const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: Demands): EvidencePlan => {
+  const hasStart = fromStep !== undefined
+  const isDue = (unit: Unit): boolean => !hasStart || isBeside(unit, { fromStep, restartWave }, demands)
+  const { open, covered, changed, done } = draft
+  const missing = new Map<string, Missing>()
+  for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })
+  const withMissing = (unit: string, changed: ReadonlyArray<Changed>): Edited => {
+    const lost = draft.missing.get(unit)
+    return { _tag: 'EvidenceChanged', changed, ...(lost === undefined ? {} : { missing: lost }) }
+  }
+  const kept = new Map<string, Kept>()
+  for (const [unit, { record, changed: all, own }] of draft.kept) {
+    // With `fromStep`, later steps still need the missing evidence of earlier ones.
+    const lost = hasStart ? [] : (draft.missing.get(unit) ?? [])
+    kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
+  }
+  const isKept = (unit: string): boolean => kept.get(unit)?.own === true
+  const due = new Map<string, Missing | Edited>()
+  for (const [unit, reason] of missing) if (isDue(unit) && !isKept(unit)) due.set(unit, reason)
+  for (const [unit, all] of draft.due) if (!isKept(unit)) due.set(unit, withMissing(unit, all))
+  const edited = new Map<string, Edited>()
+  for (const [unit, all] of draft.edited) edited.set(unit, withMissing(unit, all))
+  return { missing, due, again: new Set([...due.keys(), ...done]), kept, edited, open, covered, changed }
+}
+
+/** The evidence of a record, with changes applied and missing entries dropped. */
+export const evidenceWith = (
+  { evidence }: CompletedStep,
+  changed: ReadonlyArray<Changed>,
+  missing: ReadonlyArray<Evidence>
+): ReadonlyArray<Evidence> => {
+  const instead = new Map(changed.map(({ was, is }) => [placeOf(was), is]))
+  const lost = new Set(missing.map(placeOf))
+  const left = new Map<string, Evidence>()
+  for (const one of evidence) {
+    const place = placeOf(one)
+    const now = instead.has(place) ? instead.get(place) : lost.has(place) ? undefined : one
+    if (now !== undefined) left.set(placeOf(now), now)
+  }
+  return [...left.values()]
+}

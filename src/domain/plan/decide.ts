@@ -1,0 +1,268 @@
+/** What happens with the units of a workflow, and why: a fold over its tree. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Edited, Kept } from './changedEvidence.js'
+import { isAnew } from './demands.js'
+import type { Item } from '../checkpoint/Items.js'
+import type { Decision, Run, RunReason } from './Plan.js'
+import type { PlanContext } from './PlanContext.js'
+import { hasRecords, recordOf } from './PlanContext.js'
+import type { Unit } from '../workflow/Unit.js'
+import { isWithin, join } from '../workflow/Unit.js'
+import * as Units from '../data/Units.js'
+import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
+import { isIdempotent, partsOf } from '../workflow/Workflow.js'
+import type { At, Decided, Described, Placed, Planned } from './decideTask.js'
+import {
+  ASSUMED,
+  aboutOf,
+  decideTask,
+  evidenceNow,
+  keptReason,
+  missingBefore,
+  repeats,
+  run,
+  skip,
+  skipReasonOf,
+  trace
+} from './decideTask.js'
+import { decideWithSubSteps } from './decideSubSteps.js'
+
+/** Decides about all units of a workflow. */
+export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
+  const demandOf = context.demands.ofParts(undefined, workflow, 'none')
+  for (const [stepIndex, step] of workflow.steps.entries()) {
+    const { name } = step
+    const demand = demandOf(stepIndex, name)
+    decide(context, step, { unit: name, stepIndex, demand, expected: stepIndex, keptAbove: undefined }, out)
+  }
+}
+
+const decide = (context: PlanContext, step: Step, at: At, out: Planned): Decided => {
+  switch (step._tag) {
+    case 'Task':
+      return decideLeaf(context, step, at, out)
+    case 'Sequence':
+    case 'Wave':
+      return decideComposite(context, step, at, out)
+    case 'Map':
+      return decideMap(context, step, at, out)
+  }
+}
+
+const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Decided => {
+  const subSteps = context.subSteps.size === 0 ? undefined : context.subSteps.get(at.unit)
+  if (subSteps !== undefined) return decideWithSubSteps(context, task, at, subSteps, out)
+  const { unit, stepIndex, demand, expected, keptAbove } = at
+  const record = recordOf(context, unit, expected)
+  const placed: Placed<Task> = { unit, stepIndex, demand, expected, keptAbove, task, record }
+  const { open } = context.evidence
+  const isDone =
+    record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(at.unit))
+  const decision = decideTask(context, placed, out)
+  out.decisions.push(decision)
+  return { decision, isDone }
+}
+
+/** What happens with the parts of a map of which only now is known what they are: what was decided about all of it. */
+export const decideItems = (
+  { stepIndex, unit, ...decision }: Decision,
+  { each }: MapStep,
+  items: ReadonlyArray<Item>
+): ReadonlyArray<Run> => {
+  const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
+  const found: Array<Run> = []
+  const visit = (step: Step, unit: Unit, task: Described): void => {
+    found.push(run({ unit, stepIndex, task }, reason))
+    if (step._tag === 'Sequence' || step._tag === 'Wave')
+      for (const part of partsOf(step)) visit(part, join(unit, part.name), part)
+  }
+  for (const { key } of items) visit(each, join(unit, key), ofItem(each, key))
+  return found
+}
+
+/** What a body does for an item, under the name of the item. Spelt out: there may be 100,000, and to spread takes many times as long. */
+const ofItem = <S extends Step>(each: S, key: string): S => {
+  const summary = each.summary === each.name ? key : each.summary
+  if (each._tag !== 'Task') return { ...each, name: key, summary }
+  const { fingerprint, idempotent, captures, numbered, wait, accepts, leaves } = each
+  return {
+    _tag: 'Task',
+    name: key,
+    summary,
+    fingerprint,
+    idempotent,
+    captures,
+    numbered,
+    wait,
+    accepts,
+    leaves
+  } as Step as S
+}
+
+const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
+  const items = itemsDue(context, at)
+  if (items === undefined) return decideUnknown(context, map, at, out)
+  return decideParts(context, map, at, items.length, (index) => ofItem(map.each, items[index]?.key ?? ''), out)
+}
+
+/** The items that a plan uses: undefined if the map computes them again. A map of no items that runs again does nothing else. */
+const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: At): ReadonlyArray<Item> | undefined => {
+  const items = checkpoint.items.get(unit)
+  const isAgain = evidence.again.has(unit) || typeof demand === 'object'
+  return isAnew(demand) || (items?.length === 0 && isAgain) ? undefined : items
+}
+
+/** A map of items that are not known yet is one thing to do. What was begun of it with other items may have acted. */
+const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
+  const { name, summary, fingerprint } = map
+  const { unit } = at
+  const task: Task = {
+    _tag: 'Task',
+    name,
+    summary,
+    fingerprint,
+    idempotent: isIdempotent(map) && !hasHarmfulSubSteps(context, unit),
+    captures: [],
+    numbered: false,
+    accepts: hasNoOutput
+  }
+  const isInside = (one: Unit): boolean => isWithin(one, unit)
+  const [pending] = Units.within(context.checkpoint.pending, unit)
+  const edited = editedIn(context, unit)
+  const placed: Placed<Task> = {
+    ...at,
+    task,
+    own: map.own,
+    record: recordOf(context, unit),
+    hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
+    ...(pending === undefined ? {} : { pending }),
+    ...(edited === undefined ? {} : { edited })
+  }
+  const isDone = placed.record !== undefined && repeats(context, placed) === undefined
+  const decision = decideTask(context, placed, out)
+  out.decisions.push(decision)
+  return { decision, isDone }
+}
+
+/** Detects sub-steps of a map's items that are not idempotent. */
+const hasHarmfulSubSteps = ({ subSteps }: PlanContext, map: Unit): boolean => {
+  for (const [task, all] of subSteps)
+    if (isWithin(task, map) && all.some(({ call }) => call.idempotent === false)) return true
+  return false
+}
+
+/** The user's changes to evidence of a map's parts, which running the whole map again would overwrite. */
+const editedIn = ({ evidence: { edited } }: PlanContext, map: Unit): Edited | undefined => {
+  const [first, ...more] = [...edited].flatMap(([unit, reason]) =>
+    unit !== map && isWithin(unit, map) ? [reason] : []
+  )
+  if (first === undefined) return undefined
+  return { _tag: 'EvidenceChanged', changed: [first, ...more].flatMap(({ changed }) => changed) }
+}
+
+/** Outputs are what its parts give. */
+const hasNoOutput: Task['accepts'] = (output) =>
+  output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
+
+const decideComposite = (context: PlanContext, step: Sequence | Wave, at: At, out: Planned): Decided => {
+  const parts = partsOf(step)
+  return decideParts(context, step, at, parts.length, (index) => parts[index] as Step, out)
+}
+
+/** Decides about the parts of a composite, and so about itself. Its decision comes first. */
+const decideParts = (
+  context: PlanContext,
+  step: Sequence | Wave | MapStep,
+  at: At,
+  count: number,
+  partAt: (index: number) => Step,
+  out: Planned
+): Decided => {
+  const { unit, stepIndex, demand } = at
+  const demandOf = context.demands.ofParts(unit, step, demand)
+  const own = wholeOf(context, unit)
+  const keptAbove = own.kept ?? at.keptAbove
+  const here = out.decisions.length
+  const record = recordOf(context, unit, at.expected)
+  const placed: Placed = { ...at, task: step, own: step.own, record }
+  out.decisions.push(skip(placed, ASSUMED))
+  const decisions: Array<Decision> = []
+  let isDone = true
+  let expected = count === 0 ? undefined : Units.placeOf(context.checkpoint.completedSteps, join(unit, partAt(0).name))
+  for (let index = 0; index < count; index++) {
+    const part = partAt(index)
+    const { name } = part
+    const decided = decide(
+      context,
+      part,
+      { unit: join(unit, name), stepIndex, demand: demandOf(index, name), expected, keptAbove },
+      out
+    )
+    decisions.push(decided.decision)
+    isDone &&= decided.isDone
+    if (expected !== undefined) expected += 1
+  }
+  const decision = ofWhole(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
+  out.decisions[here] = decision
+  if (isDone) missingBefore(context, placed, out)
+  return { decision, isDone: isDone && record !== undefined && decision._tag === 'Skip' }
+}
+
+/** The evidence of a composite as a whole, if it changed: kept, in need of an answer, or in question. */
+interface Whole {
+  readonly kept: Kept | undefined
+  readonly edited: Edited | undefined
+  readonly isOpen: boolean
+}
+
+const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): Whole => ({
+  kept: evidence.kept.get(unit),
+  edited: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.edited.get(unit),
+  isOpen: evidence.open.has(unit)
+})
+
+/** The decision for the evidence of a composite as a whole, unless its parts decide. */
+const ofWhole = (
+  placed: Placed,
+  { kept, edited, isOpen }: Whole,
+  parts: ReadonlyArray<Decision>
+): Decision | undefined => {
+  const runs = parts.some(({ _tag }) => _tag !== 'Skip')
+  if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
+  if (parts.some(({ _tag }) => _tag === 'Confirm') || edited === undefined || !(isOpen || runs)) return undefined
+  return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
+}
+
+/**
+ * A composite does what its parts do: of a sequence, what comes next is its own decision; of a wave or map, the most telling one. If
+ * all of them are done it is too, unless nothing but its own record is missing (`isDone`: theirs are all there and count): then it
+ * runs, to be closed.
+ */
+const compositeDecision = (
+  context: PlanContext,
+  { _tag }: Sequence | Wave | MapStep,
+  placed: Placed,
+  parts: ReadonlyArray<Decision>,
+  isDone: boolean
+): Decision => {
+  const asked = parts.find((part) => part._tag === 'Confirm')
+  if (asked !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: asked.reason }
+  const due = _tag === 'Sequence' ? parts.filter((part) => part._tag !== 'Skip').slice(0, 1) : parts
+  const retried = due.find((part) => part._tag === 'Retry')
+  if (retried !== undefined)
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: retried.attempt, reason: retried.reason }
+  const started = due.find((part) => part._tag === 'Run')
+  const failed = trace(context, placed)
+  if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
+  if (started !== undefined) return run(placed, started.reason)
+  const waiting = due.find((part) => part._tag === 'Poll')
+  if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
+  const record = isDone ? placed.record : undefined
+  if (record !== undefined) return skip(placed, skipReasonOf(placed, record))
+  if (isDone && failed?.reason._tag === 'Failed')
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
+  if (isDone && placed.demand !== 'assumed') return run(placed, { _tag: 'NotStarted' })
+  const evidence = isDone ? undefined : evidenceNow(context, placed, placed.record)
+  return skip(placed, evidence === undefined ? ASSUMED : { _tag: 'Assumed', evidence })
+}

@@ -1,0 +1,100 @@
+/** What happens with a task that has recorded sub-steps, and with these. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Decision, RunReason } from './Plan.js'
+import type { PlanContext } from './PlanContext.js'
+import { recordOf } from './PlanContext.js'
+import type { KnownSubStep } from './subSteps.js'
+import { restartedBy, restartOf } from './subSteps.js'
+import { nameOf } from '../workflow/Unit.js'
+import * as Units from '../data/Units.js'
+import type { Task } from '../workflow/Workflow.js'
+import type { At, Decided, Placed, Planned } from './decideTask.js'
+import { decideTask, repeats, skip } from './decideTask.js'
+
+/** Decides about a task with recorded sub-steps. If one of these has to run again, so has the task. */
+export const decideWithSubSteps = (
+  context: PlanContext,
+  task: Task,
+  at: At,
+  all: ReadonlyArray<KnownSubStep>,
+  out: Planned
+): Decided => {
+  const { evidence, from } = context
+  const { unit, stepIndex } = at
+  const record = recordOf(context, unit, at.expected)
+  const whole = repeats(context, at)
+  const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.due) : undefined
+  const restarted = restart === undefined ? undefined : restartedBy(all, restart)
+  const demand = restart?.reason ?? at.demand
+  const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined
+  // To go on, its code runs again from the start, which an edit may have forbidden.
+  const placed: Placed<Task> = {
+    ...at,
+    demand,
+    task,
+    record,
+    ...(wait === undefined ? {} : task.idempotent ? { pending: wait } : { hasBegun: true })
+  }
+  const decision = decideTask(context, placed, out)
+  out.decisions.push(decision)
+  // A question about the task may be answered together with those about its sub-steps.
+  if (context.answerable !== undefined) for (const known of all) context.answerable.add(known.unit)
+  // A skipped task needs no lines for its sub-steps.
+  if (decision._tag !== 'Skip')
+    for (const known of all) {
+      const again = whole ?? restarted?.get(known.unit)
+      const isRepeated = again === undefined && Units.has(context.inFlight, unit)
+      out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
+    }
+  const isDone = record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
+  return { decision, isDone }
+}
+
+/** Finds the first wait of a suspended task. */
+const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: At, all: ReadonlyArray<KnownSubStep>) => {
+  if (Units.get(inFlight, unit)?.suspended !== true) return undefined
+  const first = all.find((known) => Units.has(pending, known.unit))
+  return first === undefined ? undefined : Units.get(pending, first.unit)
+}
+
+/** `again`: why the sub-step runs again, if it does; `isRepeated`: its task repeats an attempt that was cut short. */
+const decideSubStep = (
+  context: PlanContext,
+  { unit, call }: KnownSubStep,
+  about: {
+    readonly stepIndex: number
+    readonly task: Task
+    readonly again: RunReason | undefined
+    readonly isRepeated: boolean
+  },
+  out: Planned
+): Decision => {
+  const { stepIndex, again, isRepeated } = about
+  const record = recordOf(context, unit)
+  const name = nameOf(unit)
+  const task: Task = {
+    _tag: 'Task',
+    name,
+    summary: name,
+    fingerprint: record?.fingerprint ?? about.task.fingerprint,
+    idempotent: call.idempotent !== false,
+    captures: [],
+    numbered: false,
+    accepts: () => E.right(undefined)
+  }
+  const placed: Placed<Task> = {
+    unit,
+    stepIndex,
+    demand: again ?? 'none',
+    expected: undefined,
+    keptAbove: undefined,
+    task,
+    record,
+    // Only the record of its completed task names a sub-step in doubt that has neither record nor state.
+    hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
+  }
+  const failure = isRepeated ? Units.get(context.failures, unit) : undefined
+  return failure === undefined
+    ? decideTask(context, placed, out)
+    : skip(placed, { _tag: 'FailedBefore', message: failure.error.message })
+}

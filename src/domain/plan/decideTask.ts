@@ -1,0 +1,327 @@
+/** What happens with a task, and why: from its record, its state, its evidence and what the options ask for. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Edited, Kept } from './changedEvidence.js'
+import { evidenceWith } from './changedEvidence.js'
+import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
+import type { Demand } from './demands.js'
+import { isAnew } from './demands.js'
+import { describeEvidence } from '../explain/Explain.js'
+import type { Json } from '../data/Json.js'
+import { fromUnknown } from '../data/Json.js'
+import type { Pending } from '../checkpoint/Pending.js'
+import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
+import type { PlanContext } from './PlanContext.js'
+import { fromUnknown as fromThrown } from '../data/StepError.js'
+import { find } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { isTop, top } from '../workflow/Unit.js'
+import * as Units from '../data/Units.js'
+import type { Task } from '../workflow/Workflow.js'
+import { isIdempotent as wasIdempotent } from '../workflow/WorkflowIdentity.js'
+
+/**
+ * The decisions so far, in document order, and what stands against them. Units add theirs: 100,000 short lists would cost more than
+ * the decisions.
+ */
+export interface Planned {
+  readonly decisions: Array<Decision>
+  readonly problems: Array<PlanProblem>
+}
+
+/** What was decided about a unit. `isDone`: it has a record that counts, and so have all its parts. */
+export interface Decided {
+  readonly decision: Decision
+  readonly isDone: boolean
+}
+
+/**
+ * A unit, and what is known of it before its record is looked at. `expected`: the usual place of its record; `keptAbove`: the accepted
+ * evidence of a unit around it.
+ */
+export interface At {
+  readonly unit: Unit
+  readonly stepIndex: number
+  readonly demand: Demand
+  readonly expected: number | undefined
+  readonly keptAbove: Kept | undefined
+}
+
+/**
+ * A unit with its definition and its record, if it has one. `own`: of a composite, the fingerprint that its record keeps. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
+ * `pending`: what one of its parts waits for; `edited`: evidence of its parts that would be overwritten.
+ */
+export interface Placed<A extends Described = Described> extends At {
+  readonly task: A
+  readonly record: CompletedStep | undefined
+  readonly hasBegun?: boolean
+  readonly own?: string
+  readonly pending?: Pending
+  readonly edited?: Edited
+}
+
+export type Described = Pick<Task, 'summary' | 'fingerprint'>
+
+export type Subject = Pick<Placed, 'unit' | 'stepIndex' | 'task'>
+
+export const aboutOf = ({
+  unit,
+  stepIndex,
+  task: { summary, fingerprint }
+}: Placed): Omit<Skip, '_tag' | 'reason'> => ({
+  unit,
+  stepIndex,
+  summary,
+  fingerprint
+})
+
+export const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reason: SkipReason): Skip => ({
+  _tag: 'Skip',
+  unit,
+  stepIndex,
+  summary,
+  fingerprint,
+  reason
+})
+
+export const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reason: RunReason): Run => ({
+  _tag: 'Run',
+  unit,
+  stepIndex,
+  summary,
+  fingerprint,
+  reason
+})
+
+export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
+
+export const skipReasonOf = ({ task, own = task.fingerprint }: Placed, record: CompletedStep): SkipReason => {
+  if (record.fingerprint !== own) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
+  return record.assumed === true ? ASSUMED : COMPLETED
+}
+
+/** One for all: a plan may have 100,000 of them. */
+const COMPLETED: SkipReason = { _tag: 'Completed' }
+export const ASSUMED: SkipReason = { _tag: 'Assumed' }
+
+export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Planned): Decision => {
+  const { task, record } = placed
+  context.answerable?.add(placed.unit)
+  const scheduled = repeats(context, placed)
+  const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
+  if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
+    const fits = fitsOf(task, record.output)
+    missingBefore(context, placed, out)
+    if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit: placed.unit, ...fits.left })
+    if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
+    return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
+  }
+  const answer = context.confirm.size === 0 ? undefined : context.confirm.get(placed.unit)
+  const given = answer?._tag === 'Done' ? answer.output : undefined
+  if (placed.demand === 'assumed') {
+    return assume(placed, given === undefined ? context.outputs.get(placed.unit) : given, out)
+  }
+  const pending = placed.pending ?? (context.pending.size === 0 ? undefined : pendingOf(context, placed))
+  if (pending !== undefined && scheduled === undefined) {
+    if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit })
+    return poll(context, placed, pending)
+  }
+  const due = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
+  const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
+  if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
+    return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
+  }
+  // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
+  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
+  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
+  return due
+}
+
+/** What a unit waits for. A wait that an edit made something else is over. */
+const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): Pending | undefined => {
+  const pending = Units.get(context.pending, unit)
+  if (pending === undefined || pending._tag === 'Job' || pending._tag === task.wait) return pending
+  const { workflow, items } = context.checkpoint
+  return find(workflow, items, unit, stepIndex) === undefined ? pending : undefined
+}
+
+const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
+
+/** The accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
+const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
+  const { kept, missing } = context.evidence
+  const there = kept.get(placed.unit)
+  if (there !== undefined && (scheduled === undefined || there.own)) return there
+  const record = scheduled === undefined || placed.keptAbove === undefined ? undefined : placed.record
+  if (record === undefined) return undefined
+  return { changed: [], evidence: evidenceWith(record, [], missing.get(placed.unit)?.missing ?? []), own: true }
+}
+
+/** The current evidence of a unit that the user declared done, so that the next resume does not raise the same question. */
+export const evidenceNow = (
+  { evidence }: PlanContext,
+  placed: Placed,
+  record: CompletedStep | undefined
+): ReadonlyArray<Evidence> | undefined => {
+  if (record === undefined || record.evidence.length === 0) return undefined
+  const name = placed.unit
+  return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
+}
+
+/** What was accepted in spite of a change may by now be said to set a variable that it never set. */
+const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Planned): void => {
+  const missing = placed.task.captures.filter((name) => !captured.includes(name))
+  if (missing.length === 0) return
+  const expected = `a value for ${missing.join(', ')}`
+  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
+}
+
+const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
+  try {
+    return accepts(output)
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that its check takes: ${fromThrown(error).message.slice(0, 200)}` })
+  }
+}
+
+/** What is taken as done needs what it left behind. */
+export const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
+  const { missing } = context.evidence
+  if (missing.size === 0 || placed.demand !== 'assumed') return
+  const lost = missing.get(placed.unit)
+  if (lost === undefined) return
+  const expected = `${lost.missing.map(describeEvidence).join(', ')}, which is missing`
+  out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
+}
+
+/** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */
+const assume = (
+  placed: Placed<Task>,
+  given: Json | undefined,
+  out: Planned,
+  evidence?: ReadonlyArray<Evidence>
+): Skip => {
+  const { captures } = placed.task
+  const json = given === undefined ? E.right(undefined) : fromUnknown(given)
+  const output = E.isRight(json) ? json.right : undefined
+  const fits = fitsOf(placed.task, output)
+  const expected = E.isLeft(json)
+    ? `${json.left.path}: plain JSON, not ${json.left.found}`
+    : E.isLeft(fits)
+      ? `${fits.left.path}: ${fits.left.expected}`
+      : output === undefined && captures.length > 0
+        ? `a value for ${captures.join(', ')}`
+        : undefined
+  if (expected !== undefined) out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected })
+  const reason: SkipReason = output === undefined ? { _tag: 'Assumed' } : { _tag: 'Assumed', output }
+  return skip(placed, evidence === undefined ? reason : { ...reason, evidence })
+}
+
+/** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
+export const repeats = (
+  { evidence: { due } }: PlanContext,
+  { unit, demand }: Pick<At, 'unit' | 'demand'>
+): RunReason | undefined => {
+  if (demand === 'assumed' || isAnew(demand)) return demand === 'assumed' ? undefined : demand
+  return due.get(unit) ?? (demand === 'none' ? undefined : demand)
+}
+
+const poll = (context: PlanContext, placed: Placed, pending: Pending): Poll => ({
+  _tag: 'Poll',
+  ...aboutOf(placed),
+  reason: pollReason(context, pending)
+})
+
+const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
+  switch (pending._tag) {
+    case 'Job': {
+      const { submittedAt, job } = pending
+      return { _tag: 'JobPending', submittedAt, ...(job === undefined ? {} : { job }) }
+    }
+    case 'Timer':
+      return { _tag: 'TimerPending', wakeAt: pending.wakeAt }
+    case 'Answer': {
+      const { unit, question, until } = pending
+      return {
+        _tag: 'AnswerPending',
+        ...(question === undefined ? {} : { question }),
+        ...(until === undefined ? {} : { until }),
+        ...(Units.has(answers, unit) ? { answered: true } : {})
+      }
+    }
+  }
+}
+
+/** What is known of a unit that is due. */
+interface Known {
+  readonly record: CompletedStep | undefined
+  readonly scheduled: RunReason | undefined
+  readonly pending: Pending | undefined
+}
+
+/**
+ * A unit without a record that counts: it runs, runs once more, or is asked about. To force what waits for a job does not
+ * say that the job may be there twice.
+ */
+const schedule = (
+  context: PlanContext,
+  placed: Placed<Task>,
+  { record, scheduled, pending }: Known,
+  again: boolean
+): Decision => {
+  const begun = pending === undefined ? trace(context, placed) : undefined
+  const edited = placed.edited ?? context.evidence.edited.get(placed.unit)
+  if (edited !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
+  const mayHaveActed =
+    record !== undefined ||
+    pending !== undefined ||
+    begun?.mayHaveActed === true ||
+    placed.hasBegun === true ||
+    context.recovered
+  const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)
+  if (mayHaveActed && !asked && !mayRunTwice(context, placed)) {
+    const known = pending === undefined ? (begun?.reason ?? scheduled) : pollReason(context, pending)
+    const reason = known ?? ({ _tag: 'MaybeLost' } as const)
+    return { _tag: 'Confirm', ...aboutOf(placed), reason }
+  }
+  if (scheduled !== undefined) {
+    const due = run(placed, scheduled)
+    return pending === undefined ? due : { ...due, givesUp: pollReason(context, pending) }
+  }
+  if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
+  return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }
+}
+
+/** What was not idempotent when it began does not become so by an edit. */
+const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
+  const before = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+  const isLeaf = before?.kind === 'task' || before?.kind === 'map'
+  return task.idempotent && !(isLeaf && !wasIdempotent(before))
+}
+
+/** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */
+export const trace = (
+  context: PlanContext,
+  placed: Placed
+): { readonly reason: RetryReason; readonly attempt: number; readonly mayHaveActed: boolean } | undefined => {
+  const { state } = context.checkpoint
+  if (state.step !== top(placed.unit)) return undefined
+  const mayHaveActed = context.inDoubt.has(placed.unit)
+  const running = Units.get(context.inFlight, placed.unit)
+  if (running !== undefined) {
+    const reason: RetryReason =
+      state._tag === 'Interrupted'
+        ? { _tag: 'Interrupted', reason: state.reason }
+        : { _tag: 'InFlight', attempt: running.attempt }
+    return { reason, attempt: running.attempt, mayHaveActed }
+  }
+  const failure = Units.get(context.failures, placed.unit)
+  if (failure !== undefined) {
+    const newest = failure.attempts.at(-1)
+    const goesOn = newest?.delayBeforeNextMillis !== undefined
+    const attempts = newest?.attempt ?? 1
+    const reason: RetryReason = { _tag: 'Failed', message: failure.error.message, attempts }
+    return { reason, attempt: goesOn ? attempts + 1 : 1, mayHaveActed }
+  }
+  const stopped = state._tag === 'Interrupted' && state.inProgress && isTop(placed.unit)
+  return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed } : undefined
+}

@@ -1,0 +1,199 @@
+/**
+ * What a plan demands of each unit before the unit's own record is looked at. On each level from the root: in a sequence what comes
+ * before the step to run from counts as done, and what follows a step that runs again does too; in a wave this holds for the groups
+ * that it needs, and for those that need it. A wave to restart that is before the step to run from is not taken as done: the plan
+ * starts with it.
+ */
+import { indexOfStep } from '../data/indexed.js'
+import type { Items } from '../checkpoint/Items.js'
+import { needing, neededBy } from './needs.js'
+import type { RunReason } from './Plan.js'
+import type { Node } from '../workflow/Tree.js'
+import { find, listedParts, partNamed } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, isWithin, join, nameOf, top } from '../workflow/Unit.js'
+import type { Wave, Workflow } from '../workflow/Workflow.js'
+
+/** What is demanded of a unit and of all that is part of it: that it counts as done, that it runs again, or neither. */
+export type Demand = 'none' | 'assumed' | RunReason
+
+/** Whether all of a unit is done anew, whatever evidence it has. */
+export const isAnew = (demand: Demand): demand is RunReason =>
+  typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
+
+/**
+ * What a plan was asked for.
+ *
+ * - `from`: the unit from which all runs; `restart`: the wave or map that runs anew.
+ * - `due`: composites whose own evidence makes all their parts run again.
+ * - `again`: units of which recorded work runs again, because of its evidence.
+ */
+export interface Asked {
+  readonly from: Unit | undefined
+  readonly restart: Unit | undefined
+  readonly due: ReadonlyMap<Unit, RunReason>
+  readonly again: Iterable<Unit>
+}
+
+/** What is demanded of a part of a composite, by its index and name. */
+type OfPart = (index: number, name: string) => Demand
+
+/** The demands of a plan. */
+export interface Demands {
+  /** What is demanded of the parts of a composite, of which as a whole this is demanded; of top-level steps without one. */
+  readonly ofParts: (parent: Unit | undefined, composite: Node, demand: Demand) => OfPart
+  /** What is demanded of a unit; of one that does not exist, what is demanded of the innermost existing unit around it. */
+  readonly of: (unit: Unit) => Demand
+}
+
+/** The demands of a plan on the units of a workflow. */
+export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Demands => {
+  const touched = new Set<Unit>()
+  for (const unit of asked.again) {
+    touched.add(unit)
+    for (const above of ancestors(unit)) touched.add(above)
+  }
+  const isPlain = asked.from === undefined && asked.restart === undefined && touched.size === 0
+  const levels = new Map<Unit | undefined, OfPart>()
+  const isFirst = isRestartFirst(workflow, items, asked)
+  const make: Demands['ofParts'] = (parent, composite, demand) => {
+    const whole = demand !== 'none' || parent === undefined ? demand : (asked.due.get(parent) ?? demand)
+    if (whole !== 'none') return ofAllParts(composite, parent, whole)
+    const { from, restart } = asked
+    const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+    const isBefore = isFirst && toRestart !== undefined && toFrom === undefined
+    const level = { ...asked, toFrom, toRestart, isBefore, parent, touched }
+    if (composite.each !== undefined) return inMap(level)
+    const parts = listedParts(composite)
+    return composite.groups === undefined ? inSequence(parts, level) : inWave(parts as Wave['groups'], level)
+  }
+  const ofParts: Demands['ofParts'] = (parent, composite, demand) => {
+    if (isPlain) return () => demand
+    const known = levels.get(parent) ?? make(parent, composite, demand)
+    levels.set(parent, known)
+    return known
+  }
+  const of = (unit: Unit): Demand => {
+    if (isPlain) return 'none'
+    let demand: Demand = 'none'
+    let composite: Node = workflow
+    let parent: Unit | undefined
+    for (const one of [...ancestors(unit)].reverse().concat(unit)) {
+      const name = nameOf(one)
+      const part = partNamed(composite, parent ?? '', name, items)
+      if (part === undefined) return demand
+      demand = ofParts(parent, composite, demand)(indexOfStep(listedParts(composite), name, 0) ?? -1, name)
+      composite = part
+      parent = one
+    }
+    return demand
+  }
+  return { ofParts, of }
+}
+
+const FORCED: RunReason = { _tag: 'Forced' }
+
+const after = (step: Unit): RunReason => ({ _tag: 'EarlierStepRunsAgain', step })
+
+/** Evidence of a sequence as a whole makes its first step run again, and the others follow it. */
+const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): OfPart => {
+  const first = steps?.[0]
+  if (demand === 'assumed' || isAnew(demand) || first === undefined) return () => demand
+  const later = after(join(parent, first.name))
+  return (index) => (index <= 0 ? demand : later)
+}
+
+/** The part of a unit that a target is, or is part of. */
+const partToward = (parent: Unit | undefined, target: Unit | undefined): Unit | undefined => {
+  if (target === undefined || parent === undefined) return target === undefined ? undefined : top(target)
+  if (target === parent || !isWithin(target, parent)) return undefined
+  const end = target.indexOf('/', parent.length + 1)
+  return end === -1 ? target : target.slice(0, end)
+}
+
+/**
+ * What is asked of the parts of a composite, as seen from there: the parts that a target is, or is part of. `isBefore`: the composite
+ * is before the step to run from, and counts as done up to the wave in it that is restarted.
+ */
+interface Level extends Asked {
+  readonly parent: Unit | undefined
+  readonly toFrom: Unit | undefined
+  readonly toRestart: Unit | undefined
+  readonly isBefore: boolean
+  readonly touched: ReadonlySet<Unit>
+}
+
+/** Whether the wave to restart is before the step to run from. */
+const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Asked): boolean => {
+  if (from === undefined || restart === undefined) return false
+  const around = new Set<Unit | undefined>(ancestors(from))
+  const parent = [...ancestors(restart)].find((one) => around.has(one))
+  const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+  if (toFrom === undefined || toRestart === undefined || toFrom === toRestart) return false
+  const composite = parent === undefined ? workflow : find<Node>(workflow, items, parent)?.definition
+  if (composite === undefined || 'each' in composite) return false
+  if ('groups' in composite)
+    return neededBy(composite.groups as Wave['groups'], [nameOf(toFrom)]).has(nameOf(toRestart))
+  const [index, restarted] = [toFrom, toRestart].map(
+    (unit) => indexOfStep(composite.steps ?? [], nameOf(unit), 0) ?? -1
+  )
+  return index !== undefined && restarted !== undefined && restarted < index
+}
+
+const inSequence = (
+  steps: ReadonlyArray<Node>,
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
+): OfPart => {
+  const indexOf = (unit: Unit | undefined): number =>
+    unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
+  const restarted = indexOf(toRestart)
+  const start = toFrom === undefined && !isBefore ? Infinity : Math.min(indexOf(toFrom), restarted)
+  const isTarget = (index: number): boolean =>
+    (toFrom === from && index === indexOf(toFrom)) || (toRestart === restart && index === restarted)
+  if (start !== Infinity)
+    return (index) => (index < start ? 'assumed' : index === start && !isTarget(index) ? 'none' : FORCED)
+  const again = touched.size === 0 ? -1 : steps.findIndex(({ name }) => touched.has(join(parent, name)))
+  const first = Math.min(restarted, again === -1 ? Infinity : again)
+  const reason = first === Infinity ? FORCED : after(join(parent, steps[first]?.name ?? ''))
+  return (index) => {
+    if (index === restarted && toRestart === restart) return FORCED
+    return index > first ? reason : 'none'
+  }
+}
+
+const inWave = (
+  groups: Wave['groups'],
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
+): OfPart => {
+  const demands = new Map<string, Demand>()
+  const again = groups.filter(({ name }) => touched.has(join(parent, name)))
+  const restarted = toRestart === undefined ? [] : [nameOf(toRestart)]
+  const causes = new Set([...again.map(({ name }) => name), ...restarted])
+  const [cause = ''] = causes
+  const reason = parent === undefined ? FORCED : after(causes.size === 1 ? join(parent, cause) : parent)
+  for (const name of needing(groups, [...causes])) demands.set(name, reason)
+  // Its own evidence tells more.
+  for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
+  const before = toFrom === undefined ? new Set<string>() : neededBy(groups, [nameOf(toFrom)])
+  for (const name of before) demands.set(name, 'assumed')
+  if (isBefore || restarted.some((name) => before.has(name))) {
+    for (const name of restarted) demands.set(name, 'none')
+    for (const name of needing(groups, restarted)) demands.set(name, FORCED)
+  }
+  if (toFrom !== undefined) for (const name of needing(groups, [nameOf(toFrom)])) demands.set(name, FORCED)
+  for (const [toward, target] of [
+    [toFrom, from],
+    [toRestart, restart]
+  ])
+    if (toward !== undefined && toward === target) demands.set(nameOf(toward), FORCED)
+  return (_, name) => demands.get(name) ?? (isBefore ? 'assumed' : 'none')
+}
+
+/** No item needs another. */
+const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: Level): OfPart => {
+  const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
+  return (_, name) => {
+    if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED
+    return isBefore && !toward(toRestart, name) ? 'assumed' : 'none'
+  }
+}

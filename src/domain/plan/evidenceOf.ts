@@ -1,0 +1,41 @@
+/** The evidence that completed units must still have, and the part that is missing or changed. */
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import type { PlanOptions } from './Plan.js'
+import { demandsOf } from './demands.js'
+import { targetsOf } from './PlanContext.js'
+import { subStepsOf } from './subSteps.js'
+import { find } from '../workflow/Tree.js'
+import type { Step, Workflow } from '../workflow/Workflow.js'
+
+/**
+ * The completed units at whose evidence a plan has to look. None, if those before the step that everything is to run from left
+ * none: what runs in any case leaves its own anew. Else all, for a later one may have replaced what an earlier one left.
+ */
+export const unitsInNeed = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  { fromStep }: Pick<PlanOptions, 'fromStep'>
+): Pick<Checkpoint, 'runId' | 'workspace'> & { readonly completedSteps: Iterable<CompletedStep> } => {
+  const { runId, workspace, completedSteps, items } = checkpoint
+  const run = workspace === undefined ? { runId } : { runId, workspace }
+  const { from } = targetsOf(
+    workflow,
+    items,
+    { ...(fromStep === undefined ? {} : { fromStep }) },
+    subStepsOf(checkpoint)
+  )
+  if (from === undefined) return { ...run, completedSteps }
+  const demands = demandsOf(workflow, items, { from, restart: undefined, due: new Map(), again: [] })
+  const stays = [...completedSteps].some(({ unit, evidence, subStep }) => {
+    const isThere = subStep !== undefined || find<Step>(workflow, items, unit) !== undefined
+    if (evidence.length === 0 || !isThere) return false
+    const demand = demands.of(unit)
+    return demand === 'assumed' || demand === 'none'
+  })
+  return { ...run, completedSteps: stays ? completedSteps : [] }
+}
+
+/** The units, oldest first, after the last one whose evidence at a place is intact. */
+export const otherAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
+  left.slice(left.findLastIndex(isThere) + 1)

@@ -1,0 +1,74 @@
+/** What the groups of a wave need of one another, as a graph. */
+import { indexed } from '../data/indexed.js'
+
+/** A group, and the names of those that it needs. */
+interface Needing {
+  readonly name: string
+  readonly needs: ReadonlyArray<string>
+}
+
+/**
+ * The groups that need one another in a circle: what is left when those that can start are taken away, and then those that nobody
+ * waits for. Needs that name no group count for nothing. Linear time.
+ */
+export const inCycle = (groups: ReadonlyArray<Needing>): ReadonlyArray<string> => {
+  const known = new Set(groups.map(({ name }) => name))
+  const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
+  return [...leftOver(reversed(leftOver(needs))).keys()]
+}
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>
+
+/** What Kahn's algorithm leaves over: the nodes that can't be put behind all that they point to. */
+const leftOver = (graph: Graph): Graph => {
+  const pointing = reversed(graph)
+  const open = new Map([...graph].map(([name, targets]) => [name, targets.size]))
+  const ready = [...open].filter(([, count]) => count === 0).map(([name]) => name)
+  for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
+    open.delete(name)
+    for (const other of pointing.get(name) ?? []) {
+      const left = (open.get(other) ?? 0) - 1
+      open.set(other, left)
+      if (left === 0) ready.push(other)
+    }
+  }
+  return new Map([...graph].filter(([name]) => open.has(name)))
+}
+
+const reversed = (graph: Graph): Graph => {
+  const back = new Map([...graph.keys()].map((name) => [name, new Set<string>()]))
+  for (const [name, targets] of graph) for (const target of targets) back.get(target)?.add(name)
+  return back
+}
+
+/** The groups that one of those named needs, directly or through others. */
+export const neededBy = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
+  if (names.length === 0) return new Set()
+  const byName = indexed(groups, ({ name }) => name)
+  return closure(names, (one) => byName.get(one)?.needs ?? [])
+}
+
+/** The groups that need one of those named, directly or through others. */
+export const needing = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
+  if (names.length === 0) return new Set()
+  const above = new Map<string, Array<string>>()
+  for (const { name, needs } of groups)
+    for (const need of needs) {
+      const list = above.get(need)
+      if (list === undefined) above.set(need, [name])
+      else list.push(name)
+    }
+  return closure(names, (one) => above.get(one) ?? [])
+}
+
+const closure = (from: ReadonlyArray<string>, next: (name: string) => ReadonlyArray<string>): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const open = [...from]
+  for (let name = open.pop(); name !== undefined; name = open.pop())
+    for (const one of next(name)) {
+      if (found.has(one)) continue
+      found.add(one)
+      open.push(one)
+    }
+  return found
+}

@@ -1,0 +1,179 @@
+/** The planner: from what is recorded and what is wanted to what happens next. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
+import { variablesOf } from '../checkpoint/Checkpoint.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
+import { decideAll } from './decide.js'
+import type { Json } from '../data/Json.js'
+import { equals } from '../data/Json.js'
+import type { Decision, PlanError, PlanOptions, PlanProblem, ResumePlan, Skip } from './Plan.js'
+import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
+import type { PlanContext } from './PlanContext.js'
+import { contextOf, leavesOf, recordOf, unknownNames } from './PlanContext.js'
+import { subStepsOf } from './subSteps.js'
+import { find, taskAround } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { isTop, isWithin } from '../workflow/Unit.js'
+import type { Step, Workflow } from '../workflow/Workflow.js'
+import { problems as problemsOf } from '../workflow/Workflow.js'
+
+/**
+ * Plans a resume: what is skipped, run, retried or asked about, and why. Pure, total and deterministic, in time linear
+ * in the steps and records.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Checkpoint, planResume, Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
+ * const checkpoint = Checkpoint.start({
+ *   _tag: 'Started',
+ *   at: '2026-01-02T03:04:05.000Z',
+ *   runId: 'release-1',
+ *   workflow: WorkflowIdentity.of(workflow),
+ *   input: {}
+ * })
+ * const plan = planResume(checkpoint, workflow)
+ * assert.ok(E.isRight(plan))
+ * assert.equal(plan.right.startIndex, 0)
+ * assert.deepEqual(plan.right.decisions.map((decision) => decision._tag), ['Run', 'Run'])
+ *
+ * @category planning
+ */
+export const planResume = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  options: PlanOptions = {}
+): E.Either<PlanError, ResumePlan> => {
+  const unfit = [
+    ...problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
+    ...inconsistencies(checkpoint)
+  ]
+  const wrong = wrongWorkflow(checkpoint, workflow)
+  const { items } = checkpoint
+  const [first, ...more] = unfit
+  if (first !== undefined)
+    return refuse([
+      first,
+      ...more,
+      ...wrong,
+      ...unknownNames(workflow, { items, subSteps: subStepsOf(checkpoint) }, options, leavesOf(workflow, items))
+    ])
+  const context = contextOf(checkpoint, workflow, options)
+  const decisions: Array<Decision> = []
+  const found: Array<PlanProblem> = []
+  decideAll(context, workflow, { decisions, problems: found })
+  const answerable = context.answerable ?? new Set()
+  const input = replacing(checkpoint, options)
+  const problems = [
+    ...compare(context, workflow, options.changes ?? 'completed'),
+    ...wrong,
+    ...unknownNames(workflow, { items, subSteps: context.subSteps }, options, answerable, context.evidence.changed),
+    ...(input === undefined ? [] : wrongInput(context, workflow, options)),
+    ...found
+  ]
+  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context, input))
+}
+
+const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
+  input === undefined || equals(input, checkpoint.input) ? undefined : input
+
+/** What goes on where it was left has begun with the recorded input. */
+const wrongInput = (
+  { checkpoint, demands }: PlanContext,
+  workflow: Workflow,
+  { fromStep }: PlanOptions
+): ReadonlyArray<PlanProblem> => {
+  if (fromStep === undefined) return [{ _tag: 'InputWithoutStep' }]
+  const { state, items, pending } = checkpoint
+  const isThere = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
+  // The sub-steps before it have seen the recorded input.
+  const task = taskAround<Step>(workflow, items, fromStep)
+  if (task !== undefined) return [{ _tag: 'InputInUse', unit: task.unit }]
+  if (!isThere(fromStep)) return []
+  const goesOn = (unit: Unit): boolean => {
+    const demand = demands.of(unit)
+    const isForced = typeof demand === 'object' && demand._tag === 'Forced'
+    return isThere(unit) && demand !== 'assumed' && !isForced && !isWithin(fromStep, unit)
+  }
+  const begun = new Set([...State.inFlight(state), ...State.failures(state), ...pending].map(({ unit }) => unit))
+  return [...begun].filter(goesOn).map((unit) => ({ _tag: 'InputInUse', unit }))
+}
+
+const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanError, never> =>
+  E.left({ _tag: 'PlanError', problems })
+
+const isNonEmpty = (all: ReadonlyArray<PlanProblem>): all is ReadonlyNonEmptyArray<PlanProblem> => all.length > 0
+
+const read = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  decisions: ReadonlyArray<Decision>,
+  context: PlanContext,
+  input: Json | undefined
+): ResumePlan => {
+  const skipSteps = new Set<number>()
+  let first: Decision | undefined
+  for (const decision of decisions) {
+    if (!isTop(decision.unit)) continue
+    if (decision._tag === 'Skip') skipSteps.add(decision.stepIndex)
+    else first ??= decision
+  }
+  let variables: Variables | undefined
+  return {
+    decisions,
+    startIndex: first?.stepIndex ?? workflow.steps.length,
+    retryCurrent: first !== undefined && first.unit === checkpoint.state.step && isTriedAgain(checkpoint),
+    skipSteps,
+    get variables() {
+      variables ??= variablesOf(
+        input === undefined ? checkpoint.input : input,
+        kept(workflow, decisions, context),
+        checkpoint.items
+      )
+      return variables
+    },
+    ...(input === undefined ? {} : { input })
+  }
+}
+
+const isTriedAgain = ({ state }: Checkpoint): boolean =>
+  State.match({
+    BeforeStep: () => true,
+    Completed: () => false,
+    Failed: ({ retryable }) => retryable,
+    Interrupted: ({ inProgress }) => inProgress
+  })(state)
+
+/** The records that still count, and those that the plan assumes. */
+function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {
+  for (const decision of decisions) {
+    if (decision._tag !== 'Skip') continue
+    if (decision.reason._tag === 'Assumed' && decision.reason.output !== undefined) {
+      const { items, updatedAt } = context.checkpoint
+      const task = find<Step>(workflow, items, decision.unit, decision.stepIndex)?.definition
+      const captures = task?._tag === 'Task' ? task.captures : []
+      yield assumedRecord(decision, decision.reason.output, captures, updatedAt)
+      continue
+    }
+    const record = recordOf(context, decision.unit)
+    if (record !== undefined) yield record
+  }
+}
+
+const assumedRecord = (decision: Skip, output: Json, captured: ReadonlyArray<string>, at: string): CompletedStep => ({
+  unit: decision.unit,
+  stepIndex: decision.stepIndex,
+  fingerprint: decision.fingerprint,
+  output,
+  captured,
+  attempts: 0,
+  startedAt: at,
+  completedAt: at,
+  durationMillis: 0,
+  evidence: [],
+  assumed: true
+})

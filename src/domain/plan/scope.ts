@@ -1,0 +1,82 @@
+/**
+ * Which units a unit sees: its earlier siblings and those of the units that it is part of; in a wave the groups that it needs, directly
+ * or through others. What else happens to be done depends on timing, and would be different after a resume.
+ */
+import { indexOfStep } from '../data/indexed.js'
+import type { Items } from '../checkpoint/Items.js'
+import { neededBy } from './needs.js'
+import { listedParts, partNamed } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, nameOf, parent } from '../workflow/Unit.js'
+import type { Group, Step, Workflow } from '../workflow/Workflow.js'
+
+/** A level of a tree on the way to a unit: the parts of a composite that the unit sees, by name. */
+export interface Level {
+  readonly parent: Unit | undefined
+  readonly composite: Workflow | Step
+  /** The part that is the unit, or that the unit is part of. */
+  readonly toward: string
+  readonly sees: (name: string) => boolean
+  /** The names of the parts that it sees, in order. */
+  readonly seen: () => ReadonlyArray<string>
+}
+
+/** The levels around a unit, from the root. */
+export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<Level> => {
+  const levels: Array<Level> = []
+  let composite: Workflow | Step = workflow
+  let parent: Unit | undefined
+  for (const one of [...ancestors(unit)].reverse().concat(unit)) {
+    const toward = nameOf(one)
+    levels.push(levelOf(composite, parent, toward))
+    const part: Workflow | Step | undefined = partNamed<Workflow | Step>(composite, parent ?? '', toward, items)
+    if (part === undefined) break
+    composite = part
+    parent = one
+  }
+  return levels
+}
+
+const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: string): Level => {
+  const parts = listedParts<Workflow | Step>(composite)
+  if ('groups' in composite) {
+    let needed: ReadonlySet<string> | undefined
+    const all = (): ReadonlySet<string> => (needed ??= neededBy(parts as ReadonlyArray<Group>, [toward]))
+    const seen = (): ReadonlyArray<string> => parts.map(({ name }) => name).filter((name) => all().has(name))
+    return { parent, composite, toward, sees: (name) => all().has(name), seen }
+  }
+  const index = indexOfStep(parts, toward, 0) ?? 0
+  return {
+    parent,
+    composite,
+    toward,
+    sees: (name) => (indexOfStep(parts, name, index - 1) ?? Infinity) < index,
+    seen: () => parts.slice(0, index).map(({ name }) => name)
+  }
+}
+
+/** Tells of other units whether a unit sees them, as a whole or as a part of what it sees. */
+export const sightOf = (workflow: Workflow, items: Items, unit: Unit): ((other: Unit) => boolean) => {
+  const levels = levelsOf(workflow, items, unit)
+  return (other) => {
+    for (const { parent, toward, sees } of levels) {
+      const start = parent === undefined ? 0 : parent.length + 1
+      const end = other.indexOf('/', start)
+      const name = nameOf(end === -1 ? other : other.slice(0, end))
+      if (name !== toward) return sees(name)
+      if (end === -1) return false
+    }
+    return false
+  }
+}
+
+/** The items that a unit belongs to, as paths, from that of the outermost map to that of the innermost; none outside of maps. */
+export const itemsAround = (items: Items, unit: Unit): ReadonlyArray<Unit> => {
+  if (items.size === 0) return NONE
+  const found: Array<Unit> = []
+  for (let [of, map] = [unit, parent(unit)]; map !== undefined; [of, map] = [map, parent(map)])
+    if (items.has(map)) found.unshift(of)
+  return found
+}
+
+const NONE: ReadonlyArray<Unit> = []

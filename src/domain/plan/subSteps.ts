@@ -1,0 +1,98 @@
+/** The recorded sub-steps of each task, and from which of them a plan runs a task again. */
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
+import type { CheckpointState } from '../checkpoint/CheckpointState.js'
+import * as State from '../checkpoint/CheckpointState.js'
+import type { RunReason } from './Plan.js'
+import type { SubStep } from '../checkpoint/SubStep.js'
+import { find, taskAround } from '../workflow/Tree.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
+import * as Units from '../data/Units.js'
+
+/** A sub-step with its recorded call. */
+export interface KnownSubStep {
+  readonly unit: Unit
+  readonly call: SubStep
+}
+
+/** By task: the recorded sub-steps in order, then those that failed, then those in flight, then those that wait. */
+export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
+
+/** The recorded, failed and in-flight sub-steps of a checkpoint. */
+export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubSteps => {
+  const all = new Map<Unit, Array<KnownSubStep>>()
+  const add = (unit: Unit, call: SubStep): void => {
+    const task = taskAround(workflow, items, unit, state.stepIndex)?.unit
+    if (task === undefined) return
+    const known = all.get(task)
+    if (known === undefined) all.set(task, [{ unit, call }])
+    else known.push({ unit, call })
+  }
+  const failed: Array<Unit> = []
+  for (const { unit, subStep, inDoubt } of completedSteps) {
+    if (subStep !== undefined) add(unit, subStep)
+    if (inDoubt !== undefined) failed.push(...inDoubt)
+  }
+  for (const unit of failed) add(unit, NOT_IDEMPOTENT)
+  for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
+  for (const { unit } of State.inFlight(state))
+    if (!isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, NOT_IDEMPOTENT)
+  for (const { unit, _tag } of pending)
+    if (_tag !== 'Job' && !isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, {})
+  return all
+}
+
+const NOT_IDEMPOTENT: SubStep = { idempotent: false }
+
+/** Detects a sub-step that is not idempotent and may have had its effect. */
+export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
+  Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
+
+/** The failed sub-steps of a task that are not idempotent and may have had their effect. */
+export const failedInDoubt = (failures: Units.Units<State.Failure>, task: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
+    subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
+  )
+
+/** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
+export interface Restart {
+  readonly unit: Unit
+  readonly index: number
+  readonly reason: RunReason
+}
+
+const FORCED: RunReason = { _tag: 'Forced' }
+
+/** Finds the sub-step that `fromStep` names, or the first whose evidence is missing or changed. */
+export const restartOf = (
+  all: ReadonlyArray<KnownSubStep>,
+  from: Unit | undefined,
+  due: ReadonlyMap<Unit, RunReason>
+): Restart | undefined => {
+  if (from !== undefined) {
+    const named = all.findIndex(({ unit }) => unit === from)
+    const index = named === -1 ? all.findIndex(({ unit }) => isWithin(unit, from)) : named
+    return index === -1 ? undefined : { unit: from, index, reason: FORCED }
+  }
+  for (const [index, { unit }] of all.entries()) {
+    const reason = due.get(unit)
+    if (reason !== undefined) return { unit, index, reason }
+  }
+  return undefined
+}
+
+/** The sub-steps that run again because of a restart: that one, those recorded after it, and their nested sub-steps. */
+export const restartedBy = (
+  all: ReadonlyArray<KnownSubStep>,
+  { unit: from, index, reason }: Restart
+): ReadonlyMap<Unit, RunReason> => {
+  const later: RunReason = { _tag: 'EarlierStepRunsAgain', step: from }
+  const again = new Map<Unit, RunReason>()
+  for (const { unit } of all.slice(index + 1)) again.set(unit, later)
+  for (const { unit } of all) {
+    if (isWithin(unit, from)) again.set(unit, reason)
+    // A sub-step around the restart keeps its other nested ones.
+    else for (const above of ancestors(unit)) if (again.has(above) && !isWithin(from, above)) again.set(unit, later)
+  }
+  return again
+}

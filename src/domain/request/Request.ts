@@ -1,0 +1,100 @@
+/**
+ * Requests that any process leaves for a run: to pause it, to cancel it, or with an answer that it waits for.
+ *
+ * @module
+ */
+import type { Json } from '../data/Json.js'
+import { equals } from '../data/Json.js'
+import type { Unit } from '../workflow/Unit.js'
+
+// --- model
+
+/**
+ * The owner that a pause request is for: its host, its process id, and when it claimed the run (UTC, ISO 8601).
+ *
+ * @category model
+ */
+export interface Addressee {
+  readonly host: string
+  readonly pid: number
+  readonly since: string
+}
+
+/**
+ * Asks one execution of a run to pause; a later execution ignores it. `commit`: whether to commit uncommitted work in the run's own
+ * worktree. `requestedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ */
+export interface PauseRequest {
+  readonly _tag: 'Pause'
+  readonly runId: string
+  readonly addressee: Addressee
+  readonly commit: boolean
+  readonly requestedAt: string
+}
+
+/**
+ * Cancels a run, whichever process owns it. It stays until an owner has recorded it or the run is removed. `requestedAt`: UTC,
+ * ISO 8601.
+ *
+ * @category model
+ */
+export interface CancelRequest {
+  readonly _tag: 'Cancel'
+  readonly runId: string
+  readonly requestedAt: string
+}
+
+/**
+ * Answers a unit of a run, whichever process owns the run. It stays until an owner has recorded it or the run is removed. `by`:
+ * the person or program that answered. `requestedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ */
+export interface AnswerRequest {
+  readonly _tag: 'Answer'
+  readonly runId: string
+  readonly unit: Unit
+  readonly value: Json
+  readonly by: string
+  readonly requestedAt: string
+}
+
+/**
+ * A request in the inbox of a run.
+ *
+ * @category model
+ */
+export type Request = PauseRequest | CancelRequest | AnswerRequest
+
+// --- refinements
+
+/**
+ * Whether a request is for the execution of this owner. Only a pause request can be for another one.
+ *
+ * @category refinements
+ */
+export const isFor = (request: Request, { host, pid, since }: Addressee): boolean => {
+  if (request._tag !== 'Pause') return true
+  const { addressee } = request
+  return addressee.host === host && addressee.pid === pid && addressee.since === since
+}
+
+// --- sorting
+
+/**
+ * Compares two requests by their time, for sorting the oldest first.
+ *
+ * @category sorting
+ */
+export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request): number => (a < b ? -1 : a > b ? 1 : 0)
+
+// --- instances
+
+/**
+ * Whether two requests are the same one.
+ *
+ * @category instances
+ */
+export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

@@ -1,0 +1,143 @@
+/**
+ * Requests, and the pointer that a pause leaves, as JSON.
+ *
+ * @module
+ */
+import * as t from 'io-ts'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Json } from '../data/Json.js'
+import { fromUnknown } from '../data/Json.js'
+import type { Malformed, Spec } from '../data/JsonCodec.js'
+import { decodeWith, fields, json, list, matching, natural, optional, tagged, time } from '../data/JsonCodec.js'
+import type { ContinueHere } from './Pause.js'
+import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
+import * as RunId from '../checkpoint/RunId.js'
+
+// --- model
+
+/**
+ * The format that is written. A higher one is refused.
+ *
+ * @category model
+ */
+export const FORMAT = 1
+
+/**
+ * What can be wrong with a request or a pointer.
+ *
+ * @category errors
+ */
+export type RequestCodecError =
+  Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
+
+// --- codecs
+
+const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
+
+/** Names of steps and groups, and of what else people see. No control characters reach a terminal by this way. */
+const name: t.Type<string> = matching('a name of 1 to 512 characters', (text) => /^[^\p{Cc}]{1,512}$/u.test(text))
+
+const hash: t.Type<string> = matching('the hash of a commit', (text) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text))
+
+const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
+  host: t.string,
+  pid: natural,
+  since: t.string
+})
+
+/** A path has no other characters. */
+const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]{1,16384}$/.test(text))
+
+const request: t.Type<Request> = tagged<Request>('a request', '_tag', {
+  Pause: fields<PauseRequest>('a pause request', {
+    _tag: t.literal('Pause'),
+    runId,
+    addressee,
+    commit: t.boolean,
+    requestedAt: time
+  }) as t.Type<Request>,
+  Cancel: fields<CancelRequest>('a cancel request', {
+    _tag: t.literal('Cancel'),
+    runId,
+    requestedAt: time
+  }) as t.Type<Request>,
+  Answer: fields<AnswerRequest>('an answer', {
+    _tag: t.literal('Answer'),
+    runId,
+    unit,
+    value: json,
+    by: name,
+    requestedAt: time
+  }) as t.Type<Request>
+})
+
+const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a paused run', {
+  runId,
+  workflow: name,
+  stepIndex: natural,
+  unit: name,
+  commits: list(hash),
+  committed: optional(hash),
+  pausedAt: time
+} satisfies Spec<ContinueHere>)
+
+// --- encoding
+
+/**
+ * A request, or a pointer, as plain JSON.
+ *
+ * @category encoding
+ */
+export const encode = (value: Request | ContinueHere): Json => ({ format: FORMAT, ...value }) as unknown as Json
+
+// --- decoding
+
+const NO_OBJECT: RequestCodecError = { _tag: 'Malformed', path: '$', expected: 'a JSON object' }
+
+const supported =
+  <A extends object>(codec: t.Type<A>) =>
+  (content: unknown): E.Either<RequestCodecError, A> => {
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) return E.left(NO_OBJECT)
+    const read = decodeWith(codec)(content)
+    const found = 'format' in content ? content.format : undefined
+    if (typeof found === 'number' && found > FORMAT) return E.left({ _tag: 'NewerFormat', found, supported: FORMAT })
+    if (found !== FORMAT) return E.left({ _tag: 'Malformed', path: '$.format', expected: String(FORMAT) })
+    if (E.isLeft(read)) return read
+    const { format: _, ...known } = read.right as A & { readonly format: unknown }
+    return E.right(known as unknown as A)
+  }
+
+const decodeAny = supported(request)
+
+/**
+ * Decodes a request.
+ *
+ * @category decoding
+ */
+export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Request> => {
+  const read = decodeAny(content)
+  if (E.isLeft(read) || read.right._tag !== 'Answer') return read
+  const value = fromUnknown(read.right.value)
+  return E.isRight(value)
+    ? read
+    : E.left({ _tag: 'Malformed', path: value.left.path.replace('$', '$.value'), expected: 'JSON' })
+}
+
+/**
+ * Decodes the pointer to a paused run.
+ *
+ * @category decoding
+ */
+export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = supported(pointer)
+
+// --- destructors
+
+/**
+ * What is wrong, as a sentence.
+ *
+ * @category destructors
+ */
+export const describe = (error: RequestCodecError): string =>
+  error._tag === 'Malformed'
+    ? `at ${error.path} expected ${error.expected}`
+    : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`

@@ -1,0 +1,97 @@
+/** Units and their parts, in definitions and in what a checkpoint remembers of them. */
+import { indexed, indexOfStep } from '../data/indexed.js'
+import type { Items } from '../checkpoint/Items.js'
+import { get } from '../checkpoint/Items.js'
+import type { Unit } from './Unit.js'
+import { ancestors, join, nameOf, names, top } from './Unit.js'
+
+/** A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has none. */
+export interface Node {
+  readonly name: string
+  readonly steps?: ReadonlyArray<Node>
+  readonly groups?: ReadonlyArray<Node>
+  readonly each?: Node
+}
+
+/** A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of. */
+export interface Found<N> {
+  readonly definition: N
+  readonly step: N
+  readonly stepIndex: number
+}
+
+/** The parts that a definition lists; none of a task, or of a map. */
+export const listedParts = <N extends Node>({ steps, groups }: N): ReadonlyArray<N> =>
+  (steps ?? groups ?? NO_PARTS) as ReadonlyArray<N>
+
+const NO_PARTS: ReadonlyArray<never> = []
+
+/** The names of the parts of a unit, in order: of a map, the keys of its known items; `undefined` if they are not known. */
+export const partNames = (node: Node, unit: Unit, items: Items): ReadonlyArray<string> | undefined =>
+  node.each === undefined ? listedParts(node).map(({ name }) => name) : items.get(unit)?.map(({ key }) => key)
+
+/** The definition of the part of a unit with a name. All items of a map have the same. */
+export const partNamed = <N extends Node>(node: N, unit: Unit, name: string, items: Items): N | undefined => {
+  if (node.each !== undefined) return get(items, unit, name) === undefined ? undefined : (node.each as N)
+  const parts = listedParts(node)
+  return parts.length === 0 ? undefined : indexed(parts, nameOfNode).get(name)
+}
+
+const nameOfNode = ({ name }: Node): string => name
+
+/** A unit of a tree, if there is one at that path. `expected`: the usual index of its top-level step. */
+export const find = <N extends Node>(
+  { steps }: { readonly steps: ReadonlyArray<N> },
+  items: Items,
+  unit: Unit,
+  expected = 0
+): Found<N> | undefined => {
+  const name = top(unit)
+  const stepIndex = indexOfStep(steps, name, expected)
+  const step = stepIndex === undefined ? undefined : steps[stepIndex]
+  if (stepIndex === undefined || step === undefined) return undefined
+  let definition = step
+  let above = name
+  while (above.length < unit.length) {
+    const end = unit.indexOf('/', above.length + 1)
+    const path = end === -1 ? unit : unit.slice(0, end)
+    const key = nameOf(path)
+    const part = partNamed(definition, above, key, items)
+    // Each unit has one path: another spelling of it is not the unit.
+    const isEscaped = key.length !== path.length - above.length - 1
+    if (part === undefined || (isEscaped && join(above, key) !== path)) return undefined
+    definition = part
+    above = path
+  }
+  return { definition, step, stepIndex }
+}
+
+/** The task that a unit is a sub-step of, and its path, if there is such a task. `expected` as of {@link find}. */
+export const taskAround = <N extends Node>(
+  tree: { readonly steps: ReadonlyArray<N> },
+  items: Items,
+  unit: Unit,
+  expected = 0
+): (Found<N> & { readonly unit: Unit }) | undefined => {
+  for (const above of ancestors(unit)) {
+    const found = find(tree, items, above, expected)
+    if (found !== undefined) return isComposite(found.definition) ? undefined : { ...found, unit: above }
+  }
+  return undefined
+}
+
+/** Detects a sequence, wave or map. */
+export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
+
+/** The definition of a unit, whatever the items of maps are: each key is one of an item. */
+export const definitionAt = <N extends Node>(
+  { steps }: { readonly steps: ReadonlyArray<N> },
+  unit: Unit
+): N | undefined => {
+  const [first, ...inner] = names(unit)
+  let found = steps.find(({ name }) => name === first)
+  for (const name of inner)
+    found =
+      found?.each === undefined ? found && listedParts(found).find((part) => part.name === name) : (found.each as N)
+  return found
+}

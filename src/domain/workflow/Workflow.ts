@@ -1,0 +1,525 @@
+/**
+ * The definition of what is to be done, as data that a planner can read. What runs is added by a Program, which is a
+ * Workflow too.
+ *
+ * @module
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import { fingerprint } from '../data/Digest.js'
+import type { Json, JsonObject } from '../data/Json.js'
+import { listed } from '../explain/listed.js'
+import { inCycle } from '../plan/needs.js'
+import type { Wait } from '../checkpoint/Pending.js'
+import { join } from './Unit.js'
+
+// --- model
+
+/**
+ * Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there.
+ *
+ * @category model
+ */
+export interface OutputMismatch {
+  readonly path: string
+  readonly expected: string
+}
+
+/**
+ * One unit of work.
+ *
+ * - `fingerprint` tells whether the definition is the one that ran; `summary` is for people and not part of it.
+ * - `idempotent: false` means that running it twice may do harm: if it may have taken effect, we ask before it runs again.
+ * - `captures`: the variables that its output becomes.
+ * - `numbered`: its name is only its number, so after an edit another task may bear it.
+ * - `wait`: it runs nothing, and waits for a timer or an answer.
+ * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
+ * - `leaves`: the paths of its artifacts, as far as they are known before it runs. While it is in flight or failed, changes at
+ *   these paths are attributed to it.
+ *
+ * @category model
+ */
+export interface Task {
+  readonly _tag: 'Task'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly idempotent: boolean
+  readonly captures: ReadonlyArray<string>
+  readonly numbered: boolean
+  readonly wait?: Wait['_tag'] | undefined
+  /** Whether a recorded output (`undefined`: none) still fits. */
+  readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
+  /** The paths of its artifacts, as far as they are known before it runs. */
+  readonly leaves?: ((known: Known) => ReadonlyArray<string>) | undefined
+}
+
+/**
+ * The values known before a task runs: the run's variables, and the item of a map's group.
+ *
+ * @category model
+ */
+export interface Known {
+  readonly variables: ReadonlyMap<string, Json>
+  readonly item?: Json
+}
+
+/**
+ * Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them.
+ *
+ * @category model
+ */
+export interface Sequence {
+  readonly _tag: 'Sequence'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly own: string
+  readonly steps: ReadonlyArray<Step>
+}
+
+/**
+ * A step of a wave. It starts when the groups it needs have completed.
+ *
+ * @category model
+ */
+export type Group = Step & Needing
+
+/**
+ * The names of the groups of the same wave that a group needs.
+ *
+ * @category model
+ */
+export interface Needing {
+  readonly needs: ReadonlyArray<string>
+}
+
+/**
+ * A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them.
+ *
+ * @category model
+ */
+export interface Wave {
+  readonly _tag: 'Wave'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly own: string
+  readonly groups: ReadonlyArray<Group>
+}
+
+/**
+ * A step that does `each` for each item of data, in parallel. The items are computed when it is due, and recorded; see `Items`. Its
+ * fingerprint covers `each`; `own` covers what it is beside that.
+ *
+ * @category model
+ */
+export interface MapStep {
+  readonly _tag: 'Map'
+  readonly name: string
+  readonly summary: string
+  readonly fingerprint: string
+  readonly own: string
+  readonly each: Step
+}
+
+/**
+ * A task, or a composite of steps.
+ *
+ * @category model
+ */
+export type Step = Task | Sequence | Wave | MapStep
+
+/**
+ * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and
+ * never what they stand for.
+ *
+ * @category model
+ */
+export interface Workflow {
+  readonly name: string
+  readonly steps: ReadonlyArray<Step>
+  readonly secrets?: ReadonlyArray<string>
+}
+
+/**
+ * What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters.
+ *
+ * @category model
+ */
+export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
+
+/**
+ * What is wrong with a definition. `unit` is a path, `place` one or the workflow itself; `*` stands for the key of an item.
+ *
+ * @category model
+ */
+export type WorkflowProblem =
+  | { readonly _tag: 'InvalidName'; readonly name: string }
+  | { readonly _tag: 'NoSteps'; readonly unit?: string }
+  | { readonly _tag: 'NoGroups'; readonly unit: string }
+  | { readonly _tag: 'TooDeep'; readonly unit: string }
+  | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
+  | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
+  | { readonly _tag: 'UnknownNeed'; readonly unit: string; readonly group: string; readonly need: string }
+  | { readonly _tag: 'InvalidSetting'; readonly place: string; readonly field: string; readonly expected: string }
+  | { readonly _tag: 'NeedCycle'; readonly unit: string; readonly groups: ReadonlyArray<string> }
+
+// --- constructors
+
+/**
+ * What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared
+ * options.
+ *
+ * @category model
+ */
+export interface TaskOptions {
+  readonly summary?: string
+  readonly definition?: Json
+  readonly idempotent?: boolean
+  readonly captures?: ReadonlyArray<string>
+  readonly numbered?: boolean
+  readonly wait?: Wait['_tag']
+  /** Whether a recorded output (`undefined`: none) still fits. */
+  readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
+  /** The paths of its artifacts, as far as they are known before it runs. */
+  readonly leaves?: (known: Known) => ReadonlyArray<string>
+}
+
+const ACCEPTED = E.right(undefined)
+
+const acceptsAnything: Task['accepts'] = () => ACCEPTED
+
+const NOTHING: ReadonlyArray<string> = []
+
+const leavesNothing = (): ReadonlyArray<string> => NOTHING
+
+/**
+ * Declares a task.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const build = Workflow.task('build', { definition: { shell: 'npm run build' } })
+ * assert.equal(build.idempotent, true)
+ * assert.notEqual(build.fingerprint, Workflow.task('build', { definition: { shell: 'make' } }).fingerprint)
+ *
+ * @category constructors
+ */
+export const task = (name: string, options: TaskOptions = {}): Task => {
+  const idempotent = options.idempotent ?? true
+  const captures = options.captures ?? []
+  return {
+    _tag: 'Task',
+    name,
+    summary: options.summary ?? name,
+    fingerprint: fingerprint({ kind: 'task', name, definition: options.definition ?? null, idempotent, captures }),
+    idempotent,
+    captures,
+    numbered: options.numbered ?? false,
+    wait: options.wait,
+    accepts: options.accepts ?? acceptsAnything,
+    leaves: options.leaves ?? leavesNothing
+  }
+}
+
+/**
+ * Declares steps that are done in order. `definition`: what of the sequence beside its steps must not change once it has completed, if
+ * there is such.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const deploy = Workflow.sequence('deploy', [Workflow.task('push'), Workflow.task('smoke')])
+ * assert.deepEqual(deploy.steps.map((step) => step.name), ['push', 'smoke'])
+ *
+ * @category constructors
+ */
+export const sequence = (
+  name: string,
+  steps: ReadonlyArray<Step>,
+  summary: string = name,
+  definition?: Json
+): Sequence => ({
+  _tag: 'Sequence',
+  name,
+  summary,
+  ...printsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
+  steps
+})
+
+/** What a composite is, with its parts and without them. */
+const printsOf = (
+  kind: string,
+  name: string,
+  parts: JsonObject,
+  definition: Json | undefined
+): Pick<Sequence, 'fingerprint' | 'own'> => {
+  const own = { kind, ...(definition === undefined ? {} : { definition }) }
+  return { fingerprint: fingerprint({ ...own, name, ...parts }), own: fingerprint(own) }
+}
+
+/**
+ * Declares a group of a wave: a step, and the names of the groups it needs.
+ *
+ * @category constructors
+ */
+export const group = <S extends Step>(of: S, needs: ReadonlyArray<string> = []): S & Needing => ({ ...of, needs })
+
+/**
+ * Declares a wave. `definition`: what of it beside its groups must not change once it has completed, if there is such.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checks = Workflow.wave('checks', [Workflow.group(Workflow.task('unit')), Workflow.group(Workflow.task('lint'))])
+ * assert.deepEqual(checks.groups.map((group) => group.name), ['unit', 'lint'])
+ *
+ * @category constructors
+ */
+export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string = name, definition?: Json): Wave => ({
+  _tag: 'Wave',
+  name,
+  summary,
+  ...printsOf('wave', name, { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) }, definition),
+  groups
+})
+
+/**
+ * Declares a map. `definition`: what of it beside `each` must not change once it has completed, if there is such.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const convert = Workflow.mapOf('convert', Workflow.task('convert', { definition: { shell: 'convert "$item"' } }))
+ * assert.deepEqual(Workflow.problems({ name: 'pictures', steps: [convert] }), [])
+ *
+ * @category constructors
+ */
+export const mapOf = (name: string, each: Step, summary: string = name, definition?: Json): MapStep => ({
+  _tag: 'Map',
+  name,
+  summary,
+  ...printsOf('map', name, { each: each.fingerprint }, definition),
+  each
+})
+
+/**
+ * Defines a workflow, or lists everything that is wrong with it.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Workflow } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * assert.ok(E.isRight(Workflow.define('release', [Workflow.task('build'), Workflow.task('publish')])))
+ * assert.deepEqual(
+ *   Workflow.define('release', [Workflow.task('build'), Workflow.task('build')]),
+ *   E.left([{ _tag: 'DuplicateName', name: 'build', within: 'release' }])
+ * )
+ *
+ * @category constructors
+ */
+export const define = (
+  name: string,
+  steps: ReadonlyArray<Step>
+): E.Either<ReadonlyArray<WorkflowProblem>, Workflow> => {
+  const workflow: Workflow = { name, steps }
+  const found = problems(workflow)
+  return found.length === 0 ? E.right(workflow) : E.left(found)
+}
+
+// --- destructors
+
+/**
+ * A task that a workflow has. `place`: its path, where `*` stands for the key of an item; of what a map does for each item, that of the
+ * map.
+ *
+ * @category model
+ */
+export interface PlacedTask {
+  readonly task: Task
+  readonly place: string
+}
+
+/**
+ * All tasks of steps, those of the bodies of maps included, in the order of the workflow.
+ *
+ * @category destructors
+ */
+export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
+  const found: Array<PlacedTask> = []
+  const visit = (step: Step, place: string): void => {
+    if (step._tag === 'Task') found.push({ task: step, place })
+    else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
+    else for (const part of partsOf(step)) visit(part, join(place, part.name))
+  }
+  for (const step of steps) visit(step, step.name)
+  return found
+}
+
+/**
+ * The parts that a sequence or a wave lists.
+ *
+ * @category destructors
+ */
+export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
+  step._tag === 'Sequence' ? step.steps : step.groups
+
+/**
+ * Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice.
+ *
+ * @category destructors
+ */
+export const isIdempotent = (step: Step): boolean =>
+  step._tag === 'Task'
+    ? step.idempotent
+    : step._tag === 'Map'
+      ? isIdempotent(step.each)
+      : partsOf(step).every(isIdempotent)
+
+// --- validation
+
+/**
+ * How many levels of steps a workflow may have.
+ *
+ * @category model
+ */
+export const MAX_DEPTH = 16
+
+/**
+ * Everything that is wrong with a definition; empty if it can be run. Linear time.
+ *
+ * @category validation
+ */
+export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const found: Array<WorkflowProblem> = [...nameProblems([workflow.name])]
+  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
+  const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
+    const names = parts.map(({ name }) => name)
+    found.push(...nameProblems(names), ...duplicates(names, parent ?? workflow.name))
+    if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
+    else for (const part of parts) if (part._tag !== 'Task') visit(part, join(parent, part.name), depth)
+  }
+  const visit = (step: Step, unit: string, depth: number): void => {
+    switch (step._tag) {
+      case 'Task':
+        return
+      case 'Sequence':
+        if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
+        return level(step.steps, unit, depth + 1)
+      case 'Wave':
+        found.push(...waveProblems(step, unit))
+        return level(step.groups, unit, depth + 1)
+      case 'Map':
+        if (step.each._tag === 'Task' && step.each.captures.length > 0)
+          found.push({ _tag: 'InvalidSetting', place: unit, field: 'capture', expected: NOT_CAPTURED })
+        if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
+        else visit(step.each, `${unit}/*`, depth + 1)
+    }
+  }
+  level(workflow.steps, undefined, 1)
+  return [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
+}
+
+const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
+  names.filter((name) => !NAME.test(name)).map((name) => ({ _tag: 'InvalidName', name }))
+
+const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray<WorkflowProblem> => {
+  const seen = new Set(names)
+  if (seen.size === names.length) return []
+  const twice = new Set<string>()
+  for (const name of names) if (!seen.delete(name)) twice.add(name)
+  return [...twice].map((name) => ({ _tag: 'DuplicateName', name, within }))
+}
+
+const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowProblem> => {
+  if (groups.length === 0) return [{ _tag: 'NoGroups', unit }]
+  const known = new Set(groups.map(({ name }) => name))
+  const unknown = groups.flatMap(({ name, needs }) =>
+    needs.filter((need) => !known.has(need)).map((need) => ({ _tag: 'UnknownNeed', unit, group: name, need }) as const)
+  )
+  const stuck = inCycle(groups)
+  return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
+}
+
+const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
+
+/** Two tasks may set the same variable only in different bodies of maps: variables of an item stay in the item. */
+const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
+  const places = new Map<string, Array<string>>()
+  const visit = (step: Step, place: string, bodies: string): void => {
+    if (step._tag === 'Task') {
+      for (const variable of step.captures) {
+        const key = `${bodies} ${variable}`
+        const there = places.get(key)
+        if (there === undefined) places.set(key, [place])
+        else there.push(place)
+      }
+    } else if (step._tag === 'Map') {
+      if (step.each._tag !== 'Task') visit(step.each, `${place}/*`, `${place}/*`)
+    } else for (const part of partsOf(step)) visit(part, join(place, part.name), bodies)
+  }
+  for (const step of steps) visit(step, step.name, '')
+  return [...places].flatMap(([key, places]): ReadonlyArray<WorkflowProblem> =>
+    places.length < 2 ? [] : [{ _tag: 'DuplicateCapture', variable: key.slice(key.indexOf(' ') + 1), places }]
+  )
+}
+
+/** What is recorded under the name of a secret would pass for it. */
+const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
+  if (secrets.length === 0) return []
+  const known = new Set(secrets)
+  const invalid = (place: string, field: string, expected: string): WorkflowProblem => ({
+    _tag: 'InvalidSetting',
+    place,
+    field,
+    expected
+  })
+  return [
+    ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
+    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'a list in which each name stands once')]),
+    ...tasks(steps).flatMap(({ task, place }) =>
+      task.captures
+        .filter((variable) => known.has(variable))
+        .map((variable) => invalid(place, 'capture', `another name than "${variable}", which is that of a secret`))
+    )
+  ]
+}
+
+const SECRET_NAME = /^[^\s\p{Cc}=]{1,128}$/u
+
+const SECRET_NAMES = 'a list of names: 1 to 128 characters each, without blanks and "="'
+
+/**
+ * A problem as a sentence for people.
+ *
+ * @category destructors
+ */
+export const describeProblem = (problem: WorkflowProblem): string => {
+  switch (problem._tag) {
+    case 'InvalidName':
+      return `"${problem.name}" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters`
+    case 'NoSteps':
+      return problem.unit === undefined
+        ? 'a workflow needs at least one step'
+        : `sequence "${problem.unit}" needs at least one step`
+    case 'NoGroups':
+      return `wave "${problem.unit}" needs at least one group`
+    case 'TooDeep':
+      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps`
+    case 'DuplicateName':
+      return `the name "${problem.name}" is used more than once in "${problem.within}"`
+    case 'DuplicateCapture':
+      return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
+    case 'UnknownNeed':
+      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is no group of that wave`
+    case 'InvalidSetting':
+      return `${problem.field} of "${problem.place}" must be ${problem.expected}`
+    case 'NeedCycle':
+      return `groups of wave "${problem.unit}" need one another in a circle: ${listed(problem.groups)}`
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * What a checkpoint remembers of the workflow that ran: enough to tell, on resume, what was edited.
+ *
+ * @module
+ */
+import { fingerprint } from '../data/Digest.js'
+import type { Wait } from '../checkpoint/Pending.js'
+import type { Step, Workflow } from './Workflow.js'
+
+// --- model
+
+/**
+ * A task as it was defined. `wait`: what it waits for, if waiting is all that it does.
+ *
+ * @category model
+ */
+export interface TaskIdentity {
+  readonly name: string
+  readonly kind: 'task'
+  readonly fingerprint: string
+  readonly idempotent: boolean
+  readonly wait?: Wait['_tag']
+}
+
+/**
+ * A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites.
+ *
+ * @category model
+ */
+export interface SequenceIdentity {
+  readonly name: string
+  readonly kind: 'sequence'
+  readonly fingerprint: string
+  readonly own: string
+  readonly steps: ReadonlyArray<StepIdentity>
+}
+
+/**
+ * A wave as it was defined.
+ *
+ * @category model
+ */
+export interface WaveIdentity {
+  readonly name: string
+  readonly kind: 'wave'
+  readonly fingerprint: string
+  readonly own: string
+  readonly groups: ReadonlyArray<StepIdentity>
+}
+
+/**
+ * A map as it was defined, with what it does for each item.
+ *
+ * @category model
+ */
+export interface MapIdentity {
+  readonly name: string
+  readonly kind: 'map'
+  readonly fingerprint: string
+  readonly own: string
+  readonly each: StepIdentity
+}
+
+/**
+ * A step as it was defined.
+ *
+ * @category model
+ */
+export type StepIdentity = TaskIdentity | SequenceIdentity | WaveIdentity | MapIdentity
+
+/**
+ * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it
+ * has any.
+ *
+ * @category model
+ */
+export interface WorkflowIdentity {
+  readonly name: string
+  readonly path?: string
+  readonly fingerprint: string
+  readonly secrets?: ReadonlyArray<string>
+  readonly steps: ReadonlyArray<StepIdentity>
+}
+
+// --- constructors
+
+/**
+ * The identity of a workflow.
+ *
+ * @example
+ * import { Workflow, WorkflowIdentity } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build')] }
+ * assert.deepEqual(WorkflowIdentity.of(workflow).steps.map((step) => step.name), ['build'])
+ *
+ * @category constructors
+ */
+export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
+  name: workflow.name,
+  ...(path === undefined ? {} : { path }),
+  fingerprint: fingerprintOf(workflow),
+  ...secretsOf(workflow),
+  steps: workflow.steps.map(ofStep)
+})
+
+const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArray<string> } =>
+  secrets.length === 0 ? {} : { secrets }
+
+/**
+ * The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets.
+ *
+ * @category constructors
+ */
+export const fingerprintOf = (workflow: Workflow): string =>
+  fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
+
+const ofStep = (step: Step): StepIdentity => {
+  const { name, fingerprint } = step
+  switch (step._tag) {
+    case 'Task':
+      return step.wait === undefined
+        ? { name, kind: 'task', fingerprint, idempotent: step.idempotent }
+        : { name, kind: 'task', fingerprint, idempotent: step.idempotent, wait: step.wait }
+    case 'Sequence':
+      return { name, kind: 'sequence', fingerprint, own: step.own, steps: step.steps.map(ofStep) }
+    case 'Wave':
+      return { name, kind: 'wave', fingerprint, own: step.own, groups: step.groups.map(ofStep) }
+    case 'Map':
+      return { name, kind: 'map', fingerprint, own: step.own, each: ofStep(step.each) }
+  }
+}
+
+// --- destructors
+
+/** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
+export const printOf = (step: Step | StepIdentity): string => ('own' in step ? step.own : step.fingerprint)
+
+/**
+ * Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice.
+ *
+ * @category destructors
+ */
+export const isIdempotent = (step: StepIdentity): boolean => {
+  switch (step.kind) {
+    case 'task':
+      return step.idempotent
+    case 'sequence':
+      return step.steps.every(isIdempotent)
+    case 'wave':
+      return step.groups.every(isIdempotent)
+    case 'map':
+      return isIdempotent(step.each)
+  }
+}

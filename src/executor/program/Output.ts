@@ -1,0 +1,200 @@
+/** The types of outputs: what a step returns, and what later steps read. */
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
+
+/**
+ * An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON.
+ *
+ * @category model
+ */
+// The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
+export interface IoTsCodec {
+  readonly _A: unknown
+  readonly name: string
+  /** As in io-ts. */
+  readonly is: (value: unknown) => boolean
+  /** As in io-ts. */
+  readonly validate: (value: never, context: never) => unknown
+  /** As in io-ts. */
+  readonly decode: (value: never) => unknown
+  /** As in io-ts. */
+  readonly encode: (value: never) => unknown
+}
+
+/**
+ * What `output`, `input` and `item` take: an io-ts codec, or a Standard Schema (zod, valibot, arktype).
+ *
+ * @category model
+ */
+export type Schema = StandardSchema | IoTsCodec
+
+/**
+ * The type that a schema takes: a codec's own type, or the input of a Standard Schema.
+ *
+ * @category model
+ */
+export type Taken<S extends Schema> = S extends StandardSchema ? SchemaInput<S> : S extends IoTsCodec ? S['_A'] : never
+
+/**
+ * The type of the input that starts a run: what the schema takes, or plain JSON without one.
+ *
+ * @category model
+ */
+export type StartOf<C> = C extends Schema ? Taken<C> : Json
+
+/**
+ * The type of the input that steps see: what the schema returns, or plain JSON without one.
+ *
+ * @category model
+ */
+export type SeenInput<C> = C extends Schema ? Read<C> : Json
+
+/** The type that readers of a schema see. */
+type Read<S extends Schema> = S extends StandardSchema ? SchemaOutput<S> : S extends IoTsCodec ? S['_A'] : never
+
+/**
+ * What an author's function may return: a `TaskEither`, a promise or a value.
+ *
+ * @category model
+ */
+export type Returned<A> = TaskEither<unknown, A> | PromiseLike<A> | A
+
+/**
+ * The value that a {@link Returned} settles with.
+ *
+ * @category model
+ */
+// No branch is `R` itself: TypeScript would infer `R` from it.
+export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
+  ? Result extends { readonly _tag: 'Right'; readonly right: infer A }
+    ? A
+    : never
+  : R extends PromiseLike<infer A>
+    ? A
+    : R extends infer A
+      ? A
+      : never
+
+/**
+ * The type that `run` returns. `C`: the schema of the output, or without one the type itself, if JSON can keep what it settles with.
+ *
+ * @category model
+ */
+export type ReturnOf<C> = C extends Schema ? Returned<Taken<C>> : CanStore<C> extends true ? C : Stored<C>
+
+// A conditional type of its own: TypeScript infers `C` from what `run` returns only where no schema is inferred.
+type CanStore<R> = [R] extends [Stored<R>] ? true : false
+
+/**
+ * The type that readers see. `C`: the schema, or without one what `run` returns; its value then is as JSON returns it.
+ *
+ * @category model
+ */
+export type OutputOf<C> = IsAny<C> extends true ? Json : C extends Schema ? Read<C> : AsJson<Settled<C>>
+
+/**
+ * Tells `any` from other types.
+ *
+ * @category model
+ */
+export type IsAny<A> = 0 extends 1 & A ? true : false
+
+/**
+ * A value that JSON cannot keep. `Why` says what it is, and what to do.
+ *
+ * @category model
+ */
+export interface NotStorable<Why extends string> {
+  readonly 'not storable': Why
+}
+
+type Stored<R> = R extends Callable
+  ? R extends TaskEither<unknown, infer A>
+    ? TaskEither<unknown, Storable<A>>
+    : NotStorable<'a function; return a TaskEither, a promise or a value'>
+  : R extends Promise<infer A>
+    ? Promise<Outside<A>>
+    : R extends PromiseLike<infer A>
+      ? PromiseLike<Outside<A>>
+      : R extends infer A
+        ? Outside<A>
+        : never
+
+type Outside<A> = A extends
+  { readonly _tag: 'Left'; readonly left: unknown } | { readonly _tag: 'Right'; readonly right: unknown }
+  ? NotStorable<'an Either; return the TaskEither itself'>
+  : Storable<A>
+
+/**
+ * A type with each part that JSON cannot keep replaced by {@link NotStorable}.
+ *
+ * @category model
+ */
+export type Storable<A> = unknown extends A
+  ? A
+  : A extends Json | undefined | void
+    ? A
+    : A extends Foreign
+      ? NotStorable<ForeignName<A>>
+      : A extends ReadonlyArray<infer Item>
+        ? undefined extends Item
+          ? ReadonlyArray<Storable<Exclude<Item, undefined>> | NotStorable<'undefined in an array'>>
+          : { [K in keyof A]: Storable<A[K]> }
+        : { [K in keyof A]: Storable<A[K]> }
+
+type Foreign =
+  | bigint
+  | symbol
+  | Callable
+  | Date
+  | ReadonlyMap<unknown, unknown>
+  | ReadonlySet<unknown>
+  | Bytes
+  | PromiseLike<unknown>
+
+type Callable = (...args: never) => unknown
+
+type Bytes = ArrayBufferView | ArrayBuffer
+
+type ForeignName<A> = A extends bigint
+  ? 'a bigint; return a string'
+  : A extends symbol
+    ? 'a symbol'
+    : A extends Callable
+      ? 'a function'
+      : A extends Date
+        ? 'a Date; return a string or a number, or give the step an output schema'
+        : A extends Bytes
+          ? 'bytes; put them as an artifact'
+          : A extends PromiseLike<unknown>
+            ? 'a promise; await it'
+            : 'a Map or a Set; return an object or an array'
+
+/** A storable value as it is read back: without what JSON leaves out. */
+type AsJson<A> = Json extends A
+  ? Json
+  : A extends undefined | void
+    ? null
+    : A extends string | number | boolean | null
+      ? A
+      : A extends ReadonlyArray<infer Item>
+        ? unknown extends Item
+          ? ReadonlyArray<Json>
+          : A extends Json
+            ? A
+            : { [K in keyof A]: AsJson<A[K]> }
+        : A extends object
+          ? ObjectAsJson<A>
+          : never
+
+type ObjectAsJson<A> = undefined extends A[keyof A]
+  ? Pruned<
+      { [K in keyof A as undefined extends A[K] ? never : K]: AsJson<A[K]> } & {
+        [K in keyof A as undefined extends A[K] ? K : never]?: AsJson<Exclude<A[K], undefined>>
+      }
+    >
+  : { [K in keyof A]: AsJson<A[K]> }
+
+// Shows the fields of an intersection as those of one object.
+type Pruned<A> = A extends infer B ? { [K in keyof B]: B[K] } : never

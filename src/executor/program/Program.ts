@@ -1,0 +1,384 @@
+/**
+ * A workflow together with what it runs. The same value goes to the planner and to the executor.
+ *
+ * @module
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+import type { WorkflowIdentity } from '../../domain/workflow/WorkflowIdentity.js'
+import * as Identity from '../../domain/workflow/WorkflowIdentity.js'
+import { conversions, toJson } from './conversions.js'
+import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
+import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
+import type { ProgramStep } from './ProgramStep.js'
+import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
+import type {
+  ForItem,
+  MapOptions,
+  MapSource,
+  Needs,
+  SequenceOptions,
+  Sleep,
+  SleepSpec,
+  StepContext,
+  StepSpec,
+  WaitFor,
+  WaitForSpec,
+  WaveOptions
+} from './StepSpec.js'
+
+export type * from './Output.js'
+export { problems } from './programProblems.js'
+export type * from './ProgramSpec.js'
+export * from './ProgramStep.js'
+export type * from './StandardSchema.js'
+export type * from './StepSpec.js'
+
+/**
+ * A program of these steps. `path` is the file that it came from; `options` are those of {@link start}.
+ *
+ * @category constructors
+ */
+export const fromSteps = (
+  name: string,
+  steps: ReadonlyArray<ProgramStep>,
+  path?: string,
+  options: ProgramOptions = {}
+): Program<Readonly<Record<string, unknown>>> =>
+  build({ name, ...options, decodeInput: E.right, encodeInput: anyInput }, steps, path)
+
+/** No input is an empty one; `null` is `null`. */
+const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
+  E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
+
+/** A program without its steps. */
+type Base<Input, Seen> = Pick<
+  Program<unknown, Input, unknown, Seen>,
+  'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
+>
+
+/** The identity is made when it is first asked for: a builder's intermediate programs never are. */
+const build = <Outputs, Input, Given, Seen>(
+  base: Base<Input, Seen>,
+  steps: ReadonlyArray<ProgramStep>,
+  path?: string
+): Program<Outputs, Input, Given, Seen> => {
+  let identity: WorkflowIdentity | undefined
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = base
+  return {
+    name,
+    steps,
+    secrets,
+    onSuccess,
+    decodeInput,
+    encodeInput,
+    inputExpected,
+    get identity() {
+      identity ??= Identity.of({ name, steps, secrets }, path)
+      return identity
+    }
+  }
+}
+
+/**
+ * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec or the schema of the run's input; without
+ * one that is plain JSON. `secrets` are the names of what the steps get from whoever keeps secrets, at each start and resume
+ * anew: a checkpoint keeps the names alone, and what steps give is recorded without the values. `onSuccess`: what becomes of a
+ * run that has completed. Once that is durable it is archived or deleted; its id is free then.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = pipe(
+ *   Program.start('release'),
+ *   Program.step('version', { output: t.string, run: () => TE.right('1.2.3') }),
+ *   Program.step('pack', { run: ({ outputs: { version } }) => TE.right(`dogear-${version}.tgz`) })
+ * )
+ * assert.deepEqual(release.steps.map((step) => step.name), ['version', 'pack'])
+ *
+ * @category constructors
+ */
+export const start = <C extends Schema | undefined = undefined>(
+  name: string,
+  options: ProgramOptions & { readonly input?: C } = {}
+): Program<object, StartOf<C>, unknown, SeenInput<C>> => {
+  const codec: Schema | undefined = options.input
+  const { input: _, ...more } = options
+  const { encode, decode, codecExpected } = conversions(codec)
+  const decodeInput = (codec === undefined ? E.right : decode) as (
+    input: Json
+  ) => E.Either<OutputMismatch, SeenInput<C>>
+  if (codec === undefined) return build({ name, ...more, decodeInput, encodeInput: anyInput }, [])
+  const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
+    E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
+  return build({ name, ...more, decodeInput, encodeInput, inputExpected: codecExpected }, [])
+}
+
+/** What a codec makes nothing of could not be told from no input on a resume. */
+const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encoded as JSON' }
+
+/**
+ * Adds a step. Its name must be new; later steps see its output under it.
+ *
+ * @category combinators
+ */
+export const step =
+  <N extends string, Outputs, Seen, C, Given = unknown, Input = Seen>(
+    name: NewName<N, Outputs>,
+    spec: StepSpec<StepContext<Outputs, Seen> & NoInfer<Given>, C>
+  ) =>
+  (
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> =>
+    build(self, [...self.steps, task(name, spec as StepSpec<never, C>)])
+
+/**
+ * Adds a step that sleeps. It survives the process: the time to wake at is recorded. A run that has nothing else to do rests as `Pending`,
+ * and goes on with the first `resume` after that time.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { Program, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const trial = pipe(
+ *   Program.start('trial'),
+ *   Program.step('welcome', () => 'sent'),
+ *   Program.sleep('trial', { millis: 20 }),
+ *   Program.step('remind', () => 'sent')
+ * )
+ * const environment = nodeEnvironment(memoryStorage())
+ * // Without `wait` the run rests as `Pending`, and a later `resume` goes on.
+ * const ended = await run(trial, 'trial-1', {}, { wait: true })(environment)()
+ * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
+ *
+ * @category combinators
+ */
+export const sleep =
+  <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
+  <Input, Given, Seen>(self: Program<Outputs, Input, Given, Seen>): Program<Outputs, Input, Given, Seen> => {
+    const { summary, ...sleep } = options
+    return build(self, [...self.steps, task(name, { sleep, ...(summary === undefined ? {} : { summary }) })])
+  }
+
+/**
+ * Adds a step that waits for an answer, which later steps see as its output. The run rests as `Pending` until then; see `answer`.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as t from 'io-ts'
+ * import { answer, Program, resume, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = pipe(
+ *   Program.start('release'),
+ *   Program.waitFor('approve', { question: 'Release 1.2.3?', output: t.boolean }),
+ *   Program.step('publish', ({ outputs }) => (outputs.approve ? 'published' : 'kept back'))
+ * )
+ * const environment = nodeEnvironment(memoryStorage())
+ * const resting = await run(release, 'release-1', {})(environment)()
+ * assert.ok(E.isRight(resting) && resting.right._tag === 'Pending')
+ * await answer('release-1', 'approve', true)(environment)()
+ * const ended = await resume(release, 'release-1')(environment)()
+ * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
+ * assert.equal(ended.right.outputs.publish, 'published')
+ *
+ * @category combinators
+ */
+export const waitFor =
+  <N extends string, Outputs, C = unknown>(
+    name: NewName<N, Outputs>,
+    options: WaitFor & Omit<WaitForSpec<C>, 'waitFor'> = {}
+  ) =>
+  <Input, Given, Seen>(
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> => {
+    const { question, timeoutMillis, ...spec } = options
+    const waitFor = {
+      ...(question === undefined ? {} : { question }),
+      ...(timeoutMillis === undefined ? {} : { timeoutMillis })
+    }
+    return build(self, [...self.steps, task(name, { ...spec, waitFor })])
+  }
+
+/**
+ * Adds steps that are done in order, as one step. `parts` adds them to a program without steps. They see what earlier steps gave; later
+ * steps see their outputs as one object by name.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = pipe(
+ *   Program.start('release'),
+ *   Program.step('version', { output: t.string, run: () => TE.right('1.2.3') }),
+ *   Program.sequence('deploy', (deploy) =>
+ *     pipe(
+ *       deploy,
+ *       Program.step('push', { output: t.string, run: ({ outputs }) => TE.right(`v${outputs.version}`) }),
+ *       Program.step('smoke', { run: ({ outputs }) => TE.right(outputs.push.length) })
+ *     )
+ *   ),
+ *   Program.step('announce', { run: ({ outputs: { deploy } }) => TE.right(`${deploy.push} is out`) })
+ * )
+ * assert.deepEqual(release.steps.map(({ _tag }) => _tag), ['Task', 'Sequence', 'Task'])
+ *
+ * @category combinators
+ */
+export const sequence =
+  <N extends string, Outputs, Seen, Inner, Given = unknown, Input = Seen>(
+    name: NewName<N, Outputs>,
+    parts: (start: Program<Outputs, Input, Given, Seen>) => Program<Inner, Input, Given, Seen>,
+    options: SequenceOptions<StepContext<Outputs, Seen> & NoInfer<Given>> = {}
+  ) =>
+  (
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given, Seen> =>
+    build(self, [...self.steps, sequenceOf(name, parts(build(self, [])).steps, options as LooseOptions)])
+
+/**
+ * Adds a wave: groups that run in parallel. A group is a task, or steps in order. Later steps see their outputs as one object by group
+ * name.
+ *
+ * @example
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program } from 'dogear'
+ * import assert from 'node:assert/strict'
+ *
+ * const checked = pipe(
+ *   Program.start('checked'),
+ *   Program.wave('checks', {
+ *     unit: { output: t.number, run: () => TE.right(42) },
+ *     app: {
+ *       needs: ['unit'],
+ *       steps: (app) =>
+ *         pipe(
+ *           app,
+ *           Program.step('build', { output: t.string, run: () => TE.right('app.tgz') }),
+ *           Program.step('smoke', { run: ({ outputs: { build } }) => TE.right(`${build} starts`) })
+ *         )
+ *     }
+ *   }),
+ *   Program.step('report', { run: ({ outputs: { checks } }) => TE.right(checks.unit + checks.app.build.length) })
+ * )
+ * const wave = checked.steps[0]
+ * assert.ok(wave?._tag === 'Wave')
+ * assert.deepEqual(wave.groups.map(({ _tag }) => _tag), ['Task', 'Sequence'])
+ *
+ * @category combinators
+ */
+export const wave =
+  <N extends string, Outputs, Seen, Cs extends Readonly<Record<string, unknown>>, Given = unknown, Input = Seen>(
+    name: NewName<N, Outputs>,
+    groups: Groups<Outputs, Seen, Cs, NoInfer<Given>>,
+    options: WaveOptions<StepContext<Outputs, Seen> & NoInfer<Given>> = {}
+  ) =>
+  (
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<
+    Outputs & { readonly [K in N]: { readonly [G in keyof Cs]: PartOf<Cs[G], Outputs> } },
+    Input,
+    Given,
+    Seen
+  > => {
+    const parts = Object.entries<LoosePart & Needs>(groups as never).map(([group, spec]) => ({
+      ...partFrom(self, group, spec),
+      needs: spec.needs ?? []
+    }))
+    return build(self, [...self.steps, waveOf(name, parts, options as LooseOptions)])
+  }
+
+/**
+ * Adds a map: a wave that has a group for each item of what earlier steps gave. `each` is a task, or steps in order, which all see the
+ * item. Later steps see the outputs as a list in item order.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import * as t from 'io-ts'
+ * import { Program, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const crawl = pipe(
+ *   Program.start('crawl'),
+ *   Program.step('list', { output: t.array(t.string), run: () => TE.right(['start', 'about']) }),
+ *   Program.map(
+ *     'pages',
+ *     { forEach: ({ outputs }) => outputs.list, item: t.string, key: (page) => page, concurrency: 10 },
+ *     {
+ *       steps: (page) =>
+ *         pipe(
+ *           page,
+ *           Program.step('fetch', { output: t.string, run: ({ item }) => TE.right(`text of ${item}`) }),
+ *           Program.step('size', { output: t.number, run: ({ outputs }) => TE.right(outputs.fetch.length) })
+ *         )
+ *     }
+ *   ),
+ *   Program.step('total', { run: ({ outputs: { pages } }) => TE.right(pages.reduce((sum, { size }) => sum + size, 0)) })
+ * )
+ * const outcome = await run(crawl, 'crawl-1', {})(nodeEnvironment(memoryStorage()))()
+ * assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
+ * assert.deepEqual(outcome.right.outputs.pages[0], { fetch: 'text of start', size: 13 })
+ * assert.equal(outcome.right.outputs.total, 26)
+ *
+ * @category combinators
+ */
+export const map =
+  <N extends string, Outputs, Seen, I = unknown, C = unknown, Given = unknown, Input = Seen>(
+    name: NewName<N, Outputs>,
+    options: MapOptions<Outputs, Seen, I, NoInfer<Given>>,
+    each: EachSpec<Outputs, Seen, C, ForItem<OutputOf<I>>>
+  ) =>
+  (
+    self: Program<Outputs, Input, Given, Seen>
+  ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> =>
+    build(self, [
+      ...self.steps,
+      mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(options as never), options as never)
+    ])
+
+/** What an author's functions return, or throw. */
+const itemsFrom = ({ forEach, key = position, item }: MapOptions<unknown, unknown, unknown>) => ({
+  forEach: (source: MapSource<unknown, unknown>) =>
+    E.tryCatch(
+      () => forEach(source),
+      (thrown) => thrown
+    ),
+  key: (value: unknown, index: number) =>
+    E.tryCatch(
+      () => key(value as Json, index),
+      (thrown) => thrown
+    ),
+  item
+})
+
+const position = (_: unknown, index: number): string => String(index + 1)
+
+type LooseOptions = WaveOptions<StepContext<unknown, unknown>>
+
+/** A group, or what a map does for each item. */
+type LoosePart = StepSpec<never, unknown> | StepsSpec<never, never, unknown, never>
+
+const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep =>
+  'steps' in spec
+    ? sequenceOf(name, spec.steps(build(self as Base<never, never>, [])).steps, spec as never)
+    : task(name, spec)

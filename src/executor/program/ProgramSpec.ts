@@ -1,0 +1,137 @@
+/** The type of a program, and of what its steps are declared with. */
+import type * as E from 'fp-ts/lib/Either.js'
+import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
+import type { OutputMismatch, Workflow } from '../../domain/workflow/Workflow.js'
+import type { WorkflowIdentity } from '../../domain/workflow/WorkflowIdentity.js'
+import type { IsAny, OutputOf } from './Output.js'
+import type { ProgramStep } from './ProgramStep.js'
+import type { JobSpec, Needs, Run, SequenceOptions, SleepSpec, StepContext, TaskSpec, WaitForSpec } from './StepSpec.js'
+
+/**
+ * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of the input that starts a run. `Given` is
+ * what its steps need beside their context: an item, if they are the body of a map. `Seen` is the type of the input that its steps see:
+ * another one than `Input` if the schema of the input transforms it. `onSuccess`: what becomes of a run that has completed, default `keep`.
+ *
+ * @category model
+ */
+export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<Input>> extends Workflow {
+  readonly steps: ReadonlyArray<ProgramStep>
+  readonly identity: WorkflowIdentity
+  /** What steps see of a stored input. */
+  readonly decodeInput: (input: Json) => E.Either<OutputMismatch, Seen>
+  /** An input as JSON. */
+  readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
+  /** The expected type, if the input's codec is neither a codec nor a schema. */
+  readonly inputExpected?: string | undefined
+  readonly onSuccess?: OnSuccess
+  /** Only a type: what the steps give. */
+  readonly Outputs?: Outputs
+  /** Only a type: what the steps need beside their context. */
+  readonly Given?: (given: Given) => void
+}
+
+/**
+ * The type of the input that steps see, if no schema transforms it.
+ *
+ * @category model
+ */
+// Every program is a `Program<unknown, never>`, whatever its steps see.
+export type SeenOf<Input> = [Input] extends [never] ? unknown : Input
+
+/**
+ * Steps in order, as a group of a `wave` or as what a `map` does for each item. `steps` adds them to a program without steps.
+ * The output is an object of their outputs by name. The checks are those of a sequence.
+ *
+ * @category model
+ */
+export interface StepsSpec<
+  Outputs,
+  Input,
+  C,
+  Given = unknown,
+  Start = Program<Outputs, Input, Given, Input>
+> extends Omit<SequenceOptions<StepContext<Outputs, Input> & Given>, 'evidence'> {
+  /** Adds the steps. */
+  readonly steps: (
+    start: Start
+  ) => C extends Program<unknown, Input, Given, Input> ? C : Program<unknown, Input, Given, Input>
+  /** What they leave behind. */
+  readonly evidence?: ReadonlyArray<ExpectedEvidence>
+}
+
+/**
+ * The groups of a wave by name, each a task or steps in order. `Cs` has for each group what its {@link PartOf} is made of.
+ *
+ * In a group an `evidence` function must annotate its output, `(output: number) => …`. Otherwise TypeScript infers `Json` for the outputs of
+ * the groups that take a context.
+ *
+ * @category model
+ */
+export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs, Input, Given, Input>> = {
+  readonly [G in keyof Cs]:
+    | Run<StepContext<Outputs, Input> & Given, Cs[G]>
+    | (Needs<Extract<keyof Cs, string>> &
+        (
+          | TaskSpec<StepContext<Outputs, Input> & Given, Cs[G]>
+          | JobSpec<StepContext<Outputs, Input> & Given, Cs[G]>
+          | SleepSpec
+          | WaitForSpec<Cs[G]>
+          | StepsSpec<Outputs, Input, Cs[G], Given, Start>
+        ))
+}
+
+/**
+ * What a map does for each item: a task or steps in order. A task captures nothing: each item would set the same variable.
+ *
+ * @category model
+ */
+export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, Given, Input>> =
+  | Run<StepContext<Outputs, Input> & Given, C>
+  | Omit<TaskSpec<StepContext<Outputs, Input> & Given, C>, 'capture' | 'numbered'>
+  | Omit<JobSpec<StepContext<Outputs, Input> & Given, C>, 'capture' | 'numbered'>
+  | SleepSpec
+  | Omit<WaitForSpec<C>, 'capture'>
+  | StepsSpec<Outputs, Input, C, Given, Start>
+
+/**
+ * The outputs that the steps of a sequence add to the outputs that they see.
+ *
+ * @category model
+ */
+export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
+
+/**
+ * The output of a group, or of what a map does for an item. `C`: the schema of a task, what its `run` returns, or the program of a
+ * {@link StepsSpec}.
+ *
+ * @category model
+ */
+export type PartOf<C, Outputs> =
+  IsAny<C> extends true
+    ? Json
+    : C extends Program<infer Inner, infer _, infer _Given, infer _Seen>
+      ? Added<Inner, Outputs>
+      : OutputOf<C>
+
+/**
+ * What a program is declared with beside its steps: see `start`.
+ *
+ * @category model
+ */
+export interface ProgramOptions {
+  readonly secrets?: ReadonlyArray<string>
+  readonly onSuccess?: OnSuccess
+}
+
+/**
+ * A name that no step has yet. One that may be this or that is refused: its type would promise the outputs of both.
+ *
+ * @category model
+ */
+export type NewName<N extends string, Outputs, All = N> = N extends unknown
+  ? [All] extends [N]
+    ? Exclude<N, keyof Outputs>
+    : never
+  : never

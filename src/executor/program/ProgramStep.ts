@@ -1,0 +1,351 @@
+/** The steps of a program: tasks, sequences, waves and maps that can run. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { never as noRetry } from '../../domain/workflow/RetryPolicy.js'
+import type { Wait } from '../../domain/checkpoint/Pending.js'
+import type { MapStep, Needing, Sequence, Task, Wave } from '../../domain/workflow/Workflow.js'
+import * as W from '../../domain/workflow/Workflow.js'
+import { sleepOf, waitForOf } from './awaits.js'
+import type { Conversions } from './conversions.js'
+import { conversions } from './conversions.js'
+import type { Guard } from './Guard.js'
+import { fromSpec as guardFrom } from './Guard.js'
+import { settling } from '../steps/settle.js'
+import type {
+  ForJob,
+  Job,
+  JobSpec,
+  MapSource,
+  OnFailure,
+  Reuse,
+  SequenceOptions,
+  SleepSpec,
+  StepContext,
+  StepSpec,
+  TaskOptions,
+  TaskSpec,
+  WaitForSpec,
+  WaveOptions
+} from './StepSpec.js'
+
+/**
+ * How a task asks for the job that it has submitted, and collects what that gave.
+ *
+ * @category model
+ */
+export interface RunnableJob {
+  /** Asks what became of the job. */
+  readonly poll: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
+  /** Fetches what the job gave. */
+  readonly collect: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
+  /** What is looked at once that is fetched. */
+  readonly guard: UnitGuard | undefined
+}
+
+/**
+ * What a task adds to its definition in order to run.
+ *
+ * @category model
+ */
+export interface Runnable extends Conversions {
+  /** What it does; of a job, its submission. */
+  readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
+  readonly job: RunnableJob | undefined
+  /** What it waits for, if it runs nothing; or why that is invalid. */
+  readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
+  readonly retry: RetryPolicy
+  readonly timeoutMillis: number | undefined
+  /** A folder of its own: an empty one for each attempt, or the one that is there. */
+  readonly workspace: 'fresh' | 'kept' | undefined
+  /** Of a job, only what is looked at before it is submitted. */
+  readonly guard: UnitGuard | undefined
+}
+
+/**
+ * What is looked at around a task or a wave.
+ *
+ * @category model
+ */
+export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
+
+/**
+ * A task that can run.
+ *
+ * @category model
+ */
+export interface ProgramTask extends Task, Runnable {}
+
+/**
+ * A sequence that can run.
+ *
+ * @category model
+ */
+export interface ProgramSequence extends Sequence {
+  readonly steps: ReadonlyArray<ProgramStep>
+  readonly guard: UnitGuard | undefined
+}
+
+/**
+ * A group that can run.
+ *
+ * @category model
+ */
+export type ProgramGroup = ProgramStep & Needing
+
+/**
+ * A wave that can run.
+ *
+ * @category model
+ */
+export interface ProgramWave extends Wave {
+  readonly groups: ReadonlyArray<ProgramGroup>
+  readonly concurrency: number
+  readonly onFailure: OnFailure
+  readonly guard: UnitGuard | undefined
+}
+
+/**
+ * Where a map has its items from. On the left: why it has none.
+ *
+ * @category model
+ */
+export interface Items {
+  /** The items. */
+  readonly forEach: (source: MapSource<unknown, unknown>) => E.Either<unknown, ReadonlyArray<unknown>>
+  /** The name of an item. */
+  readonly key: (item: unknown, index: number) => E.Either<unknown, string>
+}
+
+/**
+ * A map that can run. `items`: how its items are stored, and what its groups see of them.
+ *
+ * @category model
+ */
+export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | 'groups'> {
+  readonly each: ProgramStep
+  readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
+}
+
+/**
+ * A step that can run.
+ *
+ * @category model
+ */
+export type ProgramStep = ProgramTask | ProgramSequence | ProgramWave | ProgramMap
+
+/**
+ * A task that can run, for programs that are put together from data; {@link step} is the typed way.
+ *
+ * @category constructors
+ */
+export const task = <C>(
+  name: string,
+  step: StepSpec<never, C>,
+  definition?: Json,
+  leaves?: NonNullable<Task['leaves']>
+): ProgramTask => {
+  const spec: SpecOf<C> =
+    typeof step === 'function' ? { run: step } : 'sleep' in step || 'waitFor' in step ? waiting(step) : step
+  const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
+  const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
+  const loose = spec as unknown as Loose
+  const named = leaves ?? leavesOf(spec)
+  const defined = W.task(name, {
+    definition: definition === undefined ? definitionOf(spec) : definition,
+    accepts,
+    ...(named === undefined ? {} : { leaves: named }),
+    ...(spec.summary === undefined ? {} : { summary: spec.summary }),
+    ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
+    ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
+    ...(spec.capture === undefined ? {} : { captures: [spec.capture] }),
+    ...(awaits === undefined ? {} : { wait: awaits.wait })
+  })
+  const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
+  // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
+  return {
+    _tag: defined._tag,
+    name: defined.name,
+    summary: defined.summary,
+    fingerprint: defined.fingerprint,
+    idempotent: defined.idempotent,
+    captures: defined.captures,
+    numbered: defined.numbered,
+    wait: defined.wait,
+    accepts,
+    leaves: defined.leaves,
+    encode,
+    decode,
+    codecExpected,
+    seen,
+    run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
+    job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
+    awaits: awaits?.awaits,
+    retry: spec.retry ?? noRetry,
+    timeoutMillis: spec.timeoutMillis,
+    workspace: spec.workspace,
+    guard: 'job' in spec && guard !== undefined ? beforeOnly(guard) : guard
+  }
+}
+
+type SpecOf<C> = TaskSpec<never, C> | JobSpec<never, C> | (TaskSpec<never, C> & Waiting)
+
+/** What a step waits for that runs nothing. */
+interface Waiting {
+  readonly wait: NonNullable<Task['wait']>
+  readonly awaits: ReturnType<typeof sleepOf>
+}
+
+const isWaiting = (spec: object): spec is Waiting => 'awaits' in spec
+
+const waiting = <C>(step: SleepSpec | WaitForSpec<C>): TaskSpec<never, C> & Waiting => {
+  const run = (() => undefined) as unknown as TaskSpec<never, C>['run']
+  const { summary } = step
+  const named = summary === undefined ? {} : { summary }
+  if ('sleep' in step) return { ...named, run, wait: 'Timer', awaits: sleepOf(step.sleep) }
+  const { output, capture } = step
+  return {
+    ...named,
+    ...(output === undefined ? {} : { output }),
+    ...(capture === undefined ? {} : { capture }),
+    run,
+    wait: 'Answer',
+    awaits: waitForOf(step.waitFor)
+  }
+}
+
+/** The options of a task whose context and output are what they are at run time. */
+type Loose = Omit<TaskOptions<StepContext<unknown, unknown>, unknown>, 'evidence'> & {
+  readonly evidence?: ReadonlyArray<ExpectedEvidence> | NonNullable<UnitGuard['evidence']>
+}
+
+/** Evidence is computed from the output as readers see it. An output that cannot be stored fails the step anyway. */
+const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loose['evidence'] => {
+  if (typeof evidence !== 'function') return evidence
+  return (output, context) => {
+    const value = seen(output)
+    return E.isRight(value) ? evidence(value.right, context) : []
+  }
+}
+
+/** The paths of its artifacts, if they are listed. A step in its own folder shares none with other steps. */
+const leavesOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['leaves'] => {
+  if (evidence === undefined || typeof evidence === 'function' || workspace !== undefined) return undefined
+  const paths = evidence.flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
+  return () => paths
+}
+
+/** What a fingerprint covers beside the options: the version, a folder of its own, and whether the work is handed over. */
+const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
+  const definition = {
+    ...(spec.version === undefined ? {} : { version: spec.version }),
+    ...(spec.workspace === undefined ? {} : { workspace: spec.workspace }),
+    ...('job' in spec ? { job: true } : {}),
+    ...(isWaiting(spec) ? { wait: spec.wait } : {})
+  }
+  return Object.keys(definition).length === 0 ? null : definition
+}
+
+/** Before a job is submitted there is nothing else to look at. */
+const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
+  before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
+
+const runnableJob = <C>({ poll, collect }: Job<never, C>, guard: UnitGuard | undefined): RunnableJob => ({
+  poll: settling(poll) as RunnableJob['poll'],
+  collect: settling(collect) as RunnableJob['collect'],
+  guard: guard === undefined ? undefined : { ...guard, before: undefined }
+})
+
+/**
+ * A step, or a group, that copies an artifact of another run instead of making it. Its output says where it is from:
+ * `reuse:<run>/<artifact>`. If there is no such artifact the step fails, permanently, and nothing was done.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import { Program, run } from 'dogear'
+ * import { memoryArtifacts, memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const artifacts = memoryArtifacts()
+ * await artifacts.put('crawl-7', 'corpus', 'all of it')()
+ * const train = pipe(
+ *   Program.start('train'),
+ *   Program.step('corpus', Program.reuse({ fromRun: 'crawl-7', artifact: 'corpus' })),
+ *   Program.step('fit', { run: ({ artifacts }) => artifacts.has('corpus') })
+ * )
+ * const outcome = await run(train, 'train-1', {})(nodeEnvironment(memoryStorage(), { artifacts }))()
+ * assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
+ * assert.deepEqual([...outcome.right.checkpoint.completedSteps].map(({ output }) => output), ['reuse:crawl-7/corpus', true])
+ *
+ * @category constructors
+ */
+export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifacts'>, Promise<string>> => {
+  const source = `reuse:${from.fromRun}/${from.artifact}`
+  return {
+    run: ({ artifacts }) =>
+      artifacts.reuse(from).then(
+        () => source,
+        (error: Error) => Promise.reject(Object.assign(error, { outcome: 'notApplied' }))
+      ),
+    summary: source,
+    version: source
+  }
+}
+
+/**
+ * A sequence that can run, for programs that are put together from data.
+ *
+ * @category constructors
+ */
+export const sequenceOf = (
+  name: string,
+  steps: ReadonlyArray<ProgramStep>,
+  options: SequenceOptions<StepContext<unknown, unknown>> = {},
+  definition?: Json
+): ProgramSequence => ({
+  ...W.sequence(name, steps, options.summary, definition),
+  steps,
+  guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
+})
+
+/**
+ * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
+ *
+ * @category constructors
+ */
+export const waveOf = (
+  name: string,
+  groups: ReadonlyArray<ProgramGroup>,
+  options: WaveOptions<StepContext<unknown, unknown>> = {},
+  definition?: Json
+): ProgramWave => ({
+  ...W.wave(name, groups, options.summary, definition),
+  groups,
+  concurrency: atLeastOne(options.concurrency ?? Infinity),
+  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
+  guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
+})
+
+/**
+ * A map that can run, for programs that are put together from data; {@link map} is the typed way.
+ *
+ * @category constructors
+ */
+export const mapOf = (
+  name: string,
+  each: ProgramStep,
+  { forEach, key, item }: Items & { readonly item?: unknown },
+  options: WaveOptions<StepContext<unknown, unknown>> = {},
+  definition?: Json
+): ProgramMap => {
+  const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
+  const defined = W.mapOf(name, each, options.summary, definition)
+  return { ...wave, ...defined, each, items: conversions(item), forEach, key }
+}
+
+/** With no group at a time a wave would never end. */
+const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)

@@ -1,0 +1,422 @@
+/** What steps are declared with, and what they get when they run. */
+import type { Variables } from '../../domain/checkpoint/Checkpoint.js'
+import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import type { Workspace } from '../../domain/workflow/Workspace.js'
+import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
+import type { GuardSpec } from './Guard.js'
+import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Output.js'
+
+/**
+ * What a task gets when it runs.
+ *
+ * - `unit`: its path.
+ * - `input`: the run's input; `outputs`: the outputs of earlier steps, by name, that of a map as an array in item order, that of any other
+ *   composite as an object by the names of its parts; `variables`: input fields and captured outputs. It sees its earlier siblings and
+ *   those of the units that it is part of; of its own wave, the groups that it needs. All are copies of what is stored: the same on a
+ *   resume as in an undisturbed run.
+ * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind of it.
+ * - `signal` fires when the attempt must stop: interrupted, timed out, or fenced. Its `reason` says why.
+ * - `secrets`: the values of the secrets that the program declares, by name. Nothing else holds them.
+ * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both are absent if
+ *   none is recorded.
+ * - `artifacts`: what the run keeps beside outputs, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's
+ *   code.
+ *
+ * @category model
+ */
+export interface StepContext<Outputs, Input = Json> {
+  readonly runId: string
+  readonly unit: Unit
+  readonly attempt: number
+  readonly idempotencyKey: string
+  readonly input: Input
+  readonly outputs: Outputs
+  readonly variables: Variables
+  readonly secrets: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+  readonly workspace?: Workspace
+  readonly folder?: string
+  readonly artifacts: StepArtifacts
+  readonly step: RunSubStep
+  readonly sleep: SleepUntil
+  readonly waitFor: WaitForAnswer
+}
+
+/**
+ * An artifact of another run, to be used instead of making it again.
+ *
+ * @category model
+ */
+export interface Reuse {
+  readonly fromRun: string
+  readonly artifact: string
+}
+
+/**
+ * The artifacts of the run, for a step. What the attempt that completes has put, or reused, stands in the record of its
+ * step. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`,
+ * `NoArtifactStore` if the run has no store, or `Fenced` once another process superseded this one. Ids that begin with `_` are reserved.
+ *
+ * @category model
+ */
+export interface StepArtifacts {
+  /** Keeps bytes, or a string as UTF-8, in place of what had the id before; durable when it resolves. */
+  readonly put: (id: string, data: Uint8Array | string) => Promise<ArtifactInfo>
+  /** The bytes that this or an earlier step put; `undefined` if there is no such artifact. */
+  readonly get: (id: string) => Promise<Uint8Array | undefined>
+  /** Returns whether there is an artifact of this id. */
+  readonly has: (id: string) => Promise<boolean>
+  /** Puts a copy of an artifact of another run, under the same id. Rejects with the code `ArtifactMissing` if there is none. */
+  readonly reuse: (from: Reuse) => Promise<ArtifactInfo>
+}
+
+/**
+ * Runs work inside a task and records it: `step(name, run)` or `step(name, options, run)`. If it is recorded already, nothing runs and the
+ * recorded output is returned. It is durable when the promise resolves.
+ *
+ * A failure is recorded, too, and rejects with an `Error` that has name, message, code and data. An attempt that is repeated after a crash
+ * meets it again; a new attempt runs the sub-step again.
+ *
+ * A repeated name is numbered: the second `turn` is `agent/turn#2`. That takes a fixed order, so the call is refused while another sub-step
+ * runs. What stands between sub-steps runs again with each attempt, and must have no effect of its own.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOrResume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const crawl = workflow('crawl').step('pages', async ({ step }) => {
+ *   const links = await step('index', () => ['start', 'about'])
+ *   return await Promise.all(links.map((link) => step(link, () => `text of ${link}`)))
+ * })
+ * const outputs = await runOrResume(crawl, { id: 'crawl-1', storage: memoryStorage() })
+ * assert.deepEqual(outputs.pages, ['text of start', 'text of about'])
+ *
+ * @category model
+ */
+export interface RunSubStep {
+  <C = unknown>(name: string, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
+  <C = unknown>(name: string, options: SubStepOptions<C>, run: Run<SubStepContext, C>): Promise<OutputOf<C>>
+}
+
+/**
+ * Sleeps in the code of a task, under a name of its own, which is numbered like that of a sub-step.
+ *
+ * While the code only waits, the attempt is suspended: its code is dropped, its promises never settle, no `catch` or `finally` runs, and
+ * `signal` fires with the reason `Suspended`. When a wait ends the code runs again from the top, in the same attempt, and recorded calls
+ * return at once.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOrResume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const trial = workflow('trial').step('remind', async ({ step, sleep }) => {
+ *   await step('welcome', () => 'sent')
+ *   await sleep('two-weeks', { millis: 20 })
+ *   return await step('reminder', () => 'sent')
+ * })
+ * const outputs = await runOrResume(trial, { id: 'trial-1', storage: memoryStorage(), wait: true })
+ * assert.equal(outputs.remind, 'sent')
+ *
+ * @category model
+ */
+export type SleepUntil = (name: string, sleep: Sleep) => Promise<void>
+
+/**
+ * The options of a wait for an answer in the code of a task: see {@link WaitForSpec}.
+ *
+ * @category model
+ */
+export interface WaitForOptions<C> extends WaitFor {
+  readonly output?: C extends Schema ? C : undefined
+}
+
+/**
+ * Waits for an answer in the code of a task, and resolves with it. It suspends as {@link SleepUntil} does. Without an answer in time it rejects with the code `WAIT_TIMEOUT`.
+ *
+ * @category model
+ */
+export type WaitForAnswer = <C = unknown>(name: string, options?: WaitForOptions<C>) => Promise<OutputOf<C>>
+
+/**
+ * The options of a sub-step.
+ *
+ * - `input`: plain JSON that the work depends on. Its fingerprint is recorded, and a later call with another one is refused.
+ * - `version`: a call with another one drops the recorded sub-step and all that were recorded after it.
+ * - `idempotent`: default true. If false, its start is recorded first, and a resume asks about it if it was running.
+ * - `output`, `retry`, `timeoutMillis`: as those of a task.
+ *
+ * @category model
+ */
+export interface SubStepOptions<C> {
+  readonly input?: unknown
+  readonly version?: string
+  readonly idempotent?: boolean
+  readonly output?: C extends Schema ? C : undefined
+  readonly retry?: RetryPolicy
+  readonly timeoutMillis?: number
+}
+
+/**
+ * What a sub-step gets when it runs: the fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
+ *
+ * @category model
+ */
+export interface SubStepContext extends Pick<
+  StepContext<unknown, unknown>,
+  'unit' | 'attempt' | 'idempotencyKey' | 'signal' | 'artifacts' | 'step'
+> {
+  readonly unit: Unit
+}
+
+/**
+ * What a task gets beside its context when it polls or collects its job: the `job` that was submitted (`null` if the submission returned
+ * nothing). `idempotencyKey` is the one under which the job was submitted.
+ *
+ * @category model
+ */
+export interface ForJob {
+  readonly job: Json
+}
+
+/**
+ * What a step gets beside its context when it runs for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
+ *
+ * @category model
+ */
+export interface ForItem<I> {
+  readonly item: I
+  readonly itemKey: string
+}
+
+/**
+ * What a step does. It returns a `TaskEither`, a promise or a value. A `StepFailure` on the left, rejected or thrown is taken as it is;
+ * everything else is classified by `StepFailure.fromUnknown`.
+ *
+ * `C` is the schema of the output, or without one the type that the function returns.
+ *
+ * @category model
+ */
+export type Run<Context, C> = (context: Context) => ReturnOf<C>
+
+/**
+ * The options of a task.
+ *
+ * - `output`: the codec or the schema of its output. With one, the step returns what the schema takes, which is recorded as JSON; readers
+ *   get what the schema returns for it. Without one, the output must be plain JSON and its type is that of what `run` returns.
+ * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
+ * - `idempotent`: default true. `capture`: the variable that its output becomes.
+ * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
+ * - `evidence`: what it leaves behind, or a function that computes it from the output. The step has completed only if all of that
+ *   exists, and its record counts only as long as it does; see also {@link GuardSpec}.
+ * - `workspace`: `fresh` gives each attempt an empty folder of its own (`folder` of its context); what an earlier one left is kept
+ *   beside it. Its evidence is looked for there. The environment needs `workspaces`.
+ * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
+ *
+ * @category model
+ */
+export interface TaskOptions<Context, C> extends GuardSpec<Context> {
+  readonly output?: C
+  readonly summary?: string
+  readonly version?: string
+  readonly idempotent?: boolean
+  readonly capture?: string
+  readonly numbered?: boolean
+  readonly retry?: RetryPolicy
+  readonly timeoutMillis?: number
+  readonly workspace?: 'fresh'
+  /** What it leaves behind. */
+  readonly evidence?:
+    ReadonlyArray<ExpectedEvidence> | ((output: OutputOf<C>, context: Context) => ReadonlyArray<ExpectedEvidence>)
+}
+
+/**
+ * A task: what it does, with its options.
+ *
+ * @category model
+ */
+export interface TaskSpec<Context, C> extends TaskOptions<Context, C> {
+  /** What it does. */
+  readonly run: Run<Context, C>
+}
+
+/**
+ * A task that hands its work over: with a `job` in place of what it runs. `retry` is for the submission, `timeoutMillis` for
+ * each call.
+ *
+ * @category model
+ */
+export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
+  readonly job: Job<Context, C>
+}
+
+/**
+ * How long a step sleeps: for so long from its start, or until a time, a `Date` or ISO 8601 string. The time to wake at is recorded when
+ * it starts, and holds over crashes and edits.
+ *
+ * @category model
+ */
+export type Sleep = { readonly millis: number } | { readonly until: Date | string }
+
+/**
+ * A step that sleeps.
+ *
+ * @category model
+ */
+export interface SleepSpec {
+  readonly sleep: Sleep
+  readonly summary?: string
+}
+
+/**
+ * How a step waits for an answer. `question`: for people. `timeoutMillis`: it fails with the code `WAIT_TIMEOUT` if nobody answers in
+ * time; default: it waits without a limit.
+ *
+ * @category model
+ */
+export interface WaitFor {
+  readonly question?: string
+  readonly timeoutMillis?: number
+}
+
+/**
+ * A step that waits for an answer, which becomes its output: see `answer`. `output`: its codec or schema; an answer that does not fit is
+ * reported, and the step waits again. `capture`: the variable that it becomes.
+ *
+ * @category model
+ */
+export interface WaitForSpec<C> {
+  readonly waitFor: WaitFor
+  readonly output?: C
+  readonly capture?: string
+  readonly summary?: string
+}
+
+/**
+ * A step that is one task: a bare function, a {@link TaskSpec} or a {@link JobSpec}; or one that waits: a {@link SleepSpec} or a
+ * {@link WaitForSpec}.
+ *
+ * @category model
+ */
+export type StepSpec<Context, C> =
+  Run<Context, C> | TaskSpec<Context, C> | JobSpec<Context, C> | SleepSpec | WaitForSpec<C>
+
+/**
+ * The status of a job: unfinished (`done` of `total`, if known), finished, failed, or missing.
+ *
+ * @category model
+ */
+export type JobStatus =
+  | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
+  | { readonly _tag: 'Finished' }
+  | { readonly _tag: 'Failed'; readonly error: unknown }
+  | { readonly _tag: 'Missing' }
+
+/**
+ * How a task hands its work over to something outside, to rest until that is done.
+ *
+ * - `submit`: starts the job, and returns what is needed to find it again. It may be called again under the same
+ *   `idempotencyKey`, if it is not known whether it did.
+ * - `poll`: returns the status of the job. It changes nothing.
+ * - `collect`: fetches the result of the job, which is the output of the task.
+ *
+ * Of its checks `before` runs before the submission, all others once the job is collected, for its output. Commits that a job makes cannot
+ * be counted: a job with `expect.commits` is refused.
+ *
+ * @category model
+ */
+export interface Job<Context, C> {
+  /** Starts the job, and returns what is needed to find it again. */
+  readonly submit: (context: Context) => Returned<Json | undefined>
+  /** Returns the status of the job. */
+  readonly poll: (context: Context & ForJob) => Returned<JobStatus>
+  /** Fetches the result of the job. */
+  readonly collect: (context: Context & ForJob) => ReturnOf<C>
+}
+
+/**
+ * The groups of the same wave that a group needs, by name. It starts when those have completed.
+ *
+ * @category model
+ */
+export interface Needs<Groups extends string = string> {
+  readonly needs?: ReadonlyArray<Groups>
+}
+
+/**
+ * How a sequence runs: its checks, and what it leaves behind.
+ *
+ * @category model
+ */
+export interface SequenceOptions<Context> extends GuardSpec<Context> {
+  readonly summary?: string
+  /** What it leaves behind. */
+  readonly evidence?:
+    ReadonlyArray<ExpectedEvidence> | ((output: undefined, context: Context) => ReadonlyArray<ExpectedEvidence>)
+}
+
+/**
+ * How a wave runs. `concurrency`: how many groups at once, at least 1, default all. `onFailure`, when a group failed: `finish` those
+ * that run and start no more; `continue` with all that do not need it; `halt` those that run. Default: `continue` if
+ * groups need one another, else `finish`.
+ *
+ * @category model
+ */
+export interface WaveOptions<Context> extends SequenceOptions<Context> {
+  readonly concurrency?: number
+  readonly onFailure?: OnFailure
+}
+
+/**
+ * What a wave does when one of its groups failed.
+ *
+ * @category model
+ */
+export type OnFailure = 'finish' | 'continue' | 'halt'
+
+/**
+ * What the items of a map are computed from: every run of it sees the same, now and after a resume. A map in the body of another map sees
+ * the `item` of that as well.
+ *
+ * @category model
+ */
+export type MapSource<Outputs, Input = Json> = Pick<
+  StepContext<Outputs, Input>,
+  'runId' | 'unit' | 'input' | 'outputs' | 'variables'
+>
+
+/**
+ * Which items a map has, and how it runs.
+ *
+ * - `forEach`: the items, at most 100,000, each plain JSON or what `item`, their codec or schema, takes. It is called once, when the
+ *   map is due, and its answer is recorded: a resume goes on with the same items. It is called again after a rewind of the map, or of a
+ *   step before it.
+ * - `key`: the name of an item, and so of its group; default its position, counted from 1. No two may have the same.
+ * - the rest is that of a wave.
+ *
+ * @category model
+ */
+export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOptions<
+  StepContext<Outputs, Input> & Given
+> {
+  /** The items. */
+  readonly forEach: (source: MapSource<Outputs, Input> & Given) => ReadonlyArray<ItemOf<I>>
+  readonly item?: I
+  /** The name of an item. */
+  readonly key?: (item: OutputOf<I>, index: number) => string
+}
+
+/**
+ * The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can keep it.
+ *
+ * @category model
+ */
+export type ItemOf<I> = I extends Schema ? Taken<I> : CanKeep<I> extends true ? I : Kept<I>
+
+type CanKeep<I> = [I] extends [Storable<I>] ? true : false
+
+type Kept<I> = I extends infer A ? Storable<A> : never

@@ -1,0 +1,58 @@
+/** What a step waits for, from how it is declared. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Wait } from '../../domain/checkpoint/Pending.js'
+import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
+import type { Sleep, WaitFor } from './StepSpec.js'
+
+/** Computes when a wait ends that starts now. */
+export type Awaits = (now: number) => Wait
+
+/** A sleep, or why it is none. */
+export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
+  const given: unknown = sleep
+  if (!isRecord(given)) return E.left({ field: 'sleep', expected: '{ millis } or { until }' })
+  const { millis, until } = given
+  if (until === undefined)
+    return isDelay(millis)
+      ? E.right((now) => ({ _tag: 'Timer', wakeAt: isoTime(now + millis) }))
+      : E.left({ field: 'sleep.millis', expected: DELAY })
+  const at = until instanceof Date ? until.getTime() : isTime(until) ? Date.parse(until) : NaN
+  return at >= 0 && at <= LATEST
+    ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
+    : E.left({ field: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
+}
+
+/** A wait for an answer, or why it is none. */
+export const waitForOf = (waitFor: WaitFor): E.Either<Problem, Awaits> => {
+  const given: unknown = waitFor
+  if (!isRecord(given)) return E.left({ field: 'waitFor', expected: '{ question?, timeoutMillis? }' })
+  const { question, timeoutMillis } = given
+  if (question !== undefined && typeof question !== 'string')
+    return E.left({ field: 'waitFor.question', expected: 'a string' })
+  if (timeoutMillis !== undefined && !isDelay(timeoutMillis))
+    return E.left({ field: 'waitFor.timeoutMillis', expected: DELAY })
+  return E.right((now) => ({
+    _tag: 'Answer',
+    ...(question === undefined ? {} : { question }),
+    ...(timeoutMillis === undefined ? {} : { until: isoTime(now + timeoutMillis) })
+  }))
+}
+
+/** Which setting is invalid. */
+export type Problem = Pick<Extract<WorkflowProblem, { readonly _tag: 'InvalidSetting' }>, 'field' | 'expected'>
+
+/** The last time of a year of four digits: later ones do not compare as strings. */
+const LATEST = Date.UTC(9999, 11, 31)
+
+const DELAY = 'a number of milliseconds ≥ 0, at most 1,000 years'
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
+
+/** `Date.parse` takes '1' for a year. */
+const isTime = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value)
+
+const isDelay = (millis: unknown): millis is number =>
+  typeof millis === 'number' && millis >= 0 && millis <= 31_557_600_000_000
+
+const isoTime = (millis: number): string => new Date(millis).toISOString()

@@ -1,0 +1,173 @@
+/** From a step's values to what is stored, and back. */
+import * as E from 'fp-ts/lib/Either.js'
+import type * as t from 'io-ts'
+import type { Json } from '../../domain/data/Json.js'
+import { fromUnknown } from '../../domain/data/Json.js'
+import { fromUnknown as fromThrown } from '../../domain/data/StepError.js'
+import type { OutputMismatch, Task } from '../../domain/workflow/Workflow.js'
+import type { StandardIssue, StandardSchema } from './StandardSchema.js'
+
+/** How a task's outputs are stored. */
+export interface Conversions {
+  /** An output as JSON; `undefined` if there is none. */
+  readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
+  /** What later steps see of a stored output. */
+  readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
+  /** The expected type, if the step's codec is neither a codec nor a schema. */
+  readonly codecExpected: string | undefined
+  /** An output as readers see it. */
+  readonly seen: (output: unknown) => E.Either<OutputMismatch, unknown>
+}
+
+const mismatchOf = (errors: t.Errors): OutputMismatch => {
+  const context = errors[0]?.context ?? []
+  const path = context.slice(1).map(({ key }) => segment(key))
+  return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
+}
+
+/** A value as plain JSON; nothing is `undefined`. */
+export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefined> => {
+  if (value === undefined) return E.right(undefined)
+  const json = fromUnknown(value)
+  return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
+}
+
+/**
+ * Encoding and decoding with a codec or a schema, or as plain JSON without either. Decoded values are fresh copies. Whatever else an
+ * untyped caller passes is refused.
+ */
+export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
+  if (schema === undefined) {
+    return {
+      encode: toJson,
+      decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
+      accepts: () => E.right(undefined),
+      codecExpected: undefined,
+      seen: (output) => E.map((json: Json | undefined) => json ?? null)(toJson(output))
+    }
+  }
+  const codecExpected = expectedInstead(schema)
+  if (codecExpected !== undefined) {
+    const none = (): E.Either<OutputMismatch, never> => E.left({ path: '$', expected: codecExpected })
+    return { encode: none, decode: none, accepts: none, codecExpected, seen: none }
+  }
+  return isStandard(schema) ? withSchema(schema) : withCodec(schema as t.Mixed)
+}
+
+const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {
+  const decode: Conversions['decode'] = (output) =>
+    decodeWith(codec, output === undefined ? undefined : structuredClone(output))
+  return {
+    encode: (output) => {
+      const encoded = encodeWith(codec, output)
+      if (E.isLeft(encoded)) return encoded
+      const back = decode(encoded.right)
+      return E.isRight(back) ? encoded : back
+    },
+    decode,
+    accepts: (output) => {
+      const decoded = decodeWith(codec, output)
+      return E.isRight(decoded) ? E.right(undefined) : decoded
+    },
+    codecExpected: undefined,
+    seen: E.right
+  }
+}
+
+/** The output is recorded as it is, and every reader validates the record: a transform never runs on its own result. */
+const withSchema = (schema: StandardSchema): ReturnType<typeof conversions> => {
+  // Each call gets a copy of its own: a transform may change its argument.
+  const decode: Conversions['decode'] = (output) =>
+    validateWith(schema, output === undefined ? undefined : structuredClone(output))
+  const accepts: Task['accepts'] = (output) => E.map(() => undefined)(decode(output))
+  return {
+    encode: (output) => E.chainFirst(accepts)(toJson(output)),
+    decode,
+    accepts,
+    codecExpected: undefined,
+    seen: (output) => E.chain(decode)(toJson(output))
+  }
+}
+
+const METHODS = ['decode', 'encode', 'validate', 'is'] as const
+
+type Fields = Readonly<Record<string, unknown>>
+
+const fieldsOf = (given: unknown): Fields | undefined =>
+  (typeof given === 'object' && given !== null) || typeof given === 'function'
+    ? (given as unknown as Fields)
+    : undefined
+
+/** A schema that decodes as well, as those of zod do, is a schema. */
+const isStandard = (given: unknown): given is StandardSchema => fieldsOf(given)?.['~standard'] !== undefined
+
+/** The expected type, if an untyped caller passed something that is neither a codec nor a schema; else undefined. */
+const expectedInstead = (given: unknown): string | undefined => {
+  const why = isStandard(given) ? whyNoSchema(given['~standard']) : whyNoCodec(given)
+  return why === undefined
+    ? undefined
+    : `an io-ts codec, such as t.string or t.type({ … }), or a Standard Schema (zod, valibot, arktype); ${why}`
+}
+
+const whyNoSchema = (standard: unknown): string | undefined => {
+  const { version, validate } = fieldsOf(standard) ?? {}
+  if (version !== 1) return `its "~standard" has the version ${String(version)}, not 1`
+  return typeof validate === 'function' ? undefined : 'its "~standard" has no validate'
+}
+
+const whyNoCodec = (given: unknown): string | undefined => {
+  const found = fieldsOf(given)
+  if (found === undefined) return `not ${given === null ? 'null' : `a ${typeof given}`}`
+  const missing = METHODS.filter((name) => typeof found[name] !== 'function')
+  return missing.length === 0 ? undefined : `the value has no ${missing.join(', ')}`
+}
+
+/** A codec that throws does not take the value either: planning stays total. */
+const decodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, unknown> => {
+  try {
+    const decoded = codec.decode(value)
+    return E.isRight(decoded) ? decoded : E.left(mismatchOf(decoded.left))
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that ${codec.name} decodes: ${messageOf(error)}` })
+  }
+}
+
+const encodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, Json | undefined> => {
+  try {
+    return toJson(codec.encode(value))
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that ${codec.name} encodes: ${messageOf(error)}` })
+  }
+}
+
+/** Total and synchronous, whatever the schema does. */
+const validateWith = ({ '~standard': standard }: StandardSchema, value: unknown): E.Either<OutputMismatch, unknown> => {
+  try {
+    const result = standard.validate(value)
+    if ('then' in result) return notAwaited(result, standard.vendor)
+    return result.issues === undefined ? E.right(result.value) : E.left(mismatchOfIssue(result.issues[0]))
+  } catch (error) {
+    return E.left({ path: '$', expected: `something that ${standard.vendor} validates: ${messageOf(error)}` })
+  }
+}
+
+/** Ignores the rejection, so that it cannot end the process. */
+const notAwaited = (result: PromiseLike<unknown>, vendor: string): E.Either<OutputMismatch, never> => {
+  result.then(undefined, () => undefined)
+  return E.left({
+    path: '$',
+    expected: `a value that its schema checks without a promise (${vendor} returned one); remove async refinements and transforms from the schema, and do that work in a step`
+  })
+}
+
+const mismatchOfIssue = (issue: StandardIssue | undefined): OutputMismatch => {
+  const path = (issue?.path ?? []).map((at) => segment(typeof at === 'object' ? at.key : at))
+  return {
+    path: `$${path.join('')}`,
+    expected: `a valid value (${(issue?.message ?? 'no reason given').slice(0, 200)})`
+  }
+}
+
+const segment = (key: PropertyKey): string => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `.${String(key)}`)
+
+const messageOf = (thrown: unknown): string => fromThrown(thrown).message.slice(0, 200)

@@ -1,0 +1,199 @@
+/** Answering a unit that waits. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Answered } from '../../domain/change/Change.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { fromUnknown } from '../../domain/data/Json.js'
+import type { AnswerRequest } from '../../domain/request/Request.js'
+import { apply } from '../../domain/change/Transition.js'
+import { find, taskAround } from '../../domain/workflow/Tree.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { get, has } from '../../domain/data/Units.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { AlreadyAnswered } from '../../ports/Requests.js'
+import type { Executor } from '../Executor.js'
+import { askOrAct, askOwner, look, MOST_TRIES, requestsFor, withdraw } from './inbox.js'
+import type { Recorder } from '../storage/Recorder.js'
+import { make as makeRecorder } from '../storage/Recorder.js'
+import type { AnswerRefused, RunError } from '../RunError.js'
+import { report, timestamp } from '../RunScope.js'
+import { holdingIntact } from '../storage/stored.js'
+
+/**
+ * How to answer. `by`: who answers, for the history; default: this process.
+ *
+ * @category model
+ */
+export interface AnswerOptions {
+  readonly by?: string
+}
+
+/**
+ * What came of an answer. `Recorded`: the next resume of the run takes it. `Requested`: the owner of the run (`holder`) records it before
+ * its next unit; if the owner dies before that, the next one does.
+ *
+ * @category model
+ */
+export type AnswerGiven =
+  | { readonly _tag: 'Recorded'; readonly runId: string; readonly unit: Unit }
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly unit: Unit; readonly holder: Holder }
+
+/**
+ * Answers a unit that waits (`waitFor`), from any process. The program is not needed: the answer is kept as given, and checked when the run
+ * resumes. An answer may come before its unit waits. A second one is refused. While a process owns the run, the environment needs
+ * `requests`.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { answer } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const release = workflow('release')
+ *   .waitFor('approve', { question: 'Release 1.2.3?' })
+ *   .step('publish', ({ outputs }) => `approved: ${String(outputs.approve)}`)
+ * const resting = await runOutcome(release, { id: 'release-1', storage })
+ * assert.ok(resting._tag === 'Pending')
+ * const given = await answer('release-1', 'approve', 'yes', { by: 'ada' })(nodeEnvironment(storage))()
+ * assert.ok(E.isRight(given))
+ * assert.equal((await resume(release, { id: 'release-1', storage })).publish, 'approved: yes')
+ *
+ * @category running
+ */
+export const answer =
+  (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerGiven> =>
+  (environment) =>
+  async () => {
+    const json = fromUnknown(value)
+    if (E.isLeft(json)) {
+      const expected = `plain JSON at ${json.left.path}, not ${json.left.found}`
+      return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
+    }
+    const { pid, host } = environment.owner
+    const request = (): AnswerRequest => {
+      const requestedAt = timestamp(environment.clock.now())
+      const by = options.by ?? `process ${pid} on ${host}`
+      return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
+    }
+    const act = async (): Promise<E.Either<RunError, AnswerGiven>> => {
+      const recorded = await record(environment, request())
+      await takeLeftAnswers(environment, runId)
+      return recorded
+    }
+    return await askOrAct(environment, () => ask(environment, request()), act)
+  }
+
+/** Leaves the answer for the owner of the run. None: nobody owns the run. */
+const ask = async (
+  environment: Environment,
+  request: AnswerRequest
+): Promise<E.Either<RunError, O.Option<AnswerGiven>>> => {
+  const { runId, unit } = request
+  const isRefused = (checkpoint: Checkpoint): boolean => refusal(checkpoint, request) !== undefined
+  const asked = await askOwner(environment, runId, () => request, isRefused)
+  if (E.isLeft(asked)) return asked
+  if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
+  const { seen, left } = asked.right
+  if (O.isSome(left)) await withdraw(environment, request)
+  const refused = refusal(seen.checkpoint, request)
+  if (refused === undefined) return E.right(O.none)
+  return O.isSome(left) && isTaken(seen.checkpoint, request)
+    ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
+    : E.left(refused)
+}
+
+/** Whether an answer that was left has been recorded. One that its unit has taken is no longer told apart from another. */
+const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
+  get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
+
+/** Claims a run that nobody owns, and records the answer. */
+const record = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
+  holdingIntact(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
+    const { runId, unit } = request
+    const recorder = makeRecorder(environment.storage, claim, checkpoint, [], () => undefined)
+    // What was left for an earlier owner came first.
+    const taken = await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
+    if (E.isLeft(taken)) return taken
+    const refused = refusal(recorder.checkpoint(), request)
+    if (refused !== undefined) return E.left(refused)
+    recorder.stage([changeOf(request)])
+    const saved = await recorder.commit()
+    return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
+  })
+
+const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered => ({
+  _tag: 'Answered',
+  at,
+  unit,
+  value,
+  by
+})
+
+/**
+ * Records the answers in the inbox of a run that this process owns, and withdraws them. One that its unit cannot take is reported as
+ * `AnswerRejected`.
+ */
+export const takeAnswersIn = async (
+  environment: Environment,
+  recorder: Recorder,
+  answers: ReadonlyArray<AnswerRequest>
+): Promise<E.Either<RunError, void>> => {
+  for (const request of answers) {
+    const checkpoint = recorder.checkpoint()
+    const refused = refusal(checkpoint, request)
+    if (refused === undefined) recorder.stage([changeOf(request)])
+    else rejected(environment, checkpoint, request, refused)
+  }
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  for (const request of answers) await withdraw(environment, request)
+  return E.right(undefined)
+}
+
+/** Records answers that were left for an owner which has released the run meanwhile. Another owner looks after its own release. */
+export const takeLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
+  for (let tries = 1; tries <= MOST_TRIES && (await answersIn(environment, runId)).length > 0; tries++) {
+    const seen = await look(environment, runId)
+    if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
+    const taken = await holdingIntact(environment, runId, async (claim, checkpoint) => {
+      const recorder = makeRecorder(environment.storage, claim, checkpoint, [], () => undefined)
+      return await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
+    })
+    if (E.isLeft(taken)) return
+  }
+}
+
+/** The answers in the inbox of a run. */
+export const answersIn = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
+  const all = await requestsFor(environment, runId)
+  return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
+}
+
+const rejected = (
+  environment: Environment,
+  { runId, workflow, items }: Checkpoint,
+  { unit, by }: AnswerRequest,
+  refused: AnswerRefused | AlreadyAnswered
+): void => {
+  const stepIndex = (find(workflow, items, unit) ?? taskAround(workflow, items, unit))?.stepIndex ?? -1
+  const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
+  report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
+}
+
+/** Why a run cannot take an answer. */
+const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused | AlreadyAnswered | undefined => {
+  const next = apply(checkpoint, changeOf(request))
+  if (E.isRight(next)) return undefined
+  const { runId, pending, answers } = checkpoint
+  const { unit } = request
+  if (next.left.why === 'AlreadyAnswered') return { _tag: 'AlreadyAnswered', runId, unit }
+  const waiting = [...pending].flatMap(({ _tag, unit }) => (_tag === 'Answer' && !has(answers, unit) ? [unit] : []))
+  const why = REASONS.find((reason) => reason === next.left.why) ?? 'NotAWait'
+  return { _tag: 'AnswerRefused', runId, unit, why, waiting }
+}
+
+const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait'] as const

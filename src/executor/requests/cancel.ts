@@ -1,0 +1,169 @@
+/** Cancelling a run: asking its owner, or recording it where nobody owns the run. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
+import { isFinal, status } from '../../domain/checkpoint/Checkpoint.js'
+import type { CancelRequest } from '../../domain/request/Request.js'
+import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import { takeLeftAnswers } from './answer.js'
+import type { Executor } from '../Executor.js'
+import { askOrAct, askOwner, isAny, look, requestsFor, withdraw } from './inbox.js'
+import { clearRequest, removePointer } from './pause.js'
+import { make as makeRecorder } from '../storage/Recorder.js'
+import type { RunError } from '../RunError.js'
+import type { Interrupted } from '../RunOutcome.js'
+import { report, timestamp } from '../RunScope.js'
+import { holding, holdingIntact } from '../storage/stored.js'
+
+/**
+ * What came of cancelling a run. `Requested`: its owner (`holder`) cancels it once what it runs now has ended; if the owner dies
+ * before, the next process that claims the run cancels it. `Cancelled`: it is on record. `AtRest`: the run was over already, and
+ * nothing was written.
+ *
+ * @category model
+ */
+export type CancelResult =
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
+  | { readonly _tag: 'Cancelled'; readonly runId: string; readonly checkpoint: Checkpoint }
+  | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
+
+/**
+ * Cancels a run, from any process. Its owner lets what it runs end, starts nothing more, and records that; where nobody owns the
+ * run it is recorded at once. A cancelled run is over: only `reopen` resumes it. The environment needs `requests`.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { cancel } from 'dogear'
+ * import { memoryRequests, memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const environment = nodeEnvironment(memoryStorage(), { requests: memoryRequests() })
+ * const options = { id: 'import-1', storage: environment.storage, environment }
+ * const failing = workflow('import').step('fetch', () => Promise.reject(new Error('no network')))
+ * assert.equal((await runOutcome(failing, options))._tag, 'Failed')
+ *
+ * const cancelled = await cancel('import-1')(environment)()
+ * assert.ok(E.isRight(cancelled) && cancelled.right._tag === 'Cancelled')
+ * await assert.rejects(resume(failing, options), /was cancelled/)
+ *
+ * @category running
+ */
+export const cancel =
+  (runId: string): Executor<CancelResult> =>
+  (environment) =>
+  async () => {
+    if (environment.requests === undefined) return E.left({ _tag: 'NoRequests', runId })
+    const request = (): CancelRequest => ({ _tag: 'Cancel', runId, requestedAt: timestamp(environment.clock.now()) })
+    const ask = async (): Promise<E.Either<RunError, O.Option<CancelResult>>> => {
+      const asked = await askOwner(environment, runId, request, isOver)
+      if (E.isLeft(asked)) return asked
+      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
+      const { checkpoint } = asked.right.seen
+      return isOver(checkpoint)
+        ? E.right(O.some(await tooLate(environment, checkpoint, asked.right.left)))
+        : E.right(O.none)
+    }
+    return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId))
+  }
+
+const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
+
+/** The run is over. If the request was left before, it may be what has cancelled the run. */
+const tooLate = async (
+  environment: Environment,
+  checkpoint: Checkpoint,
+  left: O.Option<CancelRequest>
+): Promise<CancelResult> => {
+  const { runId } = checkpoint
+  const is = status(checkpoint, false)
+  if (O.isSome(left)) await withdraw(environment, left.value)
+  return O.isSome(left) && is === 'cancelled'
+    ? { _tag: 'Cancelled', runId, checkpoint }
+    : { _tag: 'AtRest', runId, status: is }
+}
+
+/** Claims a run that nobody owns, and records that it is cancelled. */
+const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
+  holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
+    const left = O.fromNullable(await cancelIn(environment, runId))
+    if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
+    const recorded = await record(environment, claim, checkpoint, [])
+    if (E.isLeft(recorded)) return recorded
+    if (O.isSome(left)) await withdraw(environment, left.value)
+    return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right })
+  })
+
+const record = async (
+  environment: Environment,
+  claim: Claim,
+  checkpoint: Checkpoint,
+  before: ReadonlyArray<Change>
+): Promise<E.Either<RunError, Checkpoint>> => {
+  const { runId, state } = checkpoint
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, [], ({ revision, state: reached }) =>
+    report(environment, { _tag: 'CheckpointSaved', runId, revision, state: reached })
+  )
+  const at = timestamp(environment.clock.now())
+  recorder.stage([...before, { _tag: 'Interrupted', at, unit: state.step, reason: 'cancelled' }])
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  const { stepIndex, step } = saved.right.state
+  report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+  await removePointer(environment, runId)
+  await clearRequest(environment, runId)
+  return saved
+}
+
+/** The cancel request of a run, if one can be read. */
+const cancelIn = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
+  const all = await requestsFor(environment, runId)
+  return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
+}
+
+/** Records a cancel request that was left for an earlier owner, after the changes `before`. None: there is none, or the run is over. */
+export const takeCancelIn = async (
+  environment: Environment,
+  claim: Claim,
+  checkpoint: Checkpoint,
+  before: ReadonlyArray<Change> = []
+): Promise<E.Either<RunError, O.Option<Interrupted>>> => {
+  const { runId } = checkpoint
+  const request = await cancelIn(environment, runId)
+  if (request === undefined) return E.right(O.none)
+  const over = isOver(checkpoint)
+  const recorded = over ? E.right(checkpoint) : await record(environment, claim, checkpoint, before)
+  if (E.isLeft(recorded)) return recorded
+  // If this fails, whoever finds the request sees that the run is over.
+  await withdraw(environment, request)
+  const { state } = recorded.right
+  if (over || state._tag !== 'Interrupted') return E.right(O.none)
+  const { _tag, stepIndex, step, inProgress, reason } = state
+  return E.right(O.some({ _tag, runId, checkpoint: recorded.right, stepIndex, step, inProgress, reason }))
+}
+
+/** Claims a run, uses the claim, and releases it. A request that came too late for that is taken in then: its caller has seen an owner. */
+export const owning = async <A>(
+  environment: Environment,
+  runId: string,
+  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>,
+  how: ClaimOptions = {}
+): Promise<E.Either<RunError, A>> => {
+  const ended = await holding(environment, runId, use, how)
+  await takeLeftIn(environment, runId)
+  return ended
+}
+
+/** Takes in what was left for an owner that has released the run meanwhile. Another owner looks after its own release. */
+const takeLeftIn = async (environment: Environment, runId: string): Promise<void> => {
+  if (!isAny(environment, runId)) return
+  const request = await cancelIn(environment, runId)
+  if (request === undefined) return await takeLeftAnswers(environment, runId)
+  const seen = await look(environment, runId)
+  if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
+  if (isOver(seen.right.checkpoint)) await withdraw(environment, request)
+  else await recordUnclaimed(environment, runId)
+}

@@ -1,0 +1,98 @@
+/** The inbox of a run: requests for whoever owns it, and what asks the owner or acts in its place. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { Request } from '../../domain/request/Request.js'
+import { isFor } from '../../domain/request/Request.js'
+import type { Holder, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { RunError } from '../RunError.js'
+import { callStore, restoreStored } from '../storage/stored.js'
+
+/** Whether a run may have requests. A port that throws has none. */
+export const isAny = ({ requests }: Environment, runId: string): boolean => {
+  try {
+    return requests?.isAny(runId) === true
+  } catch {
+    return false
+  }
+}
+
+/** The requests for the owner of a run. */
+export const requestsFor = async (
+  environment: Environment,
+  runId: string
+): Promise<E.Either<StorageError, ReadonlyArray<Request>>> => {
+  const { requests } = environment
+  return requests === undefined || !isAny(environment, runId)
+    ? E.right([])
+    : await callStore('request', () => requests.list(runId))
+}
+
+/** Withdraws a request. */
+export const withdraw = async ({ requests }: Environment, request: Request): Promise<E.Either<StorageError, void>> =>
+  requests === undefined ? E.right(undefined) : await callStore('request', () => requests.withdraw(request))
+
+/** A run as it was loaded. */
+export interface Seen {
+  readonly checkpoint: Checkpoint
+  readonly holder: O.Option<Holder>
+}
+
+/** Loads a run. */
+export const look = async ({ storage }: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
+  const stored = await callStore('load', () => storage.load(runId))
+  if (E.isLeft(stored)) return stored
+  if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
+  const { heldBy: holder } = stored.right.value
+  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreStored(stored.right.value, runId))
+}
+
+/** What came of asking. `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, also if it was `left`. */
+export type Asking<R> =
+  | { readonly _tag: 'Requested'; readonly holder: Holder }
+  | { readonly _tag: 'Unclaimed'; readonly seen: Seen; readonly left: O.Option<R> }
+
+/** Leaves a request if somebody holds the run, and looks again: the run may have come to rest meanwhile. */
+export const askOwner = async <R extends Request>(
+  environment: Environment,
+  runId: string,
+  requestTo: (holder: Holder) => R,
+  isOver: (checkpoint: Checkpoint) => boolean
+): Promise<E.Either<RunError, Asking<R>>> => {
+  const { requests } = environment
+  const before = await look(environment, runId)
+  if (E.isLeft(before)) return before
+  const { holder } = before.right
+  if (requests === undefined || O.isNone(holder) || isOver(before.right.checkpoint))
+    return E.right({ _tag: 'Unclaimed', seen: before.right, left: O.none })
+  const request = requestTo(holder.value)
+  const left = await callStore('request', () => requests.leave(request))
+  // It may have come to rest in the meantime, or be removed.
+  const after = await look(environment, runId)
+  if (E.isLeft(after)) return after
+  if (E.isLeft(left)) return left
+  const { holder: now, checkpoint } = after.right
+  if (O.isSome(now) && !isOver(checkpoint) && isFor(request, now.value))
+    return E.right({ _tag: 'Requested', holder: now.value })
+  return E.right({ _tag: 'Unclaimed', seen: after.right, left: O.some(request) })
+}
+
+/** Asks the owner of a run, or acts in its place if there is none. Whoever claims the run in between can be asked then. */
+export const askOrAct = async <A>(
+  { requests }: Environment,
+  ask: () => Promise<E.Either<RunError, O.Option<A>>>,
+  act: () => Promise<E.Either<RunError, A>>
+): Promise<E.Either<RunError, A>> => {
+  for (let tries = 1; ; tries++) {
+    const asked = await ask()
+    if (E.isLeft(asked)) return asked
+    if (O.isSome(asked.right)) return E.right(asked.right.value)
+    const acted = await act()
+    const isHeld = E.isLeft(acted) && acted.left._tag === 'HeldBy'
+    if (!isHeld || requests === undefined || tries === MOST_TRIES) return acted
+  }
+}
+
+/** How often another process may come first. */
+export const MOST_TRIES = 10

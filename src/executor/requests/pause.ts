@@ -1,0 +1,210 @@
+/** Pausing a run: asking for it, seeing that it was asked for, and what a pause leaves behind. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
+import { status } from '../../domain/checkpoint/Checkpoint.js'
+import { continueHere } from '../../domain/request/Pause.js'
+import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
+import { isFor, isSame } from '../../domain/request/Request.js'
+import type { Holder, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { PointerError } from '../../ports/Requests.js'
+import type { WorkspaceError } from '../../ports/Workspaces.js'
+import type { Executor } from '../Executor.js'
+import { askOwner, isAny, requestsFor, withdraw } from './inbox.js'
+import type { Asked, RequestWatch } from './RequestWatch.js'
+import { report, timestamp } from '../RunScope.js'
+import { callStore } from '../storage/stored.js'
+
+/**
+ * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
+ *
+ * @category model
+ */
+export interface PauseOptions {
+  readonly commit?: boolean
+}
+
+/**
+ * What came of asking a run to pause. `Requested`: the process that holds it (`holder`) pauses it when what it runs now has
+ * ended. `AtRest`: no live process runs it, and nothing was written.
+ *
+ * @category model
+ */
+export type PauseResult =
+  | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
+  | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
+
+/**
+ * Asks the process that runs a run to pause it: it lets end what it runs, starts nothing more, records that, and gives the run
+ * back. From any process; the environment needs `requests`.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pause } from 'dogear'
+ * import { memoryRequests, memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const environment = nodeEnvironment(memoryStorage(), { requests: memoryRequests() })
+ * const options = { id: 'nightly-1', storage: environment.storage, environment }
+ * const nightly = workflow('nightly')
+ *   .step('fetch', async () => {
+ *     const asked = await pause('nightly-1')(environment)()
+ *     assert.ok(E.isRight(asked) && asked.right._tag === 'Requested')
+ *   })
+ *   .step('load', () => 'loaded')
+ *
+ * const paused = await runOutcome(nightly, options)
+ * assert.ok(paused._tag === 'Interrupted' && paused.reason === 'paused' && paused.step === 'load')
+ * assert.equal((await resume(nightly, options)).load, 'loaded')
+ *
+ * @category running
+ */
+export const pause =
+  (runId: string, { commit = true }: PauseOptions = {}): Executor<PauseResult> =>
+  (environment) =>
+  async () => {
+    const { requests, clock } = environment
+    if (requests === undefined) return E.left({ _tag: 'NoRequests', runId })
+    const requestTo = ({ host, pid, since }: Holder): PauseRequest => {
+      const addressee = { host, pid, since }
+      return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }
+    }
+    const asked = await askOwner(environment, runId, requestTo, () => false)
+    if (E.isLeft(asked)) return asked
+    if (asked.right._tag === 'Requested') return E.right({ ...asked.right, runId })
+    const { seen, left } = asked.right
+    // Nobody is left who would withdraw it.
+    const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
+    if (E.isLeft(withdrawn)) return withdrawn
+    return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
+  }
+
+/** Records answers of the inbox. */
+export type TakeIn = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
+
+/**
+ * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution. Answers
+ * are taken in.
+ */
+export const watchFor = (environment: Environment, runId: string, take: TakeIn): RequestWatch => {
+  let seen: Found | undefined
+  let verifying: Promise<boolean> | undefined
+  const read = async (): Promise<boolean> => {
+    seen = (await forThis(environment, runId, seen?.request, take)) ?? seen
+    verifying = undefined
+    return seen !== undefined
+  }
+  // Groups look at the same time, and an answer is recorded once.
+  const verify = (): Promise<boolean> => (verifying ??= read())
+  return {
+    look: () => (seen !== undefined ? YES : isAny(environment, runId) ? verify() : false),
+    seen: () => seen !== undefined,
+    // Another may have come since, while what ran was waited for.
+    asked: async () => {
+      await verifying
+      await verify()
+      return seen ?? LEAST
+    }
+  }
+}
+
+const YES = Promise.resolve(true)
+
+/** A pause, and nothing else: what is done where nobody knows what was asked for. */
+const LEAST: Asked = { commit: false }
+
+/** What is asked for; `request`: by a request that is known to be for this execution. */
+interface Found extends Asked {
+  readonly request?: PauseRequest
+}
+
+/** What is asked of the execution that owns the run now, if anything is. A request that is `known` to be for it is not verified again. */
+const forThis = async (
+  environment: Environment,
+  runId: string,
+  known: PauseRequest | undefined,
+  take: TakeIn
+): Promise<Found | undefined> => {
+  const { storage } = environment
+  const all = await requestsFor(environment, runId)
+  if (E.isLeft(all)) return { ...LEAST, unreadable: all.left }
+  const answers = all.right.filter((one) => one._tag === 'Answer')
+  if (answers.length > 0) await take(answers)
+  const cancel = all.right.find((one) => one._tag === 'Cancel')
+  if (cancel !== undefined) return { ...LEAST, cancel }
+  const value = all.right.find((one) => one._tag === 'Pause')
+  if (value === undefined) return undefined
+  const { commit } = value
+  if (known !== undefined && isSame(value, known)) return { commit, request: known }
+  const stored: E.Either<StorageError, O.Option<Stored>> = await callStore('load', () => storage.load(runId))
+  if (E.isLeft(stored)) return { ...LEAST, unreadable: stored.left }
+  const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
+  if (O.isNone(holder)) return { commit }
+  if (isFor(value, holder.value)) return { commit, request: value }
+  await withdraw(environment, value)
+  return undefined
+}
+
+/**
+ * Leaves behind what a pause leaves, once it is on record: a commit of what was not committed, and the pointer. Neither is needed to go
+ * on, so what fails here is told and stops nothing.
+ */
+export const leavePointer = async (
+  environment: Environment,
+  checkpoint: Checkpoint,
+  { commit, unreadable }: Asked
+): Promise<void> => {
+  const { requests, workspaces } = environment
+  const { runId, workspace } = checkpoint
+  const problems: Array<PointerError | WorkspaceError> = []
+  const told = <Problem extends PointerError | WorkspaceError, A>(result: E.Either<Problem, A>): A | undefined => {
+    if (E.isRight(result)) return result.right
+    problems.push(result.left)
+    return undefined
+  }
+  const made =
+    commit && workspace?.kind === 'worktree' && workspaces !== undefined
+      ? told(await caught('commit', () => workspaces.commit(runId, workspace)))
+      : undefined
+  const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
+  const where = requests === undefined ? undefined : told(await caught('pointer', () => requests.point(pointer)))
+  report(environment, {
+    _tag: 'RunPaused',
+    runId,
+    pointer,
+    ...(where === undefined ? {} : { where }),
+    ...(unreadable === undefined ? {} : { unreadable }),
+    problems
+  })
+}
+
+/** A port that throws where it should answer has failed as well. */
+const caught = async <Problem, A>(
+  operation: string,
+  ask: () => TaskEither<Problem, A>
+): Promise<E.Either<Problem | PointerError, A>> => {
+  try {
+    return await ask()()
+  } catch (cause) {
+    return E.left({ _tag: 'WriteFailed', where: 'what a pause leaves', operation, code: 'THREW', cause })
+  }
+}
+
+/** Takes away the pointer to a run that goes on. */
+export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
+  if (requests !== undefined) await caught('pointer', () => requests.unpoint(runId))
+}
+
+/**
+ * Removes the pause request of an execution that ends, however it ends. An owner that was superseded leaves it: the next one
+ * sees that it is outdated.
+ */
+export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
+  const { requests } = environment
+  if (requests === undefined || !isAny(environment, runId)) return
+  await callStore('request', () => requests.clearPause(runId))
+}

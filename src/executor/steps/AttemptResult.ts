@@ -1,0 +1,68 @@
+/** How an attempt ended, with secrets redacted. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Suspended } from '../../domain/change/Change.js'
+import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Json } from '../../domain/data/Json.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { ProgramTask } from '../program/Program.js'
+import type { Secured } from '../secrets.js'
+
+/**
+ * How one attempt ended. A stopped attempt has a failure if its code failed; a suspended one only waits. `again`: a user asked for another attempt.
+ */
+export type AttemptResult =
+  | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
+  | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
+  | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
+
+/**
+ * Redacts the result of an attempt before it is recorded, reported, and read by later steps, in the first run as after a resume. The
+ * attempt fails if the redacted output is not valid.
+ */
+export const redacted = (
+  { vault: { redaction } }: Secured,
+  { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
+  result: AttemptResult
+): AttemptResult => {
+  if (Redaction.isNone(redaction)) return result
+  const without = <F extends StepFailure>(failure: F): F => ({
+    ...failure,
+    error: Redaction.error(redaction, failure.error)
+  })
+  switch (result._tag) {
+    case 'Suspended':
+      return result
+    case 'Stopped':
+      return result.failure === undefined ? result : { ...result, failure: without(result.failure) }
+    case 'Failed':
+      return { ...result, failure: without(result.failure) }
+    case 'Done': {
+      if (result.evidence.some((one) => Redaction.evidence(redaction, one) !== one)) return unusable(IN_EVIDENCE)
+      if (result.output === undefined) return result
+      const output = Redaction.json(redaction, result.output)
+      const accepted = output === result.output || job !== undefined ? E.right(undefined) : accepts(output)
+      return E.isRight(accepted)
+        ? { ...result, output }
+        : unusable(`without the value of a secret the output at ${accepted.left.path} is not ${accepted.left.expected}`)
+    }
+  }
+}
+
+const IN_EVIDENCE = 'the value of a secret stands in a path or an id of what it leaves behind: name that otherwise'
+
+/** It ran, so its outcome is unknown. */
+const unusable = (message: string): AttemptResult => ({
+  _tag: 'Failed',
+  failure: Failure.permanent(StepError.make('SecretInOutput', message, { code: 'SECRET_IN_OUTPUT' })),
+  settled: true
+})
+
+/** Whether a failed attempt may be followed by another. What is not idempotent is tried again only if it is known to have done nothing. */
+export const mayRetry = (
+  { failure, settled }: AttemptResult & { readonly _tag: 'Failed' },
+  isIdempotent: boolean
+): boolean => settled && failure._tag === 'Transient' && (isIdempotent || failure.outcome === 'notApplied')

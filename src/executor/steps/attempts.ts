@@ -1,0 +1,237 @@
+/** One task, from its first attempt to its last: timeouts, retries, stops. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { failures } from '../../domain/checkpoint/CheckpointState.js'
+import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { delay } from '../../domain/workflow/RetryPolicy.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { TransitionError } from '../../domain/change/Transition.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
+import type { Attempt } from './Attempt.js'
+import type { AttemptResult } from './AttemptResult.js'
+import { mayRetry, redacted } from './AttemptResult.js'
+import { begin } from './Attempt.js'
+import { attemptFailed, attemptsStart, subStepsUndone } from '../storage/changes.js'
+import { failedInDoubt } from '../../domain/plan/subSteps.js'
+import { toJson } from '../program/conversions.js'
+import { CHECK_FAILED, guarded } from './guarded.js'
+import type { ProgramTask } from '../program/Program.js'
+import type { Ended, RunScope, TaskResult } from '../RunScope.js'
+import { contextFor, report } from '../RunScope.js'
+import type { Place } from '../Values.js'
+import { sleepUnless } from '../sleep.js'
+import { notAwaited } from '../subSteps/subStepFailures.js'
+import type { Closed } from '../subSteps/subSteps.js'
+import { subStepsOfAttempt } from '../subSteps/subSteps.js'
+import { ownPlace, seenFrom } from '../workspace/workspace.js'
+import { get } from '../../domain/data/Units.js'
+
+/** Runs a task whose attempt `first` is durably started. Further attempts are made durable here, each before it starts. */
+export const runAttempts = async (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  first: number,
+  stopping: AbortSignal
+): Promise<E.Either<StorageError | TransitionError, TaskResult>> => {
+  const { clock, random } = scope.environment
+  let begunAt = first === 1 ? undefined : begunBefore(scope, place)
+  for (let attempt = first; ; attempt++) {
+    const startedAt = clock.now()
+    begunAt ??= startedAt
+    const result = redacted(scope.environment, task, await runAttempt(scope, place, task, attempt, stopping))
+    const ended = { attempt, startedAt, endedAt: clock.now() }
+    if (result._tag === 'Done') return E.right({ ...result, ...ended })
+    if (result._tag === 'Suspended') return E.right(result)
+    if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
+    const { failure } = result
+    const retry = retryOf(task, failure)
+    const wait =
+      result.again === true
+        ? AT_ONCE
+        : mayRetry(result, task.idempotent)
+          ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
+          : O.none
+    if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
+    scope.recorder.stage([attemptFailed(place, failure, ended, wait.value)])
+    const saved = await scope.recorder.commit()
+    if (E.isLeft(saved)) return saved
+    tellOfRetry(scope, place, retry, failure, attempt, wait.value)
+    await sleepUnless(clock, wait.value, stopping)
+    if (stopping.aborted) return E.right({ _tag: 'Stopped' })
+    const { unit } = place
+    const next = { unit, attempt: attempt + 1 }
+    scope.recorder.stage([attemptsStart(scope, [next], task.job === undefined ? [] : [unit])])
+    const started = await scope.recorder.commit()
+    if (E.isLeft(started)) return started
+  }
+}
+
+const AT_ONCE = O.some(0)
+
+/** How often it is tried: by its own word, or if a check of it failed by what was said of that. */
+const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
+  guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
+
+const tellOfRetry = (
+  { environment, recorder }: RunScope,
+  place: Place,
+  { attempts }: RetryPolicy,
+  { error }: StepFailure,
+  attempt: number,
+  delayMillis: number
+): void => {
+  const { runId } = recorder.checkpoint()
+  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
+}
+
+const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>
+  failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
+
+/** When the first attempt began, if that was in another process: the bound on time is one for all of them. */
+const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
+  const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
+  return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
+}
+
+/**
+ * Calls a task's own code once: until it ends, or for the grace after it was told to, because its time is over or all work is
+ * to stop. Whatever comes of it, thrown or returned, is taken.
+ */
+export const runAttempt = async (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  number: number,
+  stopping: AbortSignal
+): Promise<AttemptResult> => {
+  if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
+  const own = task.workspace === undefined ? undefined : await ownPlace(scope, place, task.workspace)
+  if (own !== undefined && E.isLeft(own)) return { _tag: 'Failed', failure: own.left, settled: true }
+  const { clock, graceMillis } = scope.environment
+  const limits = { stopping, timeoutMillis: task.timeoutMillis, graceMillis }
+  const { promise, resolve } = settling()
+  const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GivenUp' }))
+  const suspend = (): void => resolve({ _tag: 'Suspended' })
+  const { close, ...calls } = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
+  const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
+  void callTask(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
+  const ended = await promise
+  const closing = close()
+  const { left, waits, dropped, refused } = closing === undefined ? NO_CALLS : await closing
+  if (ended._tag === 'Suspended') {
+    attempt.suspend()
+    scope.toRepeat.add(place.unit)
+    return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
+  }
+  attempt.end()
+  const failure = refused ?? (ended._tag === 'Value' && left.length > 0 ? notAwaited(left) : undefined)
+  const judged = failure === undefined ? judge(task, ended, attempt) : failedBecause(failure, ended, attempt)
+  return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
+}
+
+const NO_CALLS: Closed = { left: [], waits: [], dropped: [], refused: undefined }
+
+/** Fails the attempt because of its sub-steps, whatever its code returned, unless it was stopped. */
+const failedBecause = (failure: StepFailure, { _tag }: Ending, attempt: Attempt): AttemptResult =>
+  attempt.halted() === 'stop'
+    ? { _tag: 'Stopped', failure: _tag === 'GivenUp' ? undefined : failure }
+    : { _tag: 'Failed', failure, settled: _tag !== 'GivenUp' }
+
+/** Records unknown outcomes for its sub-steps in flight. The task is not retried while one of them is in doubt. */
+const settledIn = (
+  scope: RunScope,
+  { unit }: Place,
+  ended: AttemptResult & { readonly _tag: 'Failed' }
+): AttemptResult => {
+  const left = subStepsUndone(scope, unit)
+  if (left.length > 0) scope.recorder.stage(left)
+  return failedInDoubt(failures(scope.recorder.checkpoint().state), unit).length > 0
+    ? { ...ended, settled: false, again: false }
+    : ended
+}
+
+const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (settled: Settled) => void } => {
+  let resolve: (settled: Settled) => void = () => undefined
+  const promise = new Promise<Settled>((settle) => (resolve = settle))
+  return { promise, resolve }
+}
+
+/** Its start was on record when the stop came, and its work was not called. */
+const NEVER_BEGAN = Failure.permanent(StepError.make('NeverBegan', 'stopped before it began'), 'notApplied')
+
+/** What the work gave: a value, an error, or nothing within the grace after it was told to stop. */
+type Settled =
+  | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
+  | { readonly _tag: 'GivenUp' }
+  | { readonly _tag: 'Suspended' }
+
+type Ending = Exclude<Settled, { readonly _tag: 'Suspended' }>
+
+/** Runs the task's own code and takes whatever comes of it, thrown or returned. */
+const callTask = async (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  context: Parameters<ProgramTask['run']>[0],
+  apart: Attempt['apart'],
+  done: (settled: Settled) => void
+): Promise<void> => {
+  const { guard } = task
+  try {
+    if (guard !== undefined) {
+      const ended = await guarded(scope, place, guard, context, () => task.run(context)(), apart)
+      const { folder } = context
+      const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
+      return done(isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended)
+    }
+    const result = await task.run(context)()
+    done(
+      E.isRight(result)
+        ? { _tag: 'Value', value: result.right, evidence: NO_EVIDENCE }
+        : { _tag: 'Error', error: result.left, again: false }
+    )
+  } catch (error) {
+    done({ _tag: 'Error', error, again: false })
+  }
+}
+
+const NO_EVIDENCE: ReadonlyArray<Evidence> = []
+
+/** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
+const judge = (task: ProgramTask, ended: Ending, attempt: Attempt): AttemptResult => {
+  if (ended._tag === 'Value') return keep(task, ended, attempt.stored())
+  const halted = attempt.halted()
+  if (halted === 'timeout') {
+    const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
+    return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
+  }
+  if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
+  const failure = Failure.fromUnknown(ended.error)
+  return halted === 'stop'
+    ? { _tag: 'Stopped', failure }
+    : { _tag: 'Failed', failure, settled: true, again: ended.again }
+}
+
+/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */
+const keep = (
+  task: ProgramTask,
+  { value, evidence }: Settled & { readonly _tag: 'Value' },
+  stored: ReadonlyArray<Evidence>
+): AttemptResult => {
+  const encoded = task.job === undefined ? task.encode(value) : toJson(value)
+  if (E.isRight(encoded)) {
+    const all = stored.length === 0 ? evidence : [...evidence, ...stored]
+    return { _tag: 'Done', output: encoded.right, evidence: all }
+  }
+  const error = StepError.make(
+    'OutputNotStorable',
+    `the output at ${encoded.left.path} is not ${encoded.left.expected}`,
+    { code: 'OUTPUT_NOT_STORABLE' }
+  )
+  return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
+}

@@ -1,0 +1,229 @@
+/** The checks around a composite as a whole. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+import { delay, never } from '../../domain/workflow/RetryPolicy.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import { find } from '../../domain/workflow/Tree.js'
+import { ancestors, isTop, isWithin, join, parent } from '../../domain/workflow/Unit.js'
+import { isIdempotent } from '../../domain/workflow/Workflow.js'
+import { noAttempt } from './Attempt.js'
+import { compositeCompleted, leftUndone, taskFailed } from '../storage/changes.js'
+import type { Choice, Refused } from './guarded.js'
+import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
+import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
+import type { RecordError } from '../storage/Recorder.js'
+import { sleepUnless } from '../sleep.js'
+import type { RunScope, StepEnd } from '../RunScope.js'
+import { contextFor, timestamp } from '../RunScope.js'
+import type { Place } from '../Values.js'
+
+type Composite = Exclude<ProgramStep, ProgramTask>
+
+/** A composite without checks of its own. */
+const UNGUARDED: UnitGuard = {
+  before: undefined,
+  expect: {},
+  after: undefined,
+  evidence: undefined,
+  onCheckFailure: 'ask',
+  retry: never
+}
+
+/** Returns how a composite ends that may not start: evidence of earlier steps is gone, or its own check failed. */
+export const endBefore = async (
+  scope: RunScope,
+  place: Place,
+  { guard = UNGUARDED }: Pick<Composite, 'guard'>
+): Promise<E.Either<RecordError, StepEnd | undefined>> => {
+  // Inside of a wave that was looked at when the wave began, and looking for each of its parts would be quadratic.
+  const looksBack = scope.values.evident && isAlone(scope, place)
+  if (guard.before === undefined && !looksBack) return E.right(undefined)
+  const { stopping, recorder } = scope
+  const previous = previousWave(scope, place)
+  const startedAt = scope.environment.clock.now()
+  // A check or a question may take long, and a crash meanwhile must not lose the step before it.
+  const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  for (let look = 1; ; look++) {
+    const others = looksBack ? await otherBefore(scope, place) : []
+    const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
+    const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
+    if (E.isLeft(kept)) return kept
+    const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
+    if (refused === undefined) return E.right(undefined)
+    if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', ...previous.place })
+    if (!(await looksAgain(scope, guard, refused, look, startedAt)))
+      return await refuse(scope, place, refused.error, startedAt)
+  }
+}
+
+/** The wave or map before this one in its sequence. A pending job blocks going back, which would abandon it. */
+const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice; readonly place: Place } => {
+  const { definition, recorder } = scope
+  const { items, pending } = recorder.checkpoint()
+  const above = parent(place.unit)
+  const sequence = above === undefined ? definition : find<ProgramStep>(definition, items, above)?.definition
+  const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
+  const index = steps
+    .slice(
+      0,
+      Math.max(
+        0,
+        steps.findIndex(({ name }) => join(above, name) === place.unit)
+      )
+    )
+    .findLastIndex(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
+  const previous = steps[index]?.name
+  if (previous === undefined || pending.size > 0 || !isAlone(scope, place))
+    return { choice: { answers: ['lookAgain', 'continue', 'abort'] }, place }
+  const unit = join(above, previous)
+  return {
+    choice: { answers: ['lookAgain', 'previousWave', 'continue', 'abort'], previousWave: unit },
+    place: { unit, stepIndex: above === undefined ? index : place.stepIndex }
+  }
+}
+
+/** Whether nothing runs beside a unit. Going back would leave such work without an end. */
+const isAlone = ({ definition, recorder }: RunScope, { unit }: Place): boolean => {
+  const { items } = recorder.checkpoint()
+  return [...ancestors(unit)].every((one) => find<ProgramStep>(definition, items, one)?.definition._tag === 'Sequence')
+}
+
+/** Whether it is looked once more: at once if somebody said so, else as long as the policy is to. */
+const looksAgain = async (
+  scope: RunScope,
+  guard: UnitGuard,
+  { asked, answer }: Refused,
+  attempt: number,
+  startedAt: number
+): Promise<boolean> => {
+  if (asked || answer !== 'retry') return answer === 'lookAgain'
+  return await waited(scope, guard, attempt, startedAt)
+}
+
+/** Waits for the policy's next attempt; returns false if there is none. */
+const waited = async (
+  { environment: { clock, random }, stopping }: RunScope,
+  { retry }: UnitGuard,
+  attempt: number,
+  startedAt: number
+): Promise<boolean> => {
+  const wait = delay(retry, { attempt, elapsedMillis: clock.now() - startedAt, random: random() })
+  if (O.isNone(wait)) return false
+  await sleepUnless(clock, wait.value, stopping)
+  return !stopping.aborted
+}
+
+const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown> =>
+  contextFor(scope, place, noAttempt(scope.stopping))
+
+const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
+
+/** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
+export const close = async (
+  scope: RunScope,
+  place: Place,
+  composite: Composite,
+  startedAt: number
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const { guard } = composite
+  if (guard === undefined) return done(scope, place, startedAt, [])
+  // A check may take long, and a crash meanwhile must not lose what the groups did.
+  const saved = await scope.recorder.commit()
+  if (E.isLeft(saved)) return saved
+  const closingAt = scope.environment.clock.now()
+  for (let look = 1; ; look++) {
+    const { tree } = scope.environment
+    const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
+    if (E.isLeft(found)) return await refuse(scope, place, unreadable(found.left), startedAt)
+    const { wrong } = found.right
+    const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
+    if (refused !== undefined) {
+      const mayRun = isAlone(scope, place) && mayRunAgain(composite, refused)
+      if (mayRun && (await runsAgain(scope, place, guard, refused, startedAt)))
+        return E.right({ _tag: 'Back', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
+      if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
+      return await refuse(scope, place, refused.error, startedAt)
+    }
+    // Its commits are evidence of the groups that made them: only those run again when one is gone.
+    const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
+    return done(scope, place, startedAt, evidence)
+  }
+}
+
+/** Stages the record of a composite that has completed. */
+const done = (
+  scope: RunScope,
+  place: Place,
+  startedAt: number,
+  evidence: ReadonlyArray<Evidence>
+): E.Either<never, StepEnd> => {
+  scope.recorder.stage([compositeCompleted(scope, place, startedAt, evidence)])
+  return E.right({ _tag: 'Done' })
+}
+
+/** Whether the parts of a rejected composite may run again: a user agreed, or all are idempotent. */
+const mayRunAgain = (composite: Composite, { asked, answer }: Refused): boolean =>
+  answer === 'retry' && (asked || isIdempotent(composite))
+
+const runsAgain = async (
+  scope: RunScope,
+  { unit }: Place,
+  guard: UnitGuard,
+  refused: Refused,
+  startedAt: number
+): Promise<boolean> => refused.asked || (await waited(scope, guard, (scope.restarts.get(unit) ?? 0) + 1, startedAt))
+
+/** The commits that its parts have recorded, each once: groups that commit at the same time see those of one another. */
+const commitsOf = ({ recorder }: RunScope, { unit }: Place): ReadonlyArray<string> => {
+  const hashes = new Set<string>()
+  for (const record of recorder.checkpoint().completedSteps) {
+    if (!isWithin(record.unit, unit)) continue
+    for (const one of record.evidence) if (one._tag === 'Commit') hashes.add(one.hash)
+  }
+  return [...hashes]
+}
+
+const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
+
+/** A composite fails as a whole, while none of its parts runs. Where all work was to stop meanwhile, it has only been stopped. */
+export const refuse = async (
+  scope: RunScope,
+  place: Place,
+  failure: StepFailure,
+  startedAt: number
+): Promise<E.Either<RecordError, StepEnd>> => {
+  if (scope.stopping.aborted) return E.right({ _tag: 'Stopped' })
+  const undone = leftUndone(scope, place.unit, NOT_RESUMED)
+  const endedAt = scope.environment.clock.now()
+  const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
+  return await endFailed(scope, [...undone, failed], failed.retryable)
+}
+
+/** Ends a composite as failed because of its parts. Only that of a step at the top has a record. */
+export const endFailedBy = async (
+  scope: RunScope,
+  { unit }: Place,
+  undone: ReadonlyArray<Change>,
+  retryable: boolean
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const at = timestamp(scope.environment.clock.now())
+  return await endFailed(
+    scope,
+    isTop(unit) ? [...undone, { _tag: 'UnitFailed', at, unit, retryable }] : undone,
+    retryable
+  )
+}
+
+/** Ends a unit as failed, once that is saved. */
+export const endFailed = async (
+  { recorder }: RunScope,
+  changes: ReadonlyArray<Change>,
+  retryable: boolean
+): Promise<E.Either<RecordError, StepEnd>> => {
+  recorder.stage(changes)
+  const saved = await recorder.commit()
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
+}

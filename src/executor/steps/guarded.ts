@@ -1,0 +1,239 @@
+/** What is looked at before and after a unit runs: only what holds is recorded as completed. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { describeEvidence } from '../../domain/explain/Explain.js'
+import { unexplained } from '../../domain/explain/explained.js'
+import type { FoundEvidence } from '../../domain/plan/Plan.js'
+import { sightOf } from '../../domain/plan/scope.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
+import type { TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
+import { collectEvidence, looking, take } from '../workspace/evidence.js'
+import type { Guard } from '../program/Guard.js'
+import { onAbort } from '../onAbort.js'
+import { describe } from '../RunError.js'
+import type { RunScope } from '../RunScope.js'
+import { report } from '../RunScope.js'
+import type { Place } from '../Values.js'
+
+/** How the checks around some work ended: what it gave, with its evidence; or its failure, `again` if somebody said that it is to be tried again. */
+export type Guarded<A> =
+  | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
+
+/** The code of the error of a check that failed. */
+export const CHECK_FAILED = 'CHECK_FAILED'
+
+/** What does not hold, each in words. */
+type Wrong = ReadonlyArray<string>
+
+/** Does something that takes none of the time that the work has. */
+type Apart = <A>(act: () => Promise<A>) => Promise<A>
+
+/** Does some work between its checks. What is asked meanwhile is asked `apart`. */
+export const guarded = async <Context extends { readonly signal: AbortSignal }, A>(
+  scope: RunScope,
+  place: Place,
+  guard: Guard<Context, A>,
+  context: Context,
+  work: () => Promise<E.Either<unknown, A>>,
+  apart: Apart
+): Promise<Guarded<A>> => {
+  const { tree } = scope.environment
+  const { signal } = context
+  const before = await checkBefore(guard, context)
+  const stop = await unlessWaived(scope, place, guard, 'before', before, signal, apart)
+  if (stop !== undefined) return stop
+  const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
+  if (E.isLeft(start)) return untold(start.left, 'notApplied')
+  if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
+  const done = await work()
+  if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
+  const made = guard.expect.commits === undefined ? NO_COMMITS : await tree.commitsSince(start.right)()
+  if (E.isLeft(made)) return untold(made.left)
+  const after = await checkAfter(tree, guard, context, done.right, made.right)
+  if (E.isLeft(after)) return untold(after.left)
+  const { wrong, evidence } = after.right
+  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal, apart)
+  return refused ?? { _tag: 'Value', value: done.right, evidence }
+}
+
+/** The end came while it was looked whether the work may start. */
+const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopped before it began'), 'notApplied')
+
+const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
+
+const NOTHING_WRONG: Wrong = []
+
+/** What does not hold before some work. */
+export const checkBefore = async <Context>(
+  { before }: Pick<Guard<Context, never>, 'before'>,
+  context: Context
+): Promise<Wrong> => (before === undefined ? NOTHING_WRONG : await holds(before(context)))
+
+/** Whether a check of the author's holds. */
+const holds = async (check: TaskEither<unknown, unknown>): Promise<Wrong> => {
+  try {
+    const result = await check()
+    return E.isRight(result) ? NOTHING_WRONG : [Failure.fromUnknown(result.left).error.message]
+  } catch (error) {
+    return [Failure.fromUnknown(error).error.message]
+  }
+}
+
+/** What was found behind some work. */
+interface Looked {
+  readonly wrong: Wrong
+  readonly evidence: ReadonlyArray<Evidence>
+}
+
+/** What does not hold behind some work that gave a value and made these commits; and the evidence that there is of it. */
+export const checkAfter = async <Context extends { readonly signal: AbortSignal }, A>(
+  tree: WorkingTree,
+  { expect, after, evidence }: Guard<Context, A>,
+  context: Context,
+  value: A,
+  made: ReadonlyArray<string>
+): Promise<E.Either<TreeUnreadable, Looked>> => {
+  const expected = expectedBy(evidence, value, context)
+  if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
+  const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
+  const taken = await take(tree, [...expected.right, ...files], context.signal)
+  if (E.isLeft(taken)) return taken
+  const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
+  if (E.isLeft(changed)) return changed
+  const own = after === undefined ? NOTHING_WRONG : await holds(after(context))
+  const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
+  return E.right({
+    evidence: [...taken.right.evidence, ...commits],
+    wrong: [
+      ...taken.right.missing.map((one) => `${describeEvidence(one) || 'an empty path'} is missing`),
+      ...wrongCount(expect.commits, made.length),
+      ...dirty(changed.right),
+      ...own
+    ]
+  })
+}
+
+const expectedBy = <Context, A>(
+  evidence: Guard<Context, A>['evidence'],
+  value: A,
+  context: Context
+): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
+  E.tryCatch(
+    () => [...(evidence?.(value, context) ?? [])],
+    (error) => `its evidence can't be determined: ${StepError.fromUnknown(error).message}`
+  )
+
+const wrongCount = (expected: number | true | undefined, found: number): Wrong => {
+  if (expected === true) return found > 0 ? [] : ['a commit expected, none made']
+  return expected === undefined || expected === found ? [] : [`${count(expected, 'commit')} expected, ${found} made`]
+}
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+
+/** How many paths are named. */
+const MOST_PATHS = 5
+
+const dirty = (paths: ReadonlyArray<string>): Wrong =>
+  paths.length === 0 ? [] : [`the working tree is not clean: ${some(paths)}`]
+
+const some = (names: ReadonlyArray<string>): string =>
+  `${names.slice(0, MOST_PATHS).join(', ')}${names.length > MOST_PATHS ? ` and ${names.length - MOST_PATHS} more` : ''}`
+
+/** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
+export const otherBefore = async (
+  { environment, recorder, values, stopping, definition }: RunScope,
+  { unit }: Place
+): Promise<Wrong> => {
+  if (!values.evident) return NOTHING_WRONG
+  const now = recorder.checkpoint()
+  const sees = sightOf(definition, now.items, unit)
+  const earlier = [...now.completedSteps].filter((record) => sees(record.unit))
+  const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
+  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, definition, found.right).map(describeFound)
+}
+
+const describeFound = (found: FoundEvidence): string => {
+  const what = 'missing' in found ? found.missing : found.changed.map(({ was }) => was)
+  const how = 'missing' in found ? 'is missing' : 'changed'
+  return `${some(what.map(describeEvidence))} of ${found.unit} ${how}`
+}
+
+/** A check that failed and was not waived. `asked`: a user gave the `answer`; else the policy did. */
+export interface Refused {
+  readonly _tag: 'Error'
+  readonly error: StepFailure
+  /** The answer is to run the unit again. */
+  readonly again: boolean
+  readonly asked: boolean
+  readonly answer: CheckAnswer
+}
+
+export type Choice = Pick<FailedCheck, 'answers' | 'previousWave'>
+
+const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
+
+/**
+ * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers. A check that fails
+ * once work is to end (`signal`) was stopped: that says nothing, so nobody is asked, and nothing is waived.
+ */
+export const unlessWaived = async (
+  scope: RunScope,
+  place: Place,
+  { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
+  when: FailedCheck['when'],
+  wrong: Wrong,
+  signal: AbortSignal,
+  apart: Apart = (act) => act(),
+  choice: Choice = OF_UNITS
+): Promise<Refused | undefined> => {
+  const [first, ...more] = wrong
+  if (first === undefined) return undefined
+  const { runId } = scope.recorder.checkpoint()
+  const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more], ...choice }
+  const asked = onCheckFailure === 'ask'
+  const given = asked ? possible(choice, await apart(() => ask(scope, failed, signal))) : onCheckFailure
+  const answer = signal.aborted ? 'abort' : given
+  if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
+  if (answer === 'continue') return undefined
+  const message = `${when === 'before' ? 'not started' : 'it ran, but'}: ${wrong.join('; ')}`
+  const error = StepError.make('CheckFailed', message, { code: CHECK_FAILED, data: [...wrong] })
+  const outcome = when === 'before' ? 'notApplied' : 'unknown'
+  const make = answer === 'retry' ? Failure.transient : Failure.permanent
+  return { _tag: 'Error', error: make(error, outcome), again: answer === 'retry' && asked, asked, answer }
+}
+
+/** Before anything has run, a retry only repeats the check. Answers that are not offered have no effect. */
+const possible = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
+  if (answers.includes(given)) return given
+  return given === 'retry' && answers.includes('lookAgain') ? 'lookAgain' : 'abort'
+}
+
+/** Nobody waits for an answer once work is to end. */
+const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: AbortSignal): Promise<CheckAnswer> => {
+  if (signal.aborted) return 'abort'
+  let ignore = (): void => undefined
+  const ended = new Promise<CheckAnswer>((resolve) => (ignore = onAbort(signal, () => resolve('abort'))))
+  try {
+    return (await Promise.race([environment.onCheckFailed?.(failed), ended])) ?? 'abort'
+  } catch {
+    return 'abort'
+  } finally {
+    ignore()
+  }
+}
+
+const untold = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded<never> => ({
+  _tag: 'Error',
+  error: unreadable(error, outcome),
+  again: false
+})
+
+/** Where files and commits can't be looked at, it is not known whether a unit has done its work. */
+export const unreadable = ({ where, why, code }: TreeUnreadable, outcome?: StepFailure['outcome']): StepFailure =>
+  Failure.permanent(StepError.make('TreeUnreadable', `${where} cannot be read: ${why}`, { code }), outcome)

@@ -1,0 +1,393 @@
+/** Asking what became of the jobs that a run waits for. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { mayStandAt } from '../../domain/change/jobChanges.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { PendingJob } from '../../domain/checkpoint/Pending.js'
+import type { Decision } from '../../domain/plan/Plan.js'
+import { find } from '../../domain/workflow/Tree.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { TransitionError } from '../../domain/change/Transition.js'
+import type { Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import { lookingOnly } from '../workspace/artifacts.js'
+import type { AttemptResult } from './AttemptResult.js'
+import { redacted } from './AttemptResult.js'
+import { runAttempt } from './attempts.js'
+import { owning, takeCancelIn } from '../requests/cancel.js'
+import { taskCompleted } from '../storage/changes.js'
+import type { Executor } from '../Executor.js'
+import { disposing } from '../workspace/onSuccess.js'
+import type {
+  ForJob,
+  JobStatus,
+  Program,
+  ProgramStep,
+  ProgramTask,
+  RunnableJob,
+  StepContext
+} from '../program/Program.js'
+import type { RunError } from '../RunError.js'
+import type { Fenced } from '../RunOutcome.js'
+import { checkDefinition, survey } from '../planRun.js'
+import { scopeOf } from '../run.js'
+import type { RunScope } from '../RunScope.js'
+import { NO_CALLS, report, timestamp } from '../RunScope.js'
+import type { Place } from '../Values.js'
+import type { Secured } from '../secrets.js'
+import { secure } from '../secrets.js'
+import { callStore, lossOf, restoreStored } from '../storage/stored.js'
+import { goneOf } from '../workspace/workspace.js'
+
+/**
+ * What became of a job, and of its step.
+ *
+ * - `Unfinished`: nothing has changed; `done` of `total`, if that is known.
+ * - `Collected`: what it gave is recorded, and its step or group is done.
+ * - `Failed`: it failed, or nobody knows of it (code `JOB_MISSING`), or what it gave can't be kept. Its step has failed.
+ * - `NotKnown`: it could not be asked, or not collected, for now. Nothing has changed.
+ *
+ * @category model
+ */
+export type JobEnd =
+  | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
+  | { readonly _tag: 'Collected' }
+  | { readonly _tag: 'Failed'; readonly error: StepError.StepError }
+  | { readonly _tag: 'NotKnown'; readonly error: StepError.StepError }
+
+/**
+ * A job that was asked for, and what became of it.
+ *
+ * @category model
+ */
+export interface PolledJob extends PendingJob {
+  readonly end: JobEnd
+}
+
+/**
+ * How asking ended: all jobs were asked for (none, if none was pending); or it was stopped, after these; or another process
+ * has taken the run over.
+ *
+ * @category model
+ */
+export type PollOutcome =
+  | {
+      readonly _tag: 'Polled' | 'Stopped'
+      readonly runId: string
+      readonly checkpoint: Checkpoint
+      readonly jobs: ReadonlyArray<PolledJob>
+    }
+  | Fenced
+
+/**
+ * Asks for every job that a run waits for, one after the other. What one gave is recorded before the next is asked for;
+ * where nothing has ended nothing is written, and nothing is claimed. It runs no step and submits nothing: that is for a resume.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { pipe } from 'fp-ts/lib/function.js'
+ * import * as TE from 'fp-ts/lib/TaskEither.js'
+ * import { poll, Program, resume, run } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import assert from 'node:assert/strict'
+ *
+ * const program = pipe(
+ *   Program.start('nightly'),
+ *   Program.step('train', {
+ *     job: {
+ *       submit: ({ idempotencyKey }) => TE.right(`job-${idempotencyKey}`),
+ *       poll: () => TE.right({ _tag: 'Finished' }),
+ *       collect: ({ job }) => TE.right({ model: job })
+ *     }
+ *   })
+ * )
+ * const environment = nodeEnvironment(memoryStorage())
+ * const started = await run(program, 'nightly-1', {})(environment)()
+ * assert.ok(E.isRight(started) && started.right._tag === 'Pending')
+ * const polled = await poll(program, 'nightly-1')(environment)()
+ * assert.ok(E.isRight(polled) && polled.right._tag === 'Polled')
+ * assert.deepEqual(polled.right.jobs.map(({ end }) => end._tag), ['Collected'])
+ * const ended = await resume(program, 'nightly-1')(environment)()
+ * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
+ *
+ * @category running
+ */
+export const poll = <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  runId: string
+): Executor<PollOutcome> => disposing(program, runId, askForAll(program, runId))
+
+const askForAll =
+  <Outputs, Input>(program: Program<Outputs, Input, unknown, unknown>, runId: string): Executor<PollOutcome> =>
+  (environment) =>
+  async () => {
+    const runnable = checkDefinition(program)
+    if (E.isLeft(runnable)) return runnable
+    const there = await callStore('load', () => environment.storage.load(runId))
+    if (E.isLeft(there)) return there
+    const secured = await secure(environment, program)
+    if (E.isLeft(secured)) return secured
+    const said: Said = new Map()
+    const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
+    if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
+    return await owning(environment, runId, async (claim, stored) => {
+      const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
+      return polled as E.Either<RunError, PollOutcome>
+    })
+  }
+
+/** What was said of jobs so far, by their keys. `mayRecord`: the claim is held, so that what has ended can be recorded. */
+interface Asking {
+  readonly said: Said
+  readonly mayRecord: boolean
+}
+
+type Said = Map<string, Answer>
+
+/** A job has ended, and that may not be recorded without the claim. Until then nothing is written, not even a claim. */
+const NEEDS_CLAIM = 'NeedsClaim'
+
+type Polling = PollOutcome | typeof NEEDS_CLAIM
+
+/** Nothing is saved under it. */
+const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new AbortController().signal })
+
+const pollStored = async <Outputs, Input>(
+  environment: Secured,
+  program: Program<Outputs, Input, unknown, unknown>,
+  claim: Claim,
+  found: O.Option<Stored>,
+  asking: Asking
+): Promise<E.Either<RunError, Polling>> => {
+  const { runId } = claim
+  if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
+  const stored = found.value
+  const restored = restoreStored(stored, runId)
+  if (E.isLeft(restored)) return restored
+  if (stored.found._tag === 'Recovered') {
+    const { from, lost } = stored.found
+    report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
+    return E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined })
+  }
+  const cancelled = asking.mayRecord ? await takeCancelIn(environment, claim, restored.right) : E.right(O.none)
+  if (E.isLeft(cancelled)) return cancelled
+  if (O.isSome(cancelled.right)) return E.left({ _tag: 'RunCancelled', runId })
+  const state = { checkpoint: restored.right, found: stored.found }
+  const surveyed = await survey(program, state, { evidence: [] })(environment)()
+  if (E.isLeft(surveyed)) return surveyed
+  const { workspaceFound, plan } = surveyed.right
+  if (!workspaceFound) return E.left(goneOf(restored.right))
+  if (E.isLeft(plan)) return plan
+  const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
+  try {
+    const polled = await pollAll(scope, plan.right.decisions, asking)
+    if (E.isLeft(polled)) {
+      if (polled.left._tag !== 'Fenced') return polled
+    } else if (scope.stop()?._tag !== 'Fenced') {
+      if (polled.right === NEEDS_CLAIM) return E.right(NEEDS_CLAIM)
+      const checkpoint = scope.recorder.checkpoint()
+      const how = polled.right.length < jobsOf(restored.right).length ? 'Stopped' : 'Polled'
+      return E.right({ _tag: how, runId, checkpoint, jobs: polled.right })
+    }
+    const loss = lossOf(claim, E.isLeft(polled) ? polled.left : undefined)
+    report(environment, { _tag: 'RunFenced', ...loss })
+    return E.right({ _tag: 'Fenced', ...loss })
+  } finally {
+    dispose()
+  }
+}
+
+const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<PendingJob> =>
+  [...pending].flatMap((one) => (one._tag === 'Job' ? [one] : []))
+
+/** A unit whose job is asked for. */
+interface Waiting {
+  readonly job: PendingJob
+  readonly task: ProgramTask & { readonly job: RunnableJob }
+  readonly place: Place
+}
+
+const pollAll = async (
+  scope: RunScope,
+  decisions: ReadonlyArray<Decision>,
+  { said, mayRecord }: Asking
+): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
+  const polled: Array<PolledJob> = []
+  const planned = new Map(decisions.map((one) => [one.unit, one]))
+  for (const job of jobsOf(scope.recorder.checkpoint())) {
+    if (scope.stop() !== undefined) break
+    const waiting = waitingFor(scope, job, planned.get(job.unit))
+    const answer = E.isLeft(waiting) ? waiting.left : (said.get(job.key) ?? (await ask(scope, waiting.right)))
+    if (answer === 'stopped') break
+    said.set(job.key, answer)
+    if (!mayRecord && !isOpen(answer)) return E.right(NEEDS_CLAIM)
+    const found = E.isLeft(waiting) ? { end: waiting.left } : await conclude(scope, waiting.right, answer)
+    if (found === 'stopped') break
+    if (found.change !== undefined) scope.recorder.stage([found.change])
+    const saved = await scope.recorder.commit()
+    if (E.isLeft(saved)) return saved
+    polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, found.end) })
+  }
+  return E.right(polled)
+}
+
+/** What a job gave was redacted when it was collected. */
+const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
+  'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
+
+type NotKnown = Extract<JobEnd, { readonly _tag: 'NotKnown' }>
+
+/** What asking for a job gave. */
+type Answer = JobStatus | NotKnown
+
+const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'NotKnown'
+
+/** What is found out about a job, and what is to be recorded of it. */
+interface Found {
+  readonly end: JobEnd
+  readonly change?: Change
+}
+
+const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undefined): E.Either<NotKnown, Waiting> => {
+  const task = taskAt(scope, decision)
+  if (decision?._tag !== 'Poll' || task === undefined) return E.left(notKnown(NO_JOB))
+  const place = { unit: decision.unit, stepIndex: decision.stepIndex }
+  return mayStandAt(scope.recorder.checkpoint(), job.unit) ? E.right({ job, task, place }) : E.left(notKnown(NOT_THERE))
+}
+
+const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
+  const asked = await call(scope, waiting, ASKING, (context) => waiting.task.job.poll(lookingOnly(context)))
+  if (asked._tag === 'Stopped' || asked._tag === 'Suspended') return 'stopped'
+  if (asked._tag === 'Failed') return notKnown(asked.failure)
+  return isStatus(asked.output) ? asked.output : notKnown(NO_STATUS)
+}
+
+const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<Found | 'stopped'> => {
+  switch (answer._tag) {
+    case 'NotKnown':
+      return { end: answer }
+    case 'Unfinished':
+      return { end: { _tag: 'Unfinished', ...countsIn(answer) } }
+    case 'Finished':
+      return await collect(scope, waiting)
+    case 'Failed':
+      return failed(scope, waiting.job, Failure.fromUnknown(answer.error))
+    case 'Missing':
+      return failed(scope, waiting.job, MISSING)
+  }
+}
+
+const STATUSES: ReadonlySet<unknown> = new Set<JobStatus['_tag']>(['Unfinished', 'Finished', 'Failed', 'Missing'])
+
+/** A step in JavaScript may say anything. */
+const isStatus = (said: unknown): said is JobStatus =>
+  typeof said === 'object' && said !== null && '_tag' in said && STATUSES.has(said._tag)
+
+/** How far a job is, where that can be: so many, of no fewer. */
+const countsIn = ({
+  done,
+  total
+}: {
+  readonly done?: unknown
+  readonly total?: unknown
+}): Pick<Extract<JobStatus, { readonly _tag: 'Unfinished' }>, 'done' | 'total'> => {
+  if (!isCount(done)) return {}
+  return isCount(total) && total >= done ? { done, total } : { done }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const notKnown = ({ error }: Pick<StepFailure, 'error'>): NotKnown => ({ _tag: 'NotKnown', error })
+
+const NO_JOB = Failure.permanent(
+  StepError.make('NoJob', 'the step does not hand its work over any more: put its "job" back, or force it')
+)
+
+const NOT_THERE = Failure.transient(StepError.make('NotThere', 'an earlier step is unfinished; resume the run first'))
+
+const NO_STATUS = Failure.permanent(
+  StepError.make('NoStatus', 'poll must return Unfinished, Finished, Failed or Missing')
+)
+
+const MISSING = Failure.permanent(StepError.make('JobMissing', 'its job is missing', { code: 'JOB_MISSING' }))
+
+const taskAt = ({ definition, recorder }: RunScope, decision: Decision | undefined): Waiting['task'] | undefined => {
+  if (decision === undefined) return undefined
+  const { items } = recorder.checkpoint()
+  const task = find<ProgramStep>(definition, items, decision.unit, decision.stepIndex)?.definition
+  return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as Waiting['task'])
+}
+
+/**
+ * Fetches what a job gave, and looks at what has to hold then. It may be there later if that fails for a reason that passes;
+ * else the job has failed.
+ */
+const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stopped'> => {
+  const { job, task, place } = waiting
+  const collecting = { guard: task.job.guard, encode: task.encode }
+  for (;;) {
+    const given = await call(scope, waiting, collecting, task.job.collect)
+    const collected = redacted(scope.environment, { ...task, job: undefined }, given)
+    if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'
+    if (collected._tag === 'Failed') {
+      if (collected.again === true) continue
+      return mayComeLater(collected.failure)
+        ? { end: notKnown(collected.failure) }
+        : failed(scope, job, collected.failure)
+    }
+    const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
+    const result = { ...collected, attempt: job.attempt ?? 1, startedAt, endedAt }
+    return { end: { _tag: 'Collected' }, change: taskCompleted(scope, place, task, result) }
+  }
+}
+
+/** Whether it may still be fetched, or looked at, another time. What was fetched and looked at and does not hold has failed. */
+const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
+  error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
+
+const failed = (scope: RunScope, { unit }: PendingJob, { _tag, error, outcome }: StepFailure): Found => ({
+  end: { _tag: 'Failed', error },
+  change: {
+    _tag: 'JobEnded',
+    at: timestamp(scope.environment.clock.now()),
+    unit,
+    error,
+    outcome,
+    retryable: _tag === 'Transient'
+  }
+})
+
+/** What is asked for is not kept, and nothing is looked at. */
+const ASKING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
+
+/** Calls a task's own code about its job, as an attempt of the task. */
+const call = async (
+  scope: RunScope,
+  { job, task, place }: Waiting,
+  how: Pick<ProgramTask, 'guard' | 'encode'>,
+  work: (context: StepContext<unknown, unknown> & ForJob) => ReturnType<ProgramTask['run']>
+): Promise<AttemptResult> => {
+  const given: Json = job.job === undefined ? null : structuredClone(job.job)
+  const kept = task.workspace === undefined ? {} : ({ workspace: 'kept' } as const)
+  const run: ProgramTask['run'] = (context) =>
+    work(
+      Object.defineProperties(context, {
+        job: { value: given, enumerable: true },
+        step: { value: NO_CALLS.step, enumerable: true },
+        sleep: { value: NO_CALLS.sleep, enumerable: true },
+        waitFor: { value: NO_CALLS.waitFor, enumerable: true }
+      }) as StepContext<unknown, unknown> & ForJob
+    )
+  return await runAttempt(
+    scope,
+    place,
+    { ...task, ...how, ...kept, run, job: undefined },
+    job.attempt ?? 1,
+    scope.stopping
+  )
+}

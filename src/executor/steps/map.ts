@@ -1,0 +1,130 @@
+/** A map: a wave of items, of which it is found out once which they are. */
+import * as E from 'fp-ts/lib/Either.js'
+import { decideItems } from '../../domain/plan/decide.js'
+import type { Item } from '../../domain/checkpoint/Items.js'
+import { check, describeProblem } from '../../domain/checkpoint/Items.js'
+import { decisionTrees } from '../../domain/plan/Plan.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import { noAttempt } from './Attempt.js'
+import { mapExpanded } from '../storage/changes.js'
+import { refuse } from './compositeChecks.js'
+import type { ProgramMap, ProgramWave } from '../program/Program.js'
+import type { RecordError } from '../storage/Recorder.js'
+import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import { contextFor } from '../RunScope.js'
+import type { Place } from '../Values.js'
+import { runWave } from './wave.js'
+
+/** Runs a map as the wave of its items: of those on record, else of those that it has now. These are durable before the first of them starts. */
+export const runMap = async (
+  scope: RunScope,
+  { place, step: map, node, stopping }: DueStep<ProgramMap>,
+  run: RunStep
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const startedAt = scope.environment.clock.now()
+  const recorded = scope.recorder.checkpoint().items.get(place.unit)
+  const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
+  if (E.isLeft(items)) return await refuse(scope, place, items.left, startedAt)
+  const step = waveOf(map, items.right)
+  if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
+  scope.recorder.stage([mapExpanded(scope, place, items.right)])
+  const [first, ...others] = decisionTrees({
+    decisions: [node.decision, ...decideItems(node.decision, map, items.right)]
+  })
+  return first === undefined || others.length > 0
+    ? E.right({ _tag: 'Stopped' })
+    : await runWave(scope, { place, step, node: first, stopping }, run)
+}
+
+/** A map as a wave: with a group for each item in place of what it does for each. */
+const waveOf = (
+  { each, name, summary, fingerprint, own, ...map }: ProgramMap,
+  items: ReadonlyArray<Item>
+): ProgramWave => ({
+  _tag: 'Wave',
+  name,
+  summary,
+  fingerprint,
+  own,
+  groups: items.map(({ key }) => ({ ...each, name: key, needs: NO_NEEDS })),
+  concurrency: map.concurrency,
+  onFailure: map.onFailure,
+  guard: map.guard
+})
+
+const NO_NEEDS: ReadonlyArray<string> = []
+
+/** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
+const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
+  const context = contextFor(scope, place, noAttempt(scope.stopping))
+  const { runId, unit, step, input, outputs, variables } = context
+  const source = { runId, unit, step, input, outputs, variables, ...('item' in context ? { item: context.item } : {}) }
+  const values = map.forEach(source)
+  if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
+  if (isPromise(values.right))
+    return notItems('forEach must give a list of items, not a promise: ask in a step before it')
+  if (!Array.isArray(values.right)) return notItems('forEach must give a list of items')
+  const items: Array<Item> = []
+  for (const [index, value] of values.right.entries()) {
+    const item = itemFrom(scope, map, value, index)
+    if (E.isLeft(item)) return item
+    items.push(item.right)
+  }
+  const fits = check(items)
+  return E.isLeft(fits) ? notItems(describeProblem(fits.left)) : E.right(items)
+}
+
+/** Whether it is one. That it may be rejected is nobody's business any more, and must not end the process. */
+const isPromise = (given: unknown): boolean => {
+  if (!(given instanceof Promise)) return false
+  given.catch(() => undefined)
+  return true
+}
+
+const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
+
+/** What is hidden of an item is so before its key is told and before anything is done for it: as after a resume. */
+const itemFrom = (
+  { environment: { vault } }: RunScope,
+  map: ProgramMap,
+  value: unknown,
+  index: number
+): E.Either<StepFailure, Item> => {
+  const { redaction } = vault
+  const encoded = map.items.encode(value)
+  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
+  const stored = Redaction.json(redaction, encoded.right ?? null)
+  const item = map.items.decode(stored)
+  if (E.isLeft(item)) return misfit(String(index + 1), item.left)
+  const key = map.key(item.right, index)
+  if (E.isLeft(key)) return E.left(notApplied(Failure.fromUnknown(key.left)))
+  if (typeof key.right === 'string' && Redaction.isIn(redaction, key.right)) return notItems(keyHasSecret(index))
+  const kind = isPromise(key.right) ? 'promise' : typeof key.right
+  return kind === 'string'
+    ? E.right({ key: key.right, value: stored })
+    : notItems(`\`key\` must return a string; it returned a ${kind} for item ${index + 1}`)
+}
+
+const keyHasSecret = (index: number): string =>
+  `the key of item ${index + 1} contains the value of a secret, but keys are recorded and reported`
+
+/** The items on record, if they still fit an edited map. */
+const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {
+  for (const { key, value } of items) {
+    const item = map.items.decode(value)
+    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, ' any more: restart the map to compute its items again')
+  }
+  return E.right(items)
+}
+
+const misfit = (
+  item: string,
+  { path, expected }: { readonly path: string; readonly expected: string },
+  more = ''
+): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} is not ${expected}${more}`)
+
+const notItems = (message: string): E.Either<StepFailure, never> =>
+  E.left(Failure.permanent(StepError.make('NotItems', message, { code: 'NOT_ITEMS' }), 'notApplied'))

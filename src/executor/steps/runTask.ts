@@ -1,0 +1,54 @@
+/** A task: its start, its attempts and its end, each recorded. */
+import * as E from 'fp-ts/lib/Either.js'
+import { runAttempts } from './attempts.js'
+import {
+  attemptOf,
+  attemptsStart,
+  jobSubmitted,
+  taskCompleted,
+  taskFailed,
+  taskStopped,
+  taskSuspended
+} from '../storage/changes.js'
+import { endFailed } from './compositeChecks.js'
+import type { ProgramTask } from '../program/Program.js'
+import type { RecordError } from '../storage/Recorder.js'
+import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
+
+/** Runs a task that is due. */
+export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promise<E.Either<RecordError, StepEnd>> => {
+  const { recorder } = scope
+  const { place, step: task, node } = due
+  const { unit } = place
+  const start = { unit, attempt: attemptOf(scope, node.decision) }
+  recorder.stage([attemptsStart(scope, [start], task.job === undefined ? [] : [unit])])
+  const started = await recorder.commit()
+  if (E.isLeft(started)) return started
+  const ended = await runStarted(scope, due)
+  return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, [], ended.right.retryable) : ended
+}
+
+/** Runs a task whose start is recorded, and stages its end. */
+export const runStarted = async (
+  scope: RunScope,
+  { place, step: task, node: { decision }, stopping }: DueStep<ProgramTask>
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const { recorder } = scope
+  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), stopping)
+  if (E.isLeft(result)) return result
+  const ended = result.right
+  switch (ended._tag) {
+    case 'Stopped':
+      recorder.stage(taskStopped(scope, place, task, ended))
+      return E.right({ _tag: 'Stopped' })
+    case 'Suspended':
+      recorder.stage([taskSuspended(scope, place.unit, ended)])
+      return E.right({ _tag: 'Pending' })
+    case 'Done':
+      recorder.stage([task.job === undefined ? taskCompleted(scope, place, task, ended) : jobSubmitted(place, ended)])
+      return E.right({ _tag: task.job === undefined ? 'Done' : 'Pending' })
+    case 'Failed':
+      recorder.stage([taskFailed(place.unit, ended)])
+      return E.right({ _tag: 'Failed', retryable: ended.failure._tag === 'Transient' })
+  }
+}

@@ -1,0 +1,48 @@
+/** Calls the functions of a program's author: `run`, `before`, `after`, `submit`, `poll`, `collect`. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as StepError from '../../domain/data/StepError.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+
+/** Turns a function that returns a `TaskEither`, a promise or a value, or throws, into one that returns a `TaskEither`. */
+export const settling =
+  <Args extends ReadonlyArray<unknown>>(call: (...args: Args) => unknown) =>
+  (...args: Args): TaskEither<unknown, unknown> =>
+  () =>
+    settle(() => call(...args))
+
+/** Calls an author's function. On the left: what it failed with. */
+export const settle = async (call: () => unknown): Promise<E.Either<unknown, unknown>> => {
+  try {
+    const returned = call()
+    if (typeof returned === 'function') {
+      const result: unknown = await (returned as () => unknown)()
+      return isEither(result) ? result : E.left(NO_EITHER)
+    }
+    const value = await returned
+    return isEither(value) ? E.left(BARE_EITHER) : E.right(value)
+  } catch (error) {
+    return E.left(error)
+  }
+}
+
+/** A value that throws when it is looked at is none. */
+const isEither = (value: unknown): value is E.Either<unknown, unknown> => {
+  if (typeof value !== 'object' || value === null) return false
+  try {
+    return (
+      '_tag' in value && ((value._tag === 'Right' && 'right' in value) || (value._tag === 'Left' && 'left' in value))
+    )
+  } catch {
+    return false
+  }
+}
+
+const wrongReturn = (message: string): Failure.StepFailure =>
+  Failure.permanent(StepError.make('WrongReturn', message, { code: 'WRONG_RETURN' }))
+
+const NO_EITHER = wrongReturn(
+  'the returned function did not resolve to an Either; return a TaskEither, a promise or a value'
+)
+
+const BARE_EITHER = wrongReturn('the returned value is an Either; return the TaskEither itself')

@@ -1,0 +1,88 @@
+/** Steps: a task, a sequence part by part, a wave or a map with its parts in parallel. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { DecisionTree } from '../../domain/plan/Plan.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { join } from '../../domain/workflow/Unit.js'
+import { leftUndone } from '../storage/changes.js'
+import { close, endBefore, endFailedBy } from './compositeChecks.js'
+import { runMap } from './map.js'
+import type { ProgramSequence, ProgramStep } from '../program/Program.js'
+import type { RecordError } from '../storage/Recorder.js'
+import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import { runTask } from './runTask.js'
+import { runWait } from './runWait.js'
+import { runWave } from './wave.js'
+
+/** Runs a step that is due, with all its parts. */
+export const runStep: RunStep = async (scope, due) => {
+  const { step } = due
+  if (step._tag === 'Task') {
+    const { awaits } = step
+    const task = { ...due, step }
+    return awaits === undefined || E.isLeft(awaits)
+      ? await runTask(scope, task)
+      : await runWait(scope, task, awaits.right)
+  }
+  switch (step._tag) {
+    case 'Sequence':
+      return await runSequence(scope, { ...due, step })
+    case 'Wave':
+      return await runWave(scope, { ...due, step }, runStep)
+    case 'Map':
+      return await runMap(scope, { ...due, step }, runStep)
+  }
+}
+
+/** How steps that are done in order ended, and the last of them that was looked at. */
+export interface PartsEnd {
+  readonly end: StepEnd
+  readonly index: number
+}
+
+/** Runs the steps of a sequence, or of the workflow, that are due, in order, until one does not end well. */
+export const runParts = async (
+  scope: RunScope,
+  parent: { readonly unit: Unit | undefined; readonly stepIndex?: number },
+  steps: ReadonlyArray<ProgramStep>,
+  nodes: ReadonlyArray<DecisionTree>,
+  stopping: AbortSignal
+): Promise<E.Either<RecordError, PartsEnd>> => {
+  for (const [index, step] of steps.entries()) {
+    const node = nodes[index]
+    if (node === undefined || node.decision._tag === 'Skip') continue
+    if (stopping.aborted || (await isPausing(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
+    if (node.decision._tag === 'Poll' && !scope.awake.has(node.decision.unit))
+      return E.right({ end: { _tag: 'Pending' }, index })
+    const place = { unit: join(parent.unit, step.name), stepIndex: parent.stepIndex ?? index }
+    const ended = await runStep(scope, { place, step, node, stopping })
+    if (E.isLeft(ended)) return ended
+    if (ended.right._tag !== 'Done') return E.right({ end: ended.right, index })
+  }
+  return E.right({ end: { _tag: 'Done' }, index: steps.length })
+}
+
+const isPausing = async ({ requests }: RunScope): Promise<boolean> => {
+  const asked = requests.look()
+  return asked !== false && (await asked)
+}
+
+const NOT_RESUMED =
+  'in flight when the process ended, and not started again because another step of the sequence failed'
+
+const runSequence = async (
+  scope: RunScope,
+  { place, step, node, stopping }: DueStep<ProgramSequence>
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const startedAt = scope.environment.clock.now()
+  // One that only waits starts nothing: what must hold before it is no question then. Waves in it look back by themselves.
+  const isAsked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
+  const before = isAsked ? await endBefore(scope, place, step) : E.right(undefined)
+  if (E.isLeft(before)) return before
+  if (before.right !== undefined) return E.right(before.right)
+  const ended = await runParts(scope, place, step.steps, node.parts, stopping)
+  if (E.isLeft(ended)) return ended
+  const { end } = ended.right
+  if (end._tag === 'Done') return await close(scope, place, step, startedAt)
+  if (end._tag !== 'Failed') return E.right(end)
+  return await endFailedBy(scope, place, leftUndone(scope, place.unit, NOT_RESUMED), end.retryable)
+}

@@ -1,0 +1,268 @@
+/** A wave: its groups in parallel, each recorded when it ends. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../../domain/change/Change.js'
+import { indexed } from '../../domain/data/indexed.js'
+import type { DecisionTree } from '../../domain/plan/Plan.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { join } from '../../domain/workflow/Unit.js'
+import { attemptOf, attemptsStart, HALTED, leftUndone } from '../storage/changes.js'
+import { close, endBefore, endFailedBy } from './compositeChecks.js'
+import { onAbort } from '../onAbort.js'
+import type { ProgramGroup, ProgramTask, ProgramWave } from '../program/Program.js'
+import type { RecordError } from '../storage/Recorder.js'
+import { runStarted } from './runTask.js'
+import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { Place } from '../Values.js'
+
+/** A group that ended, or that could not be recorded. */
+interface Ended {
+  readonly name: string
+  readonly group: ProgramGroup
+  readonly result: E.Either<RecordError, StepEnd>
+}
+
+/** A group that is to run. `open`: how many of the groups that it needs are not done. */
+interface Waiting {
+  readonly group: ProgramGroup
+  readonly name: string
+  readonly index: number
+  readonly node: DecisionTree
+  open: number
+}
+
+/**
+ * Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave;
+ * `pending`: how many wait for their jobs.
+ */
+interface Board {
+  readonly waiting: Map<string, Waiting>
+  readonly needing: Map<string, Array<Waiting>>
+  readonly ready: Array<Waiting>
+  readonly running: Set<string>
+  readonly done: Set<string>
+  /** Of each group that failed, whether that looked transient. */
+  readonly failed: Array<boolean>
+  pending: number
+  stopped: boolean
+  paused: boolean
+}
+
+/** Runs the groups of a wave that its decisions schedule. Groups that end while a save is under way are saved together. */
+export const runWave = async (
+  scope: RunScope,
+  due: DueStep<ProgramWave>,
+  run: RunStep
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const startedAt = scope.environment.clock.now()
+  const { place, step: wave } = due
+  const board = boardOf(scope, due)
+  // One that only waits for jobs starts nothing: what must hold before it is no question then.
+  const waits = board.ready.length === 0 && board.pending > 0
+  const ended = waits ? E.right(undefined) : await endBefore(scope, place, wave)
+  if (E.isLeft(ended)) return ended
+  if (ended.right !== undefined) return E.right(ended.right)
+  const halt = linked(due.stopping)
+  const inbox = makeInbox<Ended>()
+  const launch = ({ name, group, node }: Waiting): void => {
+    board.running.add(name)
+    const part = { place: { ...place, unit: join(place.unit, name) }, node, stopping: halt.signal }
+    const ending = isRun(group) ? runStarted(scope, { ...part, step: group }) : run(scope, { ...part, step: group })
+    void ending.then((result) => inbox.put({ name, group, result }))
+  }
+  const { recorder } = scope
+  let failure: E.Left<RecordError> | undefined
+  for (;;) {
+    const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, wave) : []
+    recorder.stage(tasksStart(scope, place.unit, ready))
+    if (board.running.size === 0 && ready.length === 0) break
+    const saved = await recorder.commit()
+    if (E.isLeft(saved)) failure ??= saved
+    if (failure === undefined) ready.forEach(launch)
+    else halt.abort(NOT_SAVED)
+    if (board.running.size === 0) break
+    for (const ended of await inbox.take(board.running.size)) {
+      board.running.delete(ended.name)
+      if (E.isLeft(ended.result)) failure ??= ended.result
+      else noteEnd(scope, place, board, ended, ended.result.right)
+    }
+    if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
+  }
+  halt.dispose()
+  if (failure !== undefined) return failure
+  return await conclude(scope, board, due, startedAt)
+}
+
+/** Detects a task with code to run. */
+const isRun = (group: ProgramGroup): group is ProgramGroup & ProgramTask =>
+  group._tag === 'Task' && group.awaits === undefined
+
+/** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
+const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>): ReadonlyArray<Change> => {
+  const tasks = ready.flatMap(({ name, group, node }) =>
+    isRun(group) ? [{ unit: join(wave, name), attempt: attemptOf(scope, node.decision), job: group.job }] : []
+  )
+  if (tasks.length === 0) return []
+  const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
+  return [
+    attemptsStart(
+      scope,
+      tasks.map(({ unit, attempt }) => ({ unit, attempt })),
+      submitting
+    )
+  ]
+}
+
+const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<ProgramWave>): Board => {
+  const board: Board = {
+    waiting: new Map(),
+    needing: new Map(),
+    ready: [],
+    running: new Set(),
+    done: new Set(),
+    failed: [],
+    pending: 0,
+    stopped: false,
+    paused: false
+  }
+  for (const [index, group] of wave.groups.entries()) {
+    const node = parts[index]
+    const { name } = group
+    if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
+    else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pending += 1
+    else board.waiting.set(name, { group, name, index, node, open: 0 })
+  }
+  const { done } = board
+  // Usually what is done needs nothing that is to run again.
+  const isPlain = wave.groups.every(({ name, needs }) => !done.has(name) || needs.every((need) => done.has(need)))
+  for (const one of board.waiting.values()) {
+    for (const need of isPlain ? one.group.needs : throughDone(wave, one.group, done)) {
+      if (board.done.has(need)) continue
+      one.open += 1
+      const needing = board.needing.get(need)
+      if (needing === undefined) board.needing.set(need, [one])
+      else needing.push(one)
+    }
+    if (one.open === 0) board.ready.push(one)
+  }
+  return board
+}
+
+/** What a group needs, and what it needs through groups that somebody says are done: it sees what those that run again give. */
+const throughDone = (
+  { groups }: ProgramWave,
+  { needs }: ProgramGroup,
+  done: ReadonlySet<string>
+): ReadonlySet<string> => {
+  const byName = indexed(groups, ({ name }) => name)
+  const found = new Set(needs)
+  for (const name of found) if (done.has(name)) for (const need of byName.get(name)?.needs ?? []) found.add(need)
+  return found
+}
+
+/** Notes that a group is done. What waited for it alone is ready, and comes before what is behind it in the wave. */
+const complete = ({ done, needing, ready }: Board, name: string): void => {
+  done.add(name)
+  for (const one of needing.get(name) ?? []) {
+    one.open -= 1
+    if (one.open === 0) ready.splice(ready.findLastIndex(({ index }) => index < one.index) + 1, 0, one)
+  }
+}
+
+/** Whether no failure forbids the start of further groups. */
+const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
+  failed.length === 0 || onFailure === 'continue'
+
+/** The groups that start now: none any more, once the run is to pause. */
+const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<Waiting>> => {
+  if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
+  const asked = scope.requests.look()
+  if (asked !== false && (await asked)) board.paused = true
+  return board.paused || scope.stopping.aborted ? [] : take(board, wave)
+}
+
+/** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
+const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
+  if (!mayStart(board, wave)) return []
+  const taken = board.ready.splice(0, wave.concurrency - board.running.size)
+  for (const { name } of taken) board.waiting.delete(name)
+  return taken
+}
+
+/** Notes how a group ended. What it was part of stages what is left of it. */
+const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Ended, end: StepEnd): void => {
+  switch (end._tag) {
+    case 'Done':
+      return complete(board, name)
+    case 'Pending':
+      board.pending += 1
+      return
+    case 'Failed':
+      board.failed.push(end.retryable)
+      return
+    default:
+      if (scope.stopping.aborted || (!isRun(group) && scope.requests.seen())) board.stopped = true
+      if (!scope.stopping.aborted && !isRun(group))
+        scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
+  }
+}
+
+const NOT_SAVED = 'stopped because the state of the run could not be saved'
+
+const NOT_RESUMED = 'in flight when the process ended, and not started again because another group of the wave failed'
+
+const conclude = async (
+  scope: RunScope,
+  board: Board,
+  { place, step: wave }: DueStep<ProgramWave>,
+  startedAt: number
+): Promise<E.Either<RecordError, StepEnd>> => {
+  if (board.done.size === wave.groups.length) return await close(scope, place, wave, startedAt)
+  const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
+  const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
+  if (waits) return E.right({ _tag: 'Pending' })
+  if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
+  const retryable = board.failed.every((isTransient) => isTransient)
+  const undone = [...board.waiting.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
+  return await endFailedBy(scope, place, undone, retryable)
+}
+
+/** A signal that fires with another, for the same reason, or on its own. */
+const linked = (
+  parent: AbortSignal
+): { readonly signal: AbortSignal; readonly abort: (why: string) => void; readonly dispose: () => void } => {
+  const own = new AbortController()
+  return {
+    signal: own.signal,
+    abort: (why) => own.abort(new DOMException(why, 'AbortError')),
+    dispose: onAbort(parent, () => own.abort(parent.reason))
+  }
+}
+
+/** The next turn of the event loop. Taken when the module is loaded, before a test may replace it by a fake. */
+const { setImmediate: nextTurn } = globalThis
+
+/**
+ * What comes in while nobody looks is handed over at once when somebody does. If more is expected, what comes in the
+ * same turn of the event loop is handed over together.
+ */
+const makeInbox = <A>(): {
+  readonly put: (item: A) => void
+  readonly take: (expected: number) => Promise<ReadonlyArray<A>>
+} => {
+  let items: Array<A> = []
+  let wake: (() => void) | undefined
+  return {
+    put: (item) => {
+      items.push(item)
+      wake?.()
+    },
+    take: async (expected) => {
+      if (items.length === 0) await new Promise<void>((resolve) => (wake = resolve))
+      wake = undefined
+      if (items.length < expected) await new Promise<void>((resolve) => nextTurn(resolve))
+      const taken = items
+      items = []
+      return taken
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * The only writer of a run: applies changes to its checkpoint and saves them, in order, one save at a time. Changes that are
+ * staged during a save share the next one.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import type { TransitionError } from '../../domain/change/Transition.js'
+import { apply } from '../../domain/change/Transition.js'
+import type { CheckpointStorage, Claim, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+
+/** Writes one run. */
+export interface Recorder {
+  /** The checkpoint with everything staged so far, durable or not. */
+  readonly checkpoint: () => Checkpoint
+  /** Applies changes at once. They are saved by the next `commit`, which also reports a change that could not be applied. */
+  readonly stage: (changes: ReadonlyArray<Change>) => void
+  /** Resolves when everything staged is durable. After a failure every further call fails the same way. */
+  readonly commit: TaskEither<RecordError, Checkpoint>
+}
+
+/** Why a change could not be recorded. */
+export type RecordError = StorageError | TransitionError
+
+type Saved = E.Either<RecordError, Checkpoint>
+
+/**
+ * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save;
+ * `redaction`: what no change that is recorded may have in it.
+ */
+export const make = (
+  storage: CheckpointStorage,
+  claim: Claim,
+  from: Checkpoint,
+  first: ReadonlyArray<Revision>,
+  onSaved: (checkpoint: Checkpoint, revisions: ReadonlyArray<Revision>) => void,
+  redaction: Redaction.Redaction = Redaction.none
+): Recorder => {
+  let checkpoint = from
+  let staged: Array<Revision> = [...first]
+  let invalid: E.Left<TransitionError> | undefined
+  let failure: E.Left<StorageError> | undefined
+  let saving: Promise<Saved> | undefined
+  let nextSave: Promise<Saved> | undefined
+
+  const flush = async (): Promise<Saved> => {
+    if (failure !== undefined) return failure
+    const revisions = staged
+    const reached = checkpoint
+    staged = []
+    if (!isNonEmpty(revisions)) return invalid ?? E.right(reached)
+    let saved: E.Either<StorageError, void>
+    try {
+      saved = claim.lost.aborted ? fencedOff(claim) : await storage.save(claim, revisions)()
+    } catch (cause) {
+      // A store that throws instead of returning an error has failed as well.
+      saved = E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'save', code: 'THREW', cause })
+    }
+    saving = undefined
+    if (E.isLeft(saved)) {
+      failure = saved
+      return saved
+    }
+    onSaved(reached, revisions)
+    return invalid ?? E.right(reached)
+  }
+
+  const start = (): Promise<Saved> => {
+    nextSave = undefined
+    return (saving = flush())
+  }
+
+  const enqueue = (): Promise<Saved> => {
+    if (nextSave !== undefined) return nextSave
+    return saving === undefined ? start() : (nextSave = saving.then(start))
+  }
+
+  return {
+    checkpoint: () => checkpoint,
+    stage: (changes) => {
+      for (const one of changes) {
+        const change = Redaction.isNone(redaction) ? one : Redaction.change(redaction, one)
+        const next = invalid ?? apply(checkpoint, change)
+        if (E.isLeft(next)) {
+          invalid = next
+          return
+        }
+        checkpoint = next.right
+        staged.push(revisionOf(checkpoint, change))
+      }
+    },
+    commit: enqueue
+  }
+}
+
+/** Who has lost the claim writes nothing, whether or not the store would still take it. */
+const fencedOff = ({ runId, epoch }: Claim): E.Left<StorageError> => ({
+  _tag: 'Left',
+  left: { _tag: 'Fenced', runId, epoch, by: O.none }
+})
+
+const isNonEmpty = <A>(all: ReadonlyArray<A>): all is ReadonlyNonEmptyArray<A> => all.length > 0
+
+/** A revision of a checkpoint, for a store. */
+export const revisionOf = (checkpoint: Checkpoint, change: Change): Revision => ({
+  revision: checkpoint.revision,
+  change,
+  checkpoint: () => encode(checkpoint)
+})

@@ -1,0 +1,268 @@
+/** The changes that the executor records, and the events that tell of them once they are durable. */
+import type { Change, Suspended, UnitFailed } from '../../domain/change/Change.js'
+import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
+import { inFlight } from '../../domain/checkpoint/CheckpointState.js'
+import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Submission } from '../../domain/checkpoint/Pending.js'
+import { keyFor } from '../../domain/checkpoint/Pending.js'
+import type { Item, Items } from '../../domain/checkpoint/Items.js'
+import type { Decision } from '../../domain/plan/Plan.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import type { SubStep } from '../../domain/checkpoint/SubStep.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import { find, taskAround } from '../../domain/workflow/Tree.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { ancestors, nameOf, parent } from '../../domain/workflow/Unit.js'
+import { get, within } from '../../domain/data/Units.js'
+import type { Event, EventUnit } from '../../ports/Events.js'
+import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
+import type { Ended, RunScope, TaskResult } from '../RunScope.js'
+import { timestamp } from '../RunScope.js'
+import type { Place } from '../Values.js'
+import { add } from '../Values.js'
+
+/** Attempts are about to start. `submitting`: those of them that hand their work over. */
+export const attemptsStart = (
+  scope: RunScope,
+  attempts: ReadonlyArray<InFlight>,
+  submitting: ReadonlyArray<Unit> = []
+): Change => {
+  const started = { _tag: 'AttemptStarted', at: timestamp(scope.environment.clock.now()), attempts } as const
+  return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, submitting) }
+}
+
+/** The keys of units that are about to submit: on record before they do. */
+const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArray<Submission> => {
+  const run = recorder.checkpoint()
+  return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
+}
+
+/** It is known of which items a map is. */
+export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<Item>): Change => ({
+  _tag: 'Expanded',
+  at: timestamp(scope.environment.clock.now()),
+  unit: place.unit,
+  items
+})
+
+/** An attempt has handed its work over. */
+export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
+  _tag: 'JobSubmitted',
+  at: timestamp(result.endedAt),
+  unit: place.unit,
+  attempt: result.attempt,
+  ...(result.output === undefined ? {} : { job: result.output })
+})
+
+/** An attempt failed and another will follow. */
+export const attemptFailed = (
+  place: Place,
+  failure: StepFailure,
+  ended: Ended,
+  delayBeforeNextMillis: number
+): Change => ({
+  _tag: 'AttemptFailed',
+  at: timestamp(ended.endedAt),
+  unit: place.unit,
+  attempt: ended.attempt,
+  startedAt: timestamp(ended.startedAt),
+  error: failure.error,
+  outcome: failure.outcome,
+  delayBeforeNextMillis
+})
+
+/**
+ * What is to be recorded of a stopped attempt: that it did nothing, if it says so and doing it twice may do harm, so that
+ * nobody is asked. Of everything else nothing: it stays in flight, and is repeated under its own number.
+ */
+export const attemptStopped = (
+  place: Place,
+  { idempotent }: ProgramTask,
+  { failed }: TaskResult & { readonly _tag: 'Stopped' }
+): ReadonlyArray<Change> =>
+  idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
+
+/**
+ * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another
+ * group failed, it has failed as well.
+ */
+export const taskStopped = (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  result: TaskResult & { readonly _tag: 'Stopped' }
+): ReadonlyArray<Change> => {
+  if (scope.stopping.aborted) return attemptStopped(place, task, result)
+  return result.failed === undefined
+    ? leftUndone(scope, place.unit, HALTED)
+    : [...subStepsUndone(scope, place.unit), taskFailed(place.unit, result.failed)]
+}
+
+export const HALTED = 'stopped because another group of the wave failed'
+
+/** The attempt of a task is suspended. */
+export const taskSuspended = (
+  { environment }: RunScope,
+  unit: Unit,
+  { waits, dropped }: Pick<Suspended, 'waits' | 'dropped'>
+): Change => ({
+  _tag: 'Suspended',
+  at: timestamp(environment.clock.now()),
+  unit,
+  waits,
+  ...(dropped === undefined ? {} : { dropped })
+})
+
+/** The number of the next attempt of a unit: that of its suspended one, if it has one. */
+export const attemptOf = ({ recorder }: RunScope, decision: Decision): number => {
+  if (decision._tag === 'Retry') return decision.attempt
+  if (decision._tag !== 'Poll') return 1
+  return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
+}
+
+/** A task ended well. Its value is there for the steps to come. */
+export const taskCompleted = (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  result: TaskResult & { readonly _tag: 'Done' }
+): Change => {
+  const { output, evidence } = result
+  const captured = output === undefined ? [] : task.captures
+  const { unit } = place
+  add(scope.values, scope.recorder.checkpoint().items, place, output, captured)
+  scope.values.evident ||= evidence.length > 0
+  return {
+    _tag: 'UnitCompleted',
+    at: timestamp(result.endedAt),
+    unit,
+    ...(output === undefined ? {} : { output }),
+    captured,
+    attempts: result.attempt,
+    startedAt: timestamp(result.startedAt),
+    durationMillis: Math.max(0, result.endedAt - result.startedAt),
+    evidence
+  }
+}
+
+/** All parts of a composite ended well. */
+export const compositeCompleted = (
+  scope: RunScope,
+  place: Place,
+  startedAt: number,
+  evidence: ReadonlyArray<Evidence>
+): Change => {
+  const now = scope.environment.clock.now()
+  scope.values.outputs.set(place.unit, undefined)
+  scope.values.evident ||= evidence.length > 0
+  return {
+    _tag: 'UnitCompleted',
+    at: timestamp(now),
+    unit: place.unit,
+    captured: [],
+    attempts: 1,
+    startedAt: timestamp(startedAt),
+    durationMillis: Math.max(0, now - startedAt),
+    evidence
+  }
+}
+
+/** A unit ended badly. */
+export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepFailure }): UnitFailed => {
+  const { _tag, error, outcome } = result.failure
+  const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
+  return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
+}
+
+/** A sub-step ended badly. Its task may still end well. */
+export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, ended: Ended): UnitFailed => ({
+  ...taskFailed(unit, { failure, ...ended }),
+  subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
+})
+
+/** The attempts of a unit and its parts that nobody will hear the end of: what they did is not known. Whoever waits for the next attempt has none. */
+export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
+  const now = scope.environment.clock.now()
+  const failure = Failure.permanent(StepError.make('Halted', why))
+  // A suspended attempt waits on, and its outcome is known.
+  const running = within(inFlight(scope.recorder.checkpoint().state), unit).filter((one) => one.suspended !== true)
+  const units = new Set(running.map((one) => one.unit))
+  const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
+  // A sub-step must end before its task.
+  return running
+    .map(({ unit, attempt }): UnitFailed => {
+      const change = taskFailed(unit, { failure, attempt, startedAt: now, endedAt: now })
+      return isSubStep(unit) ? { ...change, subStep: { idempotent: false } } : change
+    })
+    .reverse()
+}
+
+/** The sub-steps in flight of a task that has failed: their outcomes are unknown. */
+export const subStepsUndone = (scope: RunScope, task: Unit): ReadonlyArray<UnitFailed> =>
+  leftUndone(scope, task, 'its step ended before it did').filter(({ unit }) => unit !== task)
+
+/** What observers are told when a change is durable. */
+export const eventsOf = (
+  program: Program<unknown, never>,
+  items: Items,
+  runId: string,
+  change: Change
+): ReadonlyArray<Event> => {
+  const found = (unit: Unit) => find<ProgramStep>(program, items, unit)
+  const stepIndexOf = (unit: Unit): number =>
+    (found(unit) ?? taskAround<ProgramStep>(program, items, unit))?.stepIndex ?? -1
+  const eventUnit = (unit: Unit): EventUnit => ({ runId, unit, stepIndex: stepIndexOf(unit) })
+  switch (change._tag) {
+    case 'Expanded':
+      return [{ _tag: 'MapExpanded', ...eventUnit(change.unit), items: change.items.length }]
+    case 'AttemptStarted':
+      return change.attempts.map(({ unit, attempt }) => {
+        const definition = found(unit)?.definition
+        const isItem = definition !== undefined && definition.summary === definition.name && isNamedByItem(items, unit)
+        const summary = isItem ? nameOf(unit) : (definition?.summary ?? nameOf(unit))
+        return { _tag: 'StepStarted', ...eventUnit(unit), summary, attempt }
+      })
+    case 'UnitCompleted': {
+      const { attempts, durationMillis } = change
+      return [{ _tag: 'StepCompleted', ...eventUnit(change.unit), attempts, durationMillis }]
+    }
+    case 'UnitFailed': {
+      const { last } = change
+      return last === undefined
+        ? []
+        : [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: last.error, attempts: last.attempt }]
+    }
+    case 'JobSubmitted': {
+      const { job } = change
+      return [{ _tag: 'JobSubmitted', ...eventUnit(change.unit), ...(job === undefined ? {} : { job }) }]
+    }
+    case 'WaitStarted':
+      return [{ _tag: 'StepWaiting', ...eventUnit(change.unit), wait: change.wait }]
+    case 'Suspended':
+      return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
+    case 'JobEnded':
+      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
+    // That another attempt follows is told by who makes it: none does at once after one that was stopped.
+    case 'AttemptFailed':
+    case 'Started':
+    case 'WorkflowEdited':
+    case 'Recovered':
+    case 'InputReplaced':
+    case 'Interrupted':
+    case 'Answered':
+    case 'Rewound':
+    case 'Assumed':
+      return []
+    case 'Confirmed':
+      return change.evidence === undefined
+        ? []
+        : [{ _tag: 'EvidenceKept', ...eventUnit(change.unit), evidence: change.evidence }]
+  }
+}
+
+/** What is done for an item of a map, and says nothing else of itself, is called by the key of the item. */
+const isNamedByItem = (items: Items, unit: Unit): boolean => {
+  const map = parent(unit)
+  return map !== undefined && items.has(map)
+}

@@ -1,0 +1,126 @@
+/** Removing runs that are over. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
+import { expired } from '../../domain/checkpoint/Retention.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { Executor } from '../Executor.js'
+import { describeLeft, hasMovedOn, keptBy, removeRun, TAKEN_UP } from '../workspace/onSuccess.js'
+import { describe } from '../RunError.js'
+import type { RunSummary } from './runs.js'
+import { listRuns, viewRun } from './runs.js'
+
+/**
+ * What was removed; what was to be removed and is still there, because somebody took it up meanwhile, because it has a workspace
+ * of its own (`clean` deletes that), or because that failed,
+ * `why` in words; and whether a stop came before all was tried.
+ *
+ * @category model
+ */
+export interface Pruned {
+  readonly removed: ReadonlyArray<RunSummary>
+  readonly left: ReadonlyArray<LeftRun>
+  readonly isStopped: boolean
+}
+
+/**
+ * A run that is still there.
+ *
+ * @category model
+ */
+export interface LeftRun {
+  readonly run: RunSummary
+  readonly reason: 'takenUp' | 'hasWorkspace' | 'failed'
+  readonly why: string
+}
+
+/**
+ * The runs that a policy lets go now, oldest first. Nothing is changed. What can't be read is none of them.
+ *
+ * @category looking
+ */
+export const findExpired =
+  (policy: RetentionPolicy): Executor<ReadonlyArray<RunSummary>> =>
+  (environment) =>
+  async () => {
+    const listed = await listRuns(environment)()
+    if (E.isLeft(listed)) return listed
+    const runs = listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [retained(summary.right)] : []))
+    return E.right(expired(runs, policy, environment.clock.now()).map(({ run }) => run))
+  }
+
+const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } => ({
+  run,
+  runId: run.runId,
+  workflow: run.workflow.name,
+  status: run.status,
+  isHeld: O.isSome(run.heldBy),
+  isDamaged: run.found._tag === 'Recovered',
+  endedAtMillis: Date.parse(run.updatedAt)
+})
+
+/**
+ * Removes runs, one after the other, each as a whole or not at all. One that somebody has taken up meanwhile stays. A stop
+ * (`Environment.interrupt`) ends it between two of them.
+ *
+ * @category running
+ */
+export const removeRuns =
+  (runs: ReadonlyArray<RunSummary>): Executor<Pruned> =>
+  (environment) =>
+  async () => {
+    const removed: Array<RunSummary> = []
+    const left: Array<LeftRun> = []
+    for (const run of runs) {
+      if (environment.interrupt.signal.aborted) return E.right({ removed, left, isStopped: true })
+      const failure = await removeUnchanged(environment, run)
+      if (failure === undefined) removed.push(run)
+      else left.push({ run, ...failure })
+    }
+    return E.right({ removed, left, isStopped: false })
+  }
+
+const removeUnchanged = async (
+  environment: Environment,
+  run: RunSummary
+): Promise<Pick<LeftRun, 'reason' | 'why'> | undefined> => {
+  const now = await viewRun(run.runId)(environment)()
+  if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
+  const view = O.toUndefined(now.right)
+  if (view !== undefined && hasMovedOn(run, view)) return takenUp
+  const kept = view === undefined ? undefined : await keptBy(environment, view.checkpoint)
+  if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
+  const gone = await removeRun(environment, run.runId, view?.checkpoint)
+  if (E.isRight(gone)) return undefined
+  return gone.left._tag === 'HeldBy' ? takenUp : { reason: 'failed', why: describeLeft(gone.left) }
+}
+
+const takenUp = { reason: 'takenUp', why: TAKEN_UP } as const
+
+/**
+ * Removes the runs that a policy lets go: see `RetentionPolicy`. What it is to remove is what {@link findExpired} tells.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { prune } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const greet = workflow('greet').step('hello', () => 'hello')
+ * for (const id of ['greet-1', 'greet-2', 'greet-3']) await run(greet, { id, storage })
+ * const pruned = await prune({ keep: 1 })(nodeEnvironment(storage))()
+ * assert.equal(E.isRight(pruned) && pruned.right.removed.length, 2)
+ * assert.deepEqual(await storage.list()(), E.right(['greet-3']))
+ *
+ * @category running
+ */
+export const prune =
+  (policy: RetentionPolicy): Executor<Pruned> =>
+  (environment) =>
+  async () => {
+    const found = await findExpired(policy)(environment)()
+    return E.isLeft(found) ? found : await removeRuns(found.right)(environment)()
+  }

@@ -1,0 +1,137 @@
+/** What a store has of a run, and the claim on it. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { describe as describeCodec, restore } from '../../domain/checkpoint/CheckpointCodec.js'
+import { isObject } from '../../domain/data/Json.js'
+import type {
+  CheckpointStorage,
+  Claim,
+  Claimed,
+  ClaimOptions,
+  Fenced,
+  LostFiles,
+  StorageError,
+  Stored
+} from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { RunError } from '../RunError.js'
+import { report } from '../RunScope.js'
+import { recall, remember } from './unreleased.js'
+
+/** Asks a store. One that throws where it should answer has failed as well. */
+export const callStore = async <A, Failure = never>(
+  operation: string,
+  ask: () => TaskEither<StorageError | Failure, A>
+): Promise<E.Either<StorageError | Failure, A>> => {
+  try {
+    return await ask()()
+  } catch (cause) {
+    return E.left({ _tag: 'ReadFailed', where: 'the store', operation, code: 'THREW', cause })
+  }
+}
+
+/** Releases a claim; a store that throws counts as failed. */
+const release = async (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> => {
+  try {
+    return await storage.release(claim)()
+  } catch (cause) {
+    return E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'release', code: 'THREW', cause })
+  }
+}
+
+/** The run has already ended: reports a failed release, and releases again before the next claim. */
+const releaseClaim = async (environment: Environment, claim: Claim): Promise<void> => {
+  const released = await release(environment.storage, claim)
+  if (E.isRight(released) || released.left._tag === 'Fenced') return
+  remember(environment.storage, claim)
+  report(environment, { _tag: 'ReleaseFailed', runId: claim.runId, error: released.left })
+}
+
+/** Claims a run. If it is held, this process may hold it through a claim whose release failed. */
+const claimRun = async (
+  { storage, owner }: Environment,
+  runId: string,
+  how: ClaimOptions
+): Promise<E.Either<StorageError, Claimed>> => {
+  const claim = () => callStore('claim', () => storage.claim(runId, owner, how))
+  const claimed = await claim()
+  if (E.isLeft(claimed) && claimed.left._tag !== 'HeldBy') return claimed
+  const former = recall(storage, runId)
+  if (former === undefined || E.isRight(claimed)) return claimed
+  const released = await release(storage, former)
+  if (E.isRight(released)) return await claim()
+  remember(storage, former)
+  return claimed
+}
+
+/** Claims a run, uses the claim and the stored state, and releases the claim. */
+export const holding = async <A>(
+  environment: Environment,
+  runId: string,
+  use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>,
+  how: ClaimOptions = {}
+): Promise<E.Either<RunError, A>> => {
+  const claimed = await claimRun(environment, runId, how)
+  if (E.isLeft(claimed)) return claimed
+  const { claim, stored } = claimed.right
+  try {
+    return await use(claim, stored)
+  } finally {
+    await releaseClaim(environment, claim)
+  }
+}
+
+/** Claims a run and uses its newest state. One that was only recovered is refused: nobody has agreed to that. */
+export const holdingIntact = <A>(
+  environment: Environment,
+  runId: string,
+  use: (claim: Claim, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
+): Promise<E.Either<RunError, A>> =>
+  holding(environment, runId, async (claim, stored): Promise<E.Either<RunError, A>> => {
+    if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
+    const restored = restoreStored(stored.value, runId)
+    if (E.isLeft(restored)) return restored
+    const { found } = stored.value
+    return found._tag === 'Recovered'
+      ? E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+      : await use(claim, restored.right)
+  })
+
+/** How a claim was lost, as reported by its signal or by a failed save. */
+export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'runId' | 'files'> => {
+  const reason: unknown = lost.reason
+  const files = told?._tag === 'Fenced' && told.files !== undefined ? told.files : filesIn(reason)
+  return { runId, ...(files === undefined ? {} : { files }) }
+}
+
+const filesIn = (reason: unknown): LostFiles | undefined =>
+  typeof reason === 'object' && reason !== null ? (reason as Partial<Fenced>).files : undefined
+
+/**
+ * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that
+ * does not decode is `Corrupt`, and so is that of another run where `runId` is given.
+ *
+ * @category decoding
+ */
+export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
+  const where = 'the stored checkpoint'
+  const restored = restore(stored)
+  if (E.isRight(restored)) {
+    const found = restored.right.runId
+    return runId === undefined || found === runId
+      ? restored
+      : E.left({ _tag: 'Corrupt', runId, where, why: `it is that of run ${found}`, cause: found })
+  }
+  const error = restored.left
+  const id = runId ?? runIdOf(stored)
+  return error._tag === 'NewerFormat'
+    ? E.left({ _tag: 'UnsupportedFormat', runId: id, where, found: error.found, supported: error.supported })
+    : E.left({ _tag: 'Corrupt', runId: id, where, why: describeCodec(error), cause: error })
+}
+
+const runIdOf = ({ checkpoint }: Stored): string => {
+  const runId = isObject(checkpoint) ? checkpoint['runId'] : undefined
+  return typeof runId === 'string' ? runId : ''
+}

@@ -1,0 +1,113 @@
+/** The errors of sub-step calls. */
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+
+/**
+ * The error that a call rejects with. It has only what is recorded of an error. It is a `StepFailure` as well, so that a task that rejects
+ * with it fails in the same way.
+ */
+export const errorOf = (failure: StepFailure): Error => {
+  const { name, message, code, data } = failure.error
+  const error = Object.assign(new Error(message), code === undefined ? {} : { code })
+  const fields = { name, ...(data === undefined ? {} : { data }), ...failure }
+  for (const [key, value] of Object.entries(fields))
+    Object.defineProperty(error, key, { value, configurable: true, writable: true })
+  return error
+}
+
+const wrong = (name: string, message: string, code: string): StepFailure =>
+  Failure.permanent(StepError.make(name, message, { code }), 'notApplied')
+
+export const NO_NAME = wrong('SubStepName', 'a sub-step needs a name: step(name, run)', 'SUB_STEP_NAME')
+
+export const HAS_SECRET = wrong(
+  'SecretInSubStep',
+  'the value of a secret stands in the name of a sub-step, which is recorded as it is; name it otherwise',
+  'SECRET_IN_SUB_STEP'
+)
+
+export const noRun = (name: string): StepFailure =>
+  wrong('SubStepRun', `sub-step "${name}" has no function to run: step(name, options?, run)`, 'SUB_STEP_RUN')
+
+export const notHere = (unit: Unit, name: string): StepFailure =>
+  wrong(
+    'SubStepNotAllowed',
+    `"${unit}" is not idempotent, so it can't call sub-step "${name}"; declare the sub-step "idempotent: false" instead`,
+    'SUB_STEP_NOT_ALLOWED'
+  )
+
+export const outerStep = (unit: Unit, name: string): StepFailure =>
+  wrong(
+    'SubStepOutside',
+    `sub-step "${name}" was called inside of "${unit}" with the "step" of the code around it; use the "step" that "${unit}" gets`,
+    'SUB_STEP_OUTSIDE'
+  )
+
+export const ambiguous = (name: string): StepFailure =>
+  wrong(
+    'SubStepAmbiguous',
+    `another sub-step runs, so a second one named "${name}" can't be numbered; give each its own name`,
+    'SUB_STEP_AMBIGUOUS'
+  )
+
+export const wrongOption = (unit: Unit, option: string, expected: string): StepFailure =>
+  wrong('SubStepOption', `${option} of "${unit}" must be ${expected}`, 'SUB_STEP_OPTION')
+
+export const changedInput = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepChanged',
+    `"${unit}" is recorded with another input; give it a new name or another "version", or resume from it`,
+    'SUB_STEP_CHANGED'
+  )
+
+export const inDoubt = (unit: Unit, because: Unit): StepFailure =>
+  wrong(
+    'SubStepInDoubt',
+    unit === because
+      ? `"${unit}" is not idempotent and may have run; say whether it runs again`
+      : `"${because}" has another version, so "${unit}", which is not idempotent, would run again; say whether it does`,
+    'SUB_STEP_IN_DOUBT'
+  )
+
+export const usedAlready = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepVersion',
+    `"${unit}" has another version, and this attempt has used what was recorded after it; resume`,
+    'SUB_STEP_VERSION'
+  )
+
+export const notAwaited = (left: ReadonlyArray<Unit>): StepFailure =>
+  Failure.permanent(
+    StepError.make(
+      'SubStepNotAwaited',
+      `it returned while ${left.map((unit) => `"${unit}"`).join(', ')} ran; await each sub-step`,
+      {
+        code: 'SUB_STEP_NOT_AWAITED'
+      }
+    )
+  )
+
+export const notStorable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
+  Failure.permanent(
+    StepError.make('OutputNotStorable', `the output of "${unit}" at ${path} is not ${expected}`, {
+      code: 'OUTPUT_NOT_STORABLE'
+    })
+  )
+
+export const notDecodable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
+  wrong(
+    'OutputNotDecodable',
+    `the recorded output of "${unit}" at ${path} is not ${expected}; give it another "version", or resume from it`,
+    'OUTPUT_NOT_DECODABLE'
+  )
+
+export const notSaved = (why: string): StepFailure =>
+  Failure.permanent(
+    StepError.make('NotSaved', `the state of the run could not be saved (${why})`, { code: 'NOT_SAVED' })
+  )
+
+export const timedOut = (millis = 0): StepError.StepError =>
+  StepError.make('TimeoutError', `timed out after ${millis} ms`, { code: 'TIMEOUT' })

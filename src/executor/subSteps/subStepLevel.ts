@@ -1,0 +1,114 @@
+/** The calls of one attempt of a task, by level: those of the task's code, and those of the code of a sub-step. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../../domain/change/Change.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { join, nth } from '../../domain/workflow/Unit.js'
+import type { Attempt } from '../steps/Attempt.js'
+import { onAbort } from '../onAbort.js'
+import type { RunScope } from '../RunScope.js'
+import { ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
+import type { Place } from '../Values.js'
+
+/** What all calls of an attempt share. */
+export interface Root {
+  readonly scope: RunScope
+  readonly place: Place
+  /** The attempt repeats one that was cut short. */
+  readonly isRepeated: boolean
+  /** The sub-steps whose recorded outputs this attempt has used. */
+  readonly given: Set<Unit>
+  /** The sub-steps that this attempt has run, and the waits that it has begun or goes on with. */
+  readonly own: Set<Unit>
+  /** Refuses every further call of this attempt. */
+  refused: StepFailure | undefined
+}
+
+/** The code of a task or a sub-step, which may call sub-steps. */
+export interface Level {
+  readonly root: Root
+  readonly unit: Unit
+  readonly isIdempotent: boolean
+  readonly attempt: Attempt
+  readonly counts: Map<string, number>
+  /** The open sub-steps. */
+  readonly open: Map<Unit, Promise<unknown>>
+  /** The waits whose start or end is being saved. */
+  readonly saving: Map<Unit, Promise<unknown>>
+  /** The open waits, and what ends the timer of each. */
+  readonly waits: Map<Unit, AbortController>
+  /** Counts the calls, so that a check can tell whether there was another one. */
+  calls: number
+  /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
+  stopping: AbortController | undefined
+  isClosed: boolean
+}
+
+export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: Attempt): Level => ({
+  root,
+  unit,
+  isIdempotent,
+  attempt,
+  counts: new Map(),
+  open: new Map(),
+  saving: new Map(),
+  waits: new Map(),
+  calls: 0,
+  stopping: undefined,
+  isClosed: false
+})
+
+/** The path of a call, and its number among the calls of this name; or why the call is refused. */
+export const placed = (
+  level: Level,
+  name: string
+): E.Either<StepFailure, { readonly unit: Unit; readonly number: number }> => {
+  const { root, counts, open, saving, waits, attempt } = level
+  if (attempt.halted() !== undefined) return E.left(Failure.fromUnknown(attempt.signal().reason))
+  if (!level.isIdempotent) return E.left(notHere(level.unit, name))
+  const around = root.scope.environment.asyncContext?.get()
+  if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
+  const number = (counts.get(name) ?? 0) + 1
+  if (number > 1 && open.size + saving.size + waits.size > 0) return E.left(ambiguous(name))
+  if (Redaction.isIn(root.scope.environment.vault.redaction, name)) return E.left(HAS_SECRET)
+  return E.right({ unit: nth(join(level.unit, name), number), number })
+}
+
+const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
+
+/** A name that a call can have. */
+export const named = (name: unknown): E.Either<StepFailure, string> =>
+  typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
+
+export const never = (): Promise<never> => new Promise(() => undefined)
+
+/** Stops the open sub-steps and returns them. Open waits are forgotten. */
+export const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
+  level.isClosed = true
+  const left = [...level.open.keys()]
+  level.stopping?.abort(ENDED)
+  for (const wait of level.waits.values()) wait.abort()
+  level.waits.clear()
+  await Promise.all([...level.open.values(), ...level.saving.values()])
+  return left
+}
+
+export const ENDED = new DOMException('the step that called it has ended', 'AbortError')
+
+export const stoppingOf = (level: Level): AbortSignal => {
+  if (level.stopping === undefined) {
+    const stopping = new AbortController()
+    const signal = level.attempt.signal()
+    onAbort(signal, () => stopping.abort(signal.reason))
+    level.stopping = stopping
+  }
+  return level.stopping.signal
+}
+
+export const save = async (scope: RunScope, changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> => {
+  scope.recorder.stage(changes)
+  const saved = await scope.recorder.commit()
+  return E.isLeft(saved) ? E.left(errorOf(notSaved(saved.left._tag))) : E.right(undefined)
+}

@@ -1,0 +1,54 @@
+/** Sub-steps that are called in another version, or that may have been in flight: what they drop, and what the next plan asks. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { SubStep } from '../../domain/checkpoint/SubStep.js'
+import { restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { ancestors } from '../../domain/workflow/Unit.js'
+import { subStepFailed } from '../storage/changes.js'
+import { timestamp } from '../RunScope.js'
+import { errorOf, inDoubt, usedAlready } from './subStepFailures.js'
+import type { Root } from './subStepLevel.js'
+import { save } from './subStepLevel.js'
+
+/**
+ * Drops a sub-step and all that earlier attempts recorded after it. If one of them is not idempotent, the attempt ends, and the next plan asks for
+ * confirmation.
+ */
+export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
+  const { scope, place, given, own } = root
+  const known = subStepsOf(scope.recorder.checkpoint()).get(place.unit) ?? []
+  // What this attempt has begun came before this call.
+  const all = known.filter((one) => !own.has(one.unit))
+  const index = all.findIndex((one) => one.unit === unit)
+  const again = restartedBy(all, { unit, index, reason: { _tag: 'Forced' } })
+  const around = new Set([...again.keys()].flatMap((one) => [...ancestors(one)]))
+  const at = timestamp(scope.environment.clock.now())
+  const units = [...again.keys()].filter((one) => !around.has(one))
+  scope.recorder.stage([{ _tag: 'Rewound', at, units, why: `VersionChanged ${unit}` }])
+  const harmful = all.filter((one) => again.has(one.unit) && one.call.idempotent === false)
+  if (harmful.length > 0) return await leaveInDoubt(root, harmful, unit)
+  const isUsed = [...again.keys()].some((one) => given.has(one))
+  if (isUsed) root.refused = usedAlready(unit)
+  const saved = await save(scope, [])
+  return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
+}
+
+/** Records sub-steps as failed with an unknown outcome, so that the next plan asks for confirmation, and ends the attempt. */
+export const leaveInDoubt = async (
+  root: Root,
+  all: ReadonlyArray<{ readonly unit: Unit; readonly call: SubStep }>,
+  because: Unit
+): Promise<E.Either<Error, never>> => {
+  const { scope } = root
+  const now = scope.environment.clock.now()
+  const times = { attempt: 1, startedAt: now, endedAt: now }
+  const [first] = all
+  root.refused = inDoubt(first?.unit ?? because, because)
+  const { error } = root.refused
+  const saved = await save(scope, [
+    { _tag: 'AttemptStarted', at: timestamp(now), attempts: all.map(({ unit }) => ({ unit, attempt: 1 })) },
+    ...all.map(({ unit, call }) => subStepFailed(unit, { ...call, idempotent: false }, Failure.permanent(error), times))
+  ])
+  return E.isLeft(saved) ? saved : E.left(errorOf(root.refused))
+}

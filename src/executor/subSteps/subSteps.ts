@@ -1,0 +1,339 @@
+/** Sub-steps: work that a task finds on the way. Each is recorded under its own path, and a later attempt returns the recorded output. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as State from '../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../domain/data/Units.js'
+import { fingerprint } from '../../domain/data/Digest.js'
+import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
+import type { Json } from '../../domain/data/Json.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import { delay, never as noRetry, problemOf } from '../../domain/workflow/RetryPolicy.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { SubStep } from '../../domain/checkpoint/SubStep.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { artifactsFor } from '../workspace/artifacts.js'
+import type { Attempt } from '../steps/Attempt.js'
+import { begin } from '../steps/Attempt.js'
+import type { AttemptResult } from '../steps/AttemptResult.js'
+import { mayRetry, redacted } from '../steps/AttemptResult.js'
+import { conversions, toJson } from '../program/conversions.js'
+import { subStepFailed } from '../storage/changes.js'
+import type { RunScope } from '../RunScope.js'
+import { timestamp } from '../RunScope.js'
+import { settle } from '../steps/settle.js'
+import { sleepUnless } from '../sleep.js'
+import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAnswer } from '../program/StepSpec.js'
+import {
+  changedInput,
+  errorOf,
+  noRun,
+  notAwaited,
+  notDecodable,
+  notStorable,
+  timedOut,
+  wrongOption
+} from './subStepFailures.js'
+import type { Level, Root } from './subStepLevel.js'
+import { close, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { dropVersion, leaveInDoubt } from './subStepVersions.js'
+import type { Suspend } from './subWaits.js'
+import { checkLater, waitsOf } from './subWaits.js'
+import type { Place } from '../Values.js'
+
+/** The sub-steps of one attempt of a task. */
+export interface SubSteps {
+  readonly step: RunSubStep
+  readonly sleep: SleepUntil
+  readonly waitFor: WaitForAnswer
+  /** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. Undefined: there was no call. */
+  readonly close: () => Promise<Closed> | undefined
+}
+
+/**
+ * `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error.
+ */
+export interface Closed {
+  readonly left: ReadonlyArray<Unit>
+  readonly waits: ReadonlyArray<Unit>
+  readonly dropped: ReadonlyArray<Unit>
+  readonly refused: StepFailure | undefined
+}
+
+/** The sub-steps of one attempt of a task. A task without sub-steps pays for a few closures. */
+export const subStepsOfAttempt = (
+  scope: RunScope,
+  place: Place,
+  isIdempotent: boolean,
+  attempt: Attempt,
+  suspend: Suspend
+): SubSteps => {
+  const isRepeated = scope.toRepeat.delete(place.unit)
+  let isClosed = false
+  let made: Made | undefined
+  const make = (): Made => {
+    const root: Root = { scope, place, isRepeated, given: new Set(), own: new Set(), refused: undefined }
+    const level = levelOf(root, place.unit, isIdempotent, attempt)
+    level.isClosed = isClosed
+    made = { level, step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
+    return made
+  }
+  const calls = (): Made => made ?? make()
+  return {
+    step: ((...call: Parameters<RunSubStep>) => calls().step(...call)) as RunSubStep,
+    sleep: (name, options) => calls().sleep(name, options),
+    waitFor: ((...call: Parameters<WaitForAnswer>) => calls().waitFor(...call)) as WaitForAnswer,
+    close: () => {
+      isClosed = true
+      return made === undefined ? undefined : closed(made.level)
+    }
+  }
+}
+
+/** What there is from the first call on. */
+interface Made extends Omit<SubSteps, 'close'> {
+  readonly level: Level
+}
+
+const closed = async (level: Level): Promise<Closed> => {
+  const { root } = level
+  const waits = [...level.waits.keys()]
+  const dropped = root.isRepeated ? staleIn(root, waits) : []
+  return { left: await close(level), waits, dropped, refused: root.refused }
+}
+
+const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
+  Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap(({ unit }) =>
+    unit !== place.unit && !open.includes(unit) ? [unit] : []
+  )
+
+/** A call of a sub-step, with what is recorded of it. */
+interface Call {
+  readonly unit: Unit
+  readonly subStep: SubStep
+  readonly options: SubStepOptions<unknown>
+  readonly convert: ReturnType<typeof conversions>
+  readonly run: (context: SubStepContext) => unknown
+}
+
+const stepOf = (level: Level, onClosed: () => void = () => undefined): RunSubStep =>
+  ((name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
+    const ended = callSubStep(level, name, more, onClosed)
+    // A rejection that the task does not await must not end the process; the task fails with SubStepNotAwaited.
+    ended.catch(() => undefined)
+    return ended
+  }) as RunSubStep
+
+const callSubStep = async (
+  level: Level,
+  name: string,
+  more: ReadonlyArray<unknown>,
+  onClosed: () => void
+): Promise<unknown> => {
+  if (level.isClosed) return await never()
+  level.calls += 1
+  const { root } = level
+  const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
+  if (E.isLeft(called)) return await Promise.reject(errorOf(called.left))
+  const { unit } = called.right
+  const ending = perform(level, called.right)
+  level.open.set(unit, ending)
+  const ended = await ending
+  level.open.delete(unit)
+  if (level.waits.size > 0) onClosed()
+  // An ended attempt never hears of it, because the next attempt may already run the same code.
+  if (level.isClosed && level.attempt.isOver()) return await never()
+  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+}
+
+/** Numbers and checks a call. */
+const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
+  const { root, counts } = level
+  const [options, run] = more.length < 2 ? [{}, more[0]] : more
+  const text = named(name)
+  if (E.isLeft(text)) return text
+  if (typeof run !== 'function' || typeof options !== 'object' || options === null) return E.left(noRun(text.right))
+  const place = placed(level, text.right)
+  if (E.isLeft(place)) return place
+  const { unit, number } = place.right
+  const given = options as SubStepOptions<unknown>
+  const { redaction } = root.scope.environment.vault
+  if (given.version !== undefined && (typeof given.version !== 'string' || Redaction.isIn(redaction, given.version)))
+    return E.left(wrongOption(unit, 'version', 'text without the value of a secret'))
+  const convert = conversions(given.output)
+  if (convert.codecExpected !== undefined) return E.left(wrongOption(unit, 'output', convert.codecExpected))
+  const retry = given.retry === undefined ? undefined : problemOf(given.retry)
+  if (retry !== undefined) return E.left(wrongOption(unit, `retry.${retry.field}`, retry.expected))
+  if (given.timeoutMillis !== undefined && !(given.timeoutMillis >= 0 && given.timeoutMillis < Infinity))
+    return E.left(wrongOption(unit, 'timeoutMillis', 'a finite number ≥ 0'))
+  const input = toJson(given.input)
+  if (E.isLeft(input)) return E.left(wrongOption(unit, `input at ${input.left.path}`, input.left.expected))
+  counts.set(text.right, number)
+  const subStep: SubStep = {
+    ...(input.right === undefined ? {} : { input: fingerprint(input.right) }),
+    ...(given.version === undefined ? {} : { version: given.version }),
+    ...(given.idempotent === false ? { idempotent: false } : {})
+  }
+  return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
+}
+
+/** Left: what the call rejects with. */
+type Ending = E.Either<Error, unknown>
+
+/** Returns the recorded result, or runs the sub-step and records its result. */
+const perform = async (level: Level, call: Call): Promise<Ending> => {
+  const { root } = level
+  const { unit, subStep } = call
+  const { completedSteps, state } = root.scope.recorder.checkpoint()
+  const record = Units.get(completedSteps, unit)
+  const failure = Units.get(State.failures(state), unit)
+  const known = record?.subStep ?? failure?.subStep
+  // A user's answer records no call to compare with.
+  const isGiven = record?.assumed === true
+  if (known !== undefined && !isGiven) {
+    if (known.version !== subStep.version) {
+      const dropped = await dropVersion(root, unit)
+      return E.isLeft(dropped) ? dropped : await run(level, call)
+    }
+    if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
+  }
+  if (record !== undefined) {
+    root.given.add(unit)
+    return outputOf(call, record.output)
+  }
+  if (failure !== undefined) return E.left(errorOf(recorded(failure)))
+  if (subStep.idempotent === false && mayBeInFlight(level, call))
+    return await leaveInDoubt(root, [{ unit, call: subStep }], unit)
+  return await run(level, call)
+}
+
+const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => {
+  const decoded = convert.decode(output)
+  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
+}
+
+/** A recorded failure, as the first try of this attempt met it. */
+const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
+  subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
+
+/** Detects a call that may have been in flight as an idempotent one, which records no start: an earlier call of its name was idempotent. */
+const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
+  if (!root.isRepeated) return false
+  const { completedSteps } = root.scope.recorder.checkpoint()
+  // Only a number has an unescaped #.
+  const first = unit.replace(/#\d+$/, '')
+  const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
+  return before !== undefined && before.idempotent !== false
+}
+
+const run = async (level: Level, call: Call): Promise<Ending> => {
+  const { scope, own } = level.root
+  const { clock, random } = scope.environment
+  const { unit, subStep, options } = call
+  own.add(unit)
+  const first = clock.now()
+  if (subStep.idempotent === false) {
+    const started = await save(scope, [
+      { _tag: 'AttemptStarted', at: timestamp(first), attempts: [{ unit, attempt: 1 }] }
+    ])
+    if (E.isLeft(started)) return started
+  }
+  for (let number = 1; ; number++) {
+    const startedAt = clock.now()
+    const ended = await attemptOnce(level, call, number)
+    const endedAt = clock.now()
+    if (ended._tag === 'Stopped' || ended._tag === 'Suspended') return E.left(stoppingOf(level).reason ?? ENDED)
+    if (ended._tag === 'Done') {
+      scope.values.evident ||= ended.evidence.length > 0
+      const saved = await save(scope, [
+        {
+          _tag: 'UnitCompleted',
+          at: timestamp(endedAt),
+          unit,
+          ...(ended.output === undefined ? {} : { output: ended.output }),
+          captured: [],
+          attempts: number,
+          startedAt: timestamp(startedAt),
+          durationMillis: Math.max(0, endedAt - startedAt),
+          evidence: ended.evidence,
+          subStep
+        }
+      ])
+      return E.isLeft(saved) ? saved : outputOf(call, ended.output)
+    }
+    const { failure } = ended
+    const wait = mayRetry(ended, subStep.idempotent !== false)
+      ? delay(options.retry ?? noRetry, { attempt: number, elapsedMillis: endedAt - first, random: random() })
+      : O.none
+    if (O.isSome(wait)) {
+      await sleepUnless(clock, wait.value, stoppingOf(level))
+      if (!stoppingOf(level).aborted) continue
+      // Of what is not idempotent it is recorded that this try did nothing. Anything else runs again, with all its tries.
+      if (subStep.idempotent !== false) return E.left(stoppingOf(level).reason ?? ENDED)
+    }
+    const saved = await save(scope, [subStepFailed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
+    return E.isLeft(saved) ? saved : E.left(errorOf(failure))
+  }
+}
+
+const attemptOnce = async (level: Level, call: Call, number: number): Promise<AttemptResult> => {
+  const { scope, place } = level.root
+  const { unit, options, convert, subStep } = call
+  const { clock, graceMillis, asyncContext } = scope.environment
+  const limits = { stopping: stoppingOf(level), timeoutMillis: options.timeoutMillis, graceMillis }
+  let giveUp = (): void => undefined
+  const givenUp = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)))
+  const attempt = begin(clock, number, limits, giveUp)
+  const inner = levelOf(level.root, unit, subStep.idempotent !== false, attempt)
+  const context = contextOf(scope, { unit, stepIndex: place.stepIndex }, inner)
+  const work = (): Promise<E.Either<unknown, unknown>> => settle(() => call.run(context))
+  const result = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
+  const left = await close(inner)
+  attempt.end()
+  const halted = attempt.halted()
+  if (result !== undefined && E.isRight(result)) {
+    if (left.length > 0) return failedWith(notAwaited(left))
+    const output = convert.encode(result.right)
+    if (E.isLeft(output)) return failedWith(notStorable(unit, output.left))
+    const done = redacted(
+      scope.environment,
+      { job: undefined, accepts: convert.accepts },
+      { _tag: 'Done', output: output.right, evidence: attempt.stored() }
+    )
+    return done
+  }
+  if (halted === 'timeout')
+    return { ...failedWith(Failure.transient(timedOut(options.timeoutMillis))), settled: result !== undefined }
+  if (result === undefined || halted === 'stop') return { _tag: 'Stopped', failure: undefined }
+  return redacted(
+    scope.environment,
+    { job: undefined, accepts: convert.accepts },
+    failedWith(Failure.fromUnknown(result.left))
+  )
+}
+
+const failedWith = (failure: StepFailure): AttemptResult & { readonly _tag: 'Failed' } => ({
+  _tag: 'Failed',
+  failure,
+  settled: true
+})
+
+const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext => {
+  const { unit } = place
+  const { attempt } = level
+  const { runId, createdAt, renewals } = scope.recorder.checkpoint()
+  return {
+    unit,
+    attempt: attempt.number,
+    get idempotencyKey() {
+      return IdempotencyKey.of({ runId, createdAt, renewals }, unit)
+    },
+    get signal() {
+      return attempt.signal()
+    },
+    get artifacts() {
+      return artifactsFor({ scope, place, attempt })
+    },
+    step: stepOf(level)
+  }
+}

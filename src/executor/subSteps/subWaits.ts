@@ -1,0 +1,209 @@
+/** Waits in the code of a task. When all that the code still has to do is to wait, its attempt is suspended. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as State from '../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../domain/data/Units.js'
+import type { Json } from '../../domain/data/Json.js'
+import type { PendingWait } from '../../domain/checkpoint/Pending.js'
+import { endOf } from '../../domain/checkpoint/Pending.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import type { Awaits, Problem } from '../program/awaits.js'
+import { sleepOf, waitForOf } from '../program/awaits.js'
+import { conversions } from '../program/conversions.js'
+import { onAbort } from '../onAbort.js'
+import { report, timestamp } from '../RunScope.js'
+import { sleep as sleepOn } from '../sleep.js'
+import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
+import { errorOf, notDecodable, wrongOption } from './subStepFailures.js'
+import type { Level } from './subStepLevel.js'
+import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { endOfWait, restarted, timeout, waitOf } from '../steps/waits.js'
+
+/** Suspends the attempt. */
+export type Suspend = () => void
+
+/** The waits of a task's code. */
+export const waitsOf = (
+  level: Level,
+  suspend: Suspend
+): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
+  sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
+  waitFor: (name: string, options: WaitForOptions<unknown> = {}) => {
+    const awaits = waitForOf(options)
+    return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
+  }
+})
+
+interface Waiting {
+  readonly awaits: E.Either<Problem, Awaits>
+  readonly output: unknown
+}
+
+const call = (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<never> => {
+  const ended = callWait(level, suspend, name, waiting)
+  // A rejection that the task does not await must not end the process.
+  ended.catch(() => undefined)
+  return ended as Promise<never>
+}
+
+const callWait = async (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<unknown> => {
+  if (level.isClosed) return await never()
+  level.calls += 1
+  const { refused } = level.root
+  const checked = refused === undefined ? callOf(level, name, waiting) : E.left(refused)
+  if (E.isLeft(checked)) return await Promise.reject(errorOf(checked.left))
+  const ended = await perform(level, suspend, checked.right)
+  if (level.isClosed) return await never()
+  return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
+}
+
+interface Call {
+  readonly unit: Unit
+  readonly awaits: Awaits
+  readonly convert: ReturnType<typeof conversions>
+}
+
+const callOf = (level: Level, name: unknown, { awaits, output }: Waiting): E.Either<StepFailure, Call> => {
+  const text = named(name)
+  const place = E.isLeft(text) ? text : placed(level, text.right)
+  if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
+  const { unit, number } = place.right
+  if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left.field, awaits.left.expected))
+  const convert = conversions(output)
+  if (convert.codecExpected !== undefined) return E.left(wrongOption(unit, 'output', convert.codecExpected))
+  level.counts.set(text.right, number)
+  return E.right({ unit, awaits: awaits.right, convert })
+}
+
+type Ending = E.Either<Error, unknown>
+
+/** Returns what is recorded of the wait, or starts it and waits. */
+const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
+  const { scope, given, own } = level.root
+  const { completedSteps, state } = scope.recorder.checkpoint()
+  const record = Units.get(completedSteps, unit)
+  if (record !== undefined) {
+    given.add(unit)
+    return outputOf(unit, convert, record.output)
+  }
+  own.add(unit)
+  const failure = Units.get(State.failures(state), unit)
+  if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
+  if (waitOf(scope.recorder.checkpoint(), unit) === undefined) {
+    const now = scope.environment.clock.now()
+    const saving = save(scope, [{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: awaits(now) }])
+    const started = await kept(level, unit, saving)
+    if (E.isLeft(started)) return started
+  }
+  for (;;) {
+    const ended = await ending(level, unit, convert)
+    if (ended !== undefined) return ended
+    await wakeOf(level, suspend, unit)
+    if (level.isClosed) return await never()
+    const stopping = stoppingOf(level)
+    if (stopping.aborted) return E.left(stopping.reason as Error)
+  }
+}
+
+const outputOf = (unit: Unit, convert: Call['convert'], output: Json | undefined): Ending => {
+  const decoded = output === undefined ? E.right(undefined) : convert.decode(output)
+  return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
+}
+
+/** Records the end of a wait, if it is over. */
+const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promise<Ending | undefined> => {
+  const { scope, place } = level.root
+  const { recorder, environment } = scope
+  const now = environment.clock.now()
+  const at = timestamp(now)
+  const wait = waitOf(recorder.checkpoint(), unit)
+  // Another call has ended it: its task has failed, and the attempt is closed.
+  if (wait === undefined) return await never()
+  const end = endOfWait(recorder.checkpoint(), wait, now)
+  switch (end._tag) {
+    case 'Waits':
+      return undefined
+    case 'Woken':
+      return await record(level, wait, now, undefined, convert)
+    case 'TimedOut': {
+      const saved = await kept(level, unit, save(scope, [{ _tag: 'UnitFailed', ...timeout(wait, at), subStep: {} }]))
+      return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(timeout(wait, at).last.error, 'notApplied')))
+    }
+    case 'Answered': {
+      const { by } = end.answer
+      const value = Redaction.json(environment.vault.redaction, end.answer.value)
+      const fits = convert.accepts(value)
+      if (E.isRight(fits)) return await record(level, wait, now, value, convert)
+      const saved = await kept(level, unit, save(scope, [{ _tag: 'WaitStarted', at, unit, wait: restarted(wait) }]))
+      const { runId } = recorder.checkpoint()
+      report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex: place.stepIndex, by, ...fits.left })
+      return E.isLeft(saved) ? saved : undefined
+    }
+  }
+}
+
+const record = async (
+  level: Level,
+  { unit, startedAt }: PendingWait,
+  now: number,
+  output: Json | undefined,
+  convert: Call['convert']
+): Promise<Ending> => {
+  const completed = save(level.root.scope, [
+    {
+      _tag: 'UnitCompleted',
+      at: timestamp(now),
+      unit,
+      ...(output === undefined ? {} : { output }),
+      captured: [],
+      attempts: 1,
+      startedAt,
+      durationMillis: Math.max(0, now - Date.parse(startedAt)),
+      evidence: [],
+      subStep: {}
+    }
+  ])
+  const saved = await kept(level, unit, completed)
+  return E.isLeft(saved) ? saved : outputOf(unit, convert, output)
+}
+
+/** Keeps the attempt from being suspended, or ended, while the start or the end of a wait is saved. */
+const kept = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A> => {
+  level.saving.set(unit, saving)
+  const saved = await saving
+  level.saving.delete(unit)
+  return saved
+}
+
+/** Resolves when the wait may be over, or the attempt stops. The timer is needed only while other work of the task runs. */
+const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
+  const { scope } = level.root
+  const { recorder, environment } = scope
+  const wait = waitOf(recorder.checkpoint(), unit)
+  const end = wait === undefined ? undefined : endOf(wait)
+  const waking = new AbortController()
+  level.waits.set(unit, waking)
+  const ignore = onAbort(stoppingOf(level), () => waking.abort())
+  checkLater(level, suspend)
+  const left = end === undefined ? LONGEST : Date.parse(end) - environment.clock.now()
+  await sleepOn(environment.clock, Math.min(left, LONGEST), waking.signal)
+  ignore()
+  level.waits.delete(unit)
+}
+
+/** What a timer of Node takes. */
+const LONGEST = 2 ** 31 - 1
+
+/** Suspends the attempt if nothing of it but waits is open, and a turn of the event loop passes without a call. */
+export const checkLater = (level: Level, suspend: Suspend): void => {
+  const { calls } = level
+  nextTurn(() => {
+    const isOpen = level.open.size + level.saving.size > 0 || level.isClosed || level.attempt.halted() !== undefined
+    if (!isOpen && level.waits.size > 0 && level.calls === calls) suspend()
+  })
+}
+
+/** Taken when the module is loaded, before a test may replace it by a fake. */
+const { setImmediate: nextTurn } = globalThis

@@ -1,0 +1,145 @@
+/** The artifacts of a run, as its steps see them: bound to the run, and noted for the record. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as ArtifactId from '../../domain/data/ArtifactId.js'
+import * as Redaction from '../../domain/data/Redaction.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { Attempt } from '../steps/Attempt.js'
+import type { Program } from '../program/Program.js'
+import type { Recorder } from '../storage/Recorder.js'
+import { describeArtifact } from '../RunError.js'
+import type { Secured } from '../secrets.js'
+import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
+import type { Place } from '../Values.js'
+
+/** The attempt of a unit that reads and puts artifacts. */
+export interface Holder {
+  readonly scope: {
+    readonly environment: Secured
+    readonly definition: Program<unknown, never>
+    readonly recorder: Recorder
+    readonly stop: () => { readonly _tag: string } | undefined
+  }
+  readonly place: Place
+  readonly attempt: Attempt
+}
+
+/** The artifacts of the run, for one attempt of a unit. */
+export const artifactsFor = (holder: Holder): StepArtifacts => {
+  const { runId } = holder.scope.recorder.checkpoint()
+  const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
+    if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
+    const { redaction } = holder.scope.environment.vault
+    if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
+    if (holder.attempt.isOver()) return E.left(ATTEMPT_OVER)
+    if (!isData(data)) return E.left(NOT_BYTES(id))
+    const store = writable(holder)
+    if (E.isLeft(store)) return store
+    const kept = await answer(store.right.put(runId, id, data))
+    if (E.isRight(kept)) {
+      const { size, sha256 } = kept.right
+      holder.attempt.put({ _tag: 'Stored', id: kept.right.id, size, sha256 })
+    }
+    return kept
+  }
+  const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
+    ArtifactId.isSystem(id) ? E.left(SYSTEM_ID(id)) : await using(holder, act)
+  return {
+    put: (id, data) => orReject(put(id, data)),
+    get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
+    has: (id) => orReject(read(id, (store) => store.has(runId, id))),
+    reuse: async (from) => {
+      const { artifact: id, fromRun } = from
+      const found = await orReject(read(id, (store) => store.get(fromRun, id)))
+      return await orReject(O.isNone(found) ? E.left(missing(from)) : put(id, found.value))
+    }
+  }
+}
+
+/** Rejects with an `Error` that is a step failure as well. */
+const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<StepFailure, A>>): Promise<A> => {
+  const result = await given
+  return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
+}
+
+const errorOf = (failure: StepFailure): Error => {
+  const { name, message, code } = failure.error
+  return Object.assign(new Error(message), failure, { name, code })
+}
+
+/**
+ * What one attempt was given, without what writes: asking changes nothing, and an answer that is kept is an old one. Such a
+ * context is changed in place.
+ */
+export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
+  const { artifacts } = context
+  const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
+  return Object.defineProperties(context, {
+    artifacts: { value: { ...artifacts, put: refuse, reuse: refuse }, enumerable: true }
+  })
+}
+
+const readable = ({ scope }: Holder): E.Either<StepFailure, ArtifactStore> =>
+  scope.environment.artifacts === undefined ? E.left(NO_STORE) : E.right(scope.environment.artifacts)
+
+/** Who was told that another process has the run puts nothing into it. */
+const writable = (holder: Holder): E.Either<StepFailure, ArtifactStore> =>
+  holder.scope.stop()?._tag === 'Fenced' ? E.left(LOST) : readable(holder)
+
+const using = async <A>(
+  holder: Holder,
+  act: (store: ArtifactStore) => TaskEither<ArtifactError, A>,
+  storeOf = readable
+): Promise<E.Either<StepFailure, A>> => {
+  const store = storeOf(holder)
+  return E.isLeft(store) ? store : answer(act(store.right))
+}
+
+const answer = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
+  E.mapLeft(failed)(await task())
+
+/** Whether it may pass is told by the system's code, as for every error. */
+const failed = (error: ArtifactError): StepFailure => {
+  const made = StepError.make('ArtifactError', describeArtifact(error), { code: error._tag })
+  return Failure.fromUnknown(error)._tag === 'Transient' ? Failure.transient(made) : Failure.permanent(made)
+}
+
+const failure = (code: string, message: string): StepFailure =>
+  Failure.permanent(StepError.make('ArtifactError', message, { code }))
+
+const NO_STORE = failure(
+  'NoArtifactStore',
+  'the run has no store for artifacts: give its environment one (`artifacts`)'
+)
+
+const LOST = failure(
+  'Fenced',
+  'this process has lost the run (another process superseded it, or its files were deleted) and cannot write artifacts'
+)
+
+/** A step in JavaScript may give anything. */
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+const isData = (value: unknown): boolean => isText(value) || value instanceof Uint8Array
+
+const NOT_BYTES = (id: string): StepFailure =>
+  failure('NotBytes', `what is put as "${id}" is neither text nor bytes (a Uint8Array)`)
+
+const ATTEMPT_OVER = failure('AttemptOver', 'the attempt that puts this is over: nothing is put by it any more')
+
+const READ_ONLY = failure('ReadOnly', 'to ask for a job changes nothing: put and reuse are for submit and collect')
+
+const SYSTEM_ID = (id: string): StepFailure =>
+  failure('InvalidArtifactId', `"${id}" is not a valid artifact id: those that begin with "_" are Dogear's own`)
+
+const HAS_SECRET = failure(
+  'SecretInArtifact',
+  'the value of a secret stands in the artifact or in its id: artifacts are stored as they are, so it was not put'
+)
+
+const missing = ({ fromRun, artifact }: Reuse): StepFailure =>
+  failure('ArtifactMissing', `there is no artifact "${artifact}" of run ${fromRun}`)

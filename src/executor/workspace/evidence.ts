@@ -1,0 +1,254 @@
+/** Evidence: taken when a unit has ended well, and looked for before a run goes on. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { CompletedStep, Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { otherAt } from '../../domain/plan/evidenceOf.js'
+import type { Changed, FoundEvidence } from '../../domain/plan/Plan.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { Workspace } from '../../domain/workflow/Workspace.js'
+import type { ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
+import type { Executor } from '../Executor.js'
+import { describeArtifact } from '../RunError.js'
+import { workingTreeOf } from './workspace.js'
+
+/**
+ * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the
+ * environment.
+ *
+ * @category model
+ */
+export interface CompletedUnits {
+  readonly runId: string
+  readonly completedSteps: Iterable<CompletedStep>
+  readonly workspace?: Workspace
+}
+
+/**
+ * Checks the evidence of all completed units of a run and returns what is missing or changed, for the `evidence` option of the
+ * planner. A commit that HEAD no longer contains counts as changed; one that the repository no longer has counts as missing.
+ * `resume` does this itself; call it to show the same plan beforehand.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as O from 'fp-ts/lib/Option.js'
+ * import { collectEvidence, viewRun } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { runOrResume, workflow } from 'dogear/promise'
+ * import { writeFileSync, rmSync } from 'node:fs'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const pack = workflow('pack').step('pack', {
+ *   evidence: [{ _tag: 'Artifact', path: 'app.tgz' }],
+ *   run: () => writeFileSync('app.tgz', 'all of it')
+ * })
+ * await runOrResume(pack, { id: 'pack-1', storage })
+ * rmSync('app.tgz')
+ *
+ * const environment = nodeEnvironment(storage)
+ * const view = await viewRun('pack-1')(environment)()
+ * assert.ok(E.isRight(view) && O.isSome(view.right))
+ * const found = await collectEvidence(view.right.value.checkpoint)(environment)()
+ * assert.ok(E.isRight(found))
+ * assert.deepEqual(found.right.map((one) => [one.unit, 'missing' in one]), [['pack', true]])
+ *
+ * @category looking
+ */
+export const collectEvidence =
+  (
+    { runId, completedSteps, workspace }: CompletedUnits,
+    signal?: AbortSignal
+  ): Executor<ReadonlyArray<FoundEvidence>> =>
+  (environment) =>
+  async () => {
+    const records = [...completedSteps].filter(({ evidence }) => evidence.length > 0)
+    if (records.length === 0) return E.right([])
+    const evidence = records.flatMap((record) => record.evidence)
+    const other: Other = { missing: new Set(), changed: new Map() }
+    const inTree = await lookInTree(workingTreeOf(environment, workspace), evidence, other, signal)
+    if (E.isLeft(inTree)) return inTree
+    const inStore = await lookInStore(environment.artifacts, runId, evidence, other)
+    if (E.isLeft(inStore)) return inStore
+    return E.right(records.flatMap((record) => foundOf(record, other)))
+  }
+
+/** Evidence that is missing, or changed with its current state. */
+interface Other {
+  readonly missing: Set<Evidence>
+  readonly changed: Map<Evidence, Changed>
+}
+
+const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Other): ReadonlyArray<FoundEvidence> => {
+  const [lost, ...moreLost] = evidence.filter((one) => missing.has(one))
+  const [edited, ...moreEdited] = evidence.flatMap((one) => changed.get(one) ?? [])
+  return [
+    ...(lost === undefined ? [] : [{ unit, missing: [lost, ...moreLost] as const }]),
+    ...(edited === undefined ? [] : [{ unit, changed: [edited, ...moreEdited] as const }])
+  ]
+}
+
+/** Asks a tree. One that throws where it should answer can't be looked at. */
+export const looking = async <A>(
+  ask: () => Promise<E.Either<TreeUnreadable, A>>
+): Promise<E.Either<TreeUnreadable, A>> => {
+  try {
+    return await ask()
+  } catch (cause) {
+    const { message } = StepError.fromUnknown(cause)
+    return E.left({ _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause })
+  }
+}
+
+type Looking = Promise<E.Either<TreeUnreadable, void>>
+
+const LOOKED: E.Either<TreeUnreadable, void> = E.right(undefined)
+
+/** Collects differences in the working tree, with one query for all commits and one per path. */
+const lookInTree = async (
+  tree: WorkingTree,
+  evidence: ReadonlyArray<Evidence>,
+  other: Other,
+  signal: AbortSignal | undefined
+): Looking => {
+  const commits = await lookForCommits(
+    tree,
+    evidence.filter((one) => one._tag === 'Commit'),
+    other
+  )
+  if (E.isLeft(commits)) return commits
+  for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
+    const there = await looking(() => tree.has(files[0].path)())
+    if (E.isLeft(there)) return there
+    if (!there.right) for (const one of files) other.missing.add(one)
+  }
+  for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
+    const { path } = artifacts[0]
+    const found = await looking(() => tree.content(path, signal)())
+    if (E.isLeft(found)) return found
+    const content = O.toUndefined(found.right)
+    noteOther(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, other)
+  }
+  return LOOKED
+}
+
+/** Commits that HEAD does not contain are changed if the repository still has them, else missing. */
+const lookForCommits = async (
+  tree: WorkingTree,
+  commits: ReadonlyArray<Evidence & { readonly _tag: 'Commit' }>,
+  other: Other
+): Looking => {
+  if (commits.length === 0) return LOOKED
+  const outside = await looking(() => tree.missingCommits(commits.map(({ hash }) => hash))())
+  if (E.isLeft(outside)) return outside
+  if (outside.right.length === 0) return LOOKED
+  const stored = await looking(() => tree.storedCommits(outside.right)())
+  if (E.isLeft(stored)) return stored
+  const head = stored.right.length === 0 ? E.right(O.none) : await looking(() => tree.head())
+  if (E.isLeft(head)) return head
+  const [lost, kept] = [new Set(outside.right), new Set(stored.right)]
+  const is: Pick<Changed, 'is'> = O.isSome(head.right) ? { is: { _tag: 'Commit', hash: head.right.value } } : {}
+  for (const one of commits) {
+    if (kept.has(one.hash)) other.changed.set(one, { was: one, ...is })
+    else if (lost.has(one.hash)) other.missing.add(one)
+  }
+  return LOOKED
+}
+
+/** Records a difference for the units of one place, unless it matches the last unit's evidence. */
+const noteOther = (
+  left: ReadonlyArray<Evidence & Content>,
+  is: (Evidence & Content) | undefined,
+  { missing, changed }: Other
+): void => {
+  for (const was of otherAt(left, (one) => is !== undefined && isContent(is, one))) {
+    if (is === undefined) missing.add(was)
+    else changed.set(was, { was, is })
+  }
+}
+
+/** What several units left, by its path or id: for each place, oldest first. */
+const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
+  all: ReadonlyArray<A>
+): Iterable<ReadonlyNonEmptyArray<A>> => {
+  const places = new Map<string, [A, ...Array<A>]>()
+  for (const one of all) {
+    const place = 'path' in one ? one.path : one.id
+    const there = places.get(place)
+    if (there === undefined) places.set(place, [one])
+    else there.push(one)
+  }
+  return places.values()
+}
+
+const isContent = (found: Content, { size, sha256 }: Content): boolean => found.size === size && found.sha256 === sha256
+
+/** Collects differences in the artifact store, with one query. */
+const lookInStore = async (
+  artifacts: ArtifactStore | undefined,
+  runId: string,
+  evidence: ReadonlyArray<Evidence>,
+  other: Other
+): Looking => {
+  const stored = evidence.filter((one) => one._tag === 'Stored')
+  if (stored.length === 0) return LOOKED
+  const unreadable = (code: string, why: string, cause?: unknown): E.Either<TreeUnreadable, never> =>
+    E.left({ _tag: 'TreeUnreadable', where: `the artifacts of run ${runId}`, code, why, cause })
+  if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
+  const listed = await artifacts.list(runId)()
+  if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
+  const there = new Map(listed.right.map((one) => [one.id, one]))
+  for (const left of byPlace(stored)) {
+    const found = there.get(left[0].id)
+    noteOther(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, other)
+  }
+  return LOOKED
+}
+
+/** What was found of the evidence that a unit is to leave. */
+export interface Taken {
+  readonly evidence: ReadonlyArray<Evidence>
+  readonly missing: ReadonlyArray<ExpectedEvidence>
+}
+
+const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
+
+/** Takes the evidence that a unit is to have left. */
+export const take = async (
+  tree: WorkingTree,
+  expected: ReadonlyArray<ExpectedEvidence>,
+  signal: AbortSignal
+): Promise<E.Either<TreeUnreadable, Taken>> => {
+  const evidence: Array<Evidence> = []
+  const missing: Array<ExpectedEvidence> = []
+  for (const one of expected) {
+    // The folder itself would be meant by an empty path: what makes it up has gone wrong.
+    const found = one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => evidenceOf(tree, one, signal))
+    if (E.isLeft(found)) return found
+    if (O.isSome(found.right)) evidence.push(found.right.value)
+    else missing.push(one)
+  }
+  return E.right({ evidence, missing })
+}
+
+const evidenceOf = async (
+  tree: WorkingTree,
+  one: ExpectedEvidence,
+  signal: AbortSignal
+): Promise<E.Either<TreeUnreadable, O.Option<Evidence>>> => {
+  switch (one._tag) {
+    case 'Artifact': {
+      const content = await tree.content(one.path, signal)()
+      if (E.isLeft(content)) return content
+      const withPlace = ({ size, sha256 }: Content): Evidence => ({ _tag: 'Artifact', path: one.path, size, sha256 })
+      return E.right(O.map(withPlace)(content.right))
+    }
+    case 'File':
+      return E.map((there: boolean) => (there ? O.some<Evidence>(one) : O.none))(await tree.has(one.path)())
+    case 'Commit':
+      // What is short today may be short of two tomorrow.
+      return E.map(O.map((hash: string): Evidence => ({ _tag: 'Commit', hash })))(await tree.fullHash(one.hash)())
+  }
+}

@@ -1,0 +1,153 @@
+/** What becomes of the state of a run that has completed. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { status } from '../../domain/checkpoint/Checkpoint.js'
+import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
+import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
+import * as StepError from '../../domain/data/StepError.js'
+import { isOwn } from '../../domain/workflow/Workspace.js'
+import type { ArtifactError, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { StorageError } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { Executor } from '../Executor.js'
+import type { Program } from '../program/Program.js'
+import { describe, describeArtifact, describeStorage } from '../RunError.js'
+import { report } from '../RunScope.js'
+import type { RunSummary } from '../storage/runs.js'
+import { viewRun } from '../storage/runs.js'
+import { callStore } from '../storage/stored.js'
+
+/**
+ * Does what the program says of its runs that have completed, once that is durable and the run is given back. If that fails, or
+ * the process dies before, the run is still there, completed, and the next resume of it tries again.
+ */
+export const disposing =
+  <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
+    { onSuccess = 'keep' }: Program<Outputs, Input, unknown, unknown>,
+    runId: string,
+    execute: Executor<A>
+  ): Executor<A> =>
+  (environment) =>
+  async () => {
+    if (onSuccess === 'keep') return await execute(environment)()
+    if (onSuccess === 'archive' && environment.archive === undefined) return E.left({ _tag: 'NoArchive', runId })
+    const ended = await execute(environment)()
+    if (E.isLeft(ended) || !('checkpoint' in ended.right)) return ended
+    await dispose(onSuccess, ended.right.checkpoint)(environment)()
+    return ended
+  }
+
+/**
+ * Does with the state of a run what is to be done when it has completed, if it has. First it is in the archive, then its state
+ * goes: in between it is in both.
+ */
+export const dispose =
+  (how: OnSuccess, checkpoint: Checkpoint): Executor<void> =>
+  (environment) =>
+  async () => {
+    if (how === 'keep' || status(checkpoint, false) !== 'completed') return E.right(undefined)
+    const { runId } = checkpoint
+    const kept = await keptBy(environment, checkpoint)
+    const archived = kept === undefined ? await archivedAs(how, environment, checkpoint) : E.left(kept)
+    const gone = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
+    if (E.isLeft(gone)) report(environment, { _tag: 'RunLeft', runId, why: gone.left })
+    else {
+      const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
+      report(environment, { _tag: 'RunRemoved', runId, ...where })
+    }
+    return E.right(undefined)
+  }
+
+const archivedAs = async (
+  how: OnSuccess,
+  environment: Environment,
+  checkpoint: Checkpoint
+): Promise<E.Either<string, string | undefined>> =>
+  how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
+
+/** The run was given back: by now somebody may have started it over, or a new one under its id. */
+const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
+  const now = await viewRun(ended.runId)(environment)()
+  if (E.isLeft(now)) return E.left(describe(now.left))
+  if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(TAKEN_UP)
+  return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
+}
+
+/** Why a run is left that is not any more what it was. */
+export const TAKEN_UP = 'it was taken up meanwhile'
+
+/** Whether somebody has a run, or has changed it, since it was looked at. */
+export const hasMovedOn = (
+  then: Pick<RunSummary, 'revision' | 'createdAt'>,
+  now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
+): boolean => O.isSome(now.heldBy) || now.revision !== then.revision || now.createdAt !== then.createdAt
+
+const keep = async (
+  { archive }: Environment,
+  checkpoint: Checkpoint
+): Promise<E.Either<string, string | undefined>> => {
+  const { runId, createdAt } = checkpoint
+  try {
+    const kept = await archive?.keep({ runId, createdAt, checkpoint: encode(checkpoint) })()
+    return kept === undefined ? E.right(undefined) : E.mapLeft(describeStorage)(kept)
+  } catch (cause) {
+    return E.left(StepError.fromUnknown(cause).message)
+  }
+}
+
+/**
+ * Why a run is not removed yet: it has a workspace of its own, where work may be that is wanted. Without its state nobody could
+ * merge that, or clean it.
+ */
+export const keptBy = async (
+  { workspaces }: Environment,
+  { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
+): Promise<string | undefined> => {
+  if (!isOwn(workspace) || workspaces === undefined) return undefined
+  const found = await workspaces.find(runId, workspace)()
+  if (E.isRight(found) && !found.right.there) return undefined
+  return `its workspace is still there: ${workspace.path}. Merge it, or clean it`
+}
+
+/**
+ * Removes a run, and what of its artifacts and of the folders of its steps is not removed with it. Without its
+ * last checkpoint it is not known whose the folders are: they stay.
+ */
+export const removeRun = async (
+  environment: Environment,
+  runId: string,
+  checkpoint: Checkpoint | undefined
+): Promise<E.Either<StorageError | ArtifactError, void>> => {
+  const { storage, artifacts } = environment
+  const removed: E.Either<StorageError, void> = await callStore('remove', () => storage.remove(runId))
+  if (E.isLeft(removed)) return removed
+  if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
+  return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
+}
+
+/**
+ * Nobody would find the folders of its steps any more. They go last: a run that is still there may need what is in them. What can't be
+ * deleted is in nobody's way.
+ */
+const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
+  const { workspaces, storage } = environment
+  if (workspaces === undefined || isOwn(workspace)) return
+  const anew = await callStore('load', () => storage.load(runId))
+  if (E.isRight(anew) && O.isNone(anew.right)) await workspaces.remove(runId, undefined)()
+}
+
+/** A store of artifacts that is a part of the store of checkpoints has none left. */
+const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise<E.Either<ArtifactError, void>> => {
+  const left = await artifacts.list(runId)()
+  if (E.isLeft(left)) return left
+  for (const { id } of left.right) {
+    const gone = await artifacts.remove(runId, id)()
+    if (E.isLeft(gone)) return gone
+  }
+  return E.right(undefined)
+}
+
+/** Why a run can't be removed, as a text. */
+export const describeLeft = (error: StorageError | ArtifactError): string =>
+  error._tag === 'InvalidArtifactId' ? describeArtifact(error) : describeStorage(error)

@@ -1,0 +1,200 @@
+/** The workspace of a run: found, made, or missed. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { ResumePlan } from '../../domain/plan/Plan.js'
+import * as StepError from '../../domain/data/StepError.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { WantedWorkspace, Workspace } from '../../domain/workflow/Workspace.js'
+import { isOwn } from '../../domain/workflow/Workspace.js'
+import { leftIn, needOf, wasAttempted } from '../../domain/plan/WorkspaceNeed.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { WorkingTree } from '../../ports/WorkingTree.js'
+import type { MergeEnd, RemovedWorkspace, Workspaces } from '../../ports/Workspaces.js'
+import type { Executor } from '../Executor.js'
+import type { Runnable } from '../program/Program.js'
+import type { NoWorkspaces, RunError } from '../RunError.js'
+import { describeWorkspace } from '../RunError.js'
+import type { RunScope } from '../RunScope.js'
+import { report } from '../RunScope.js'
+import { callStore, holding, restoreStored } from '../storage/stored.js'
+import type { Place } from '../Values.js'
+
+/** What the workspace of a new run will be, if it wants one. Nothing is made, and nothing is asked about a run that is there. */
+export const workspaceFor = async (
+  environment: Environment,
+  runId: string,
+  wanted: WantedWorkspace | undefined
+): Promise<E.Either<RunError, Workspace | undefined>> => {
+  if (typeof wanted !== 'string') return E.right(wanted)
+  const there = await callStore('load', () => environment.storage.load(runId))
+  if (E.isLeft(there)) return there
+  if (O.isSome(there.right)) return E.right(undefined)
+  return environment.workspaces === undefined ? none(runId) : await environment.workspaces.plan(runId, wanted)()
+}
+
+const none = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
+
+/**
+ * Whether the folder is there that a run works in. Of a run that has none recorded that is taken for granted.
+ *
+ * @category looking
+ */
+export const hasWorkspace =
+  ({ runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>): Executor<boolean> =>
+  ({ workspaces }) =>
+  async () => {
+    if (workspace === undefined) return E.right(true)
+    if (workspaces === undefined) return isOwn(workspace) ? none(runId) : E.right(true)
+    const found = await workspaces.find(runId, workspace)()
+    return E.isLeft(found) ? found : E.right(found.right.there)
+  }
+
+/** Nothing if the plan can be executed with the workspace as it is (`there`); else what is missed. */
+export const unlessGone = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
+  there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(goneOf(checkpoint))
+
+/** The error of a run whose workspace is gone. */
+export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceGone' } => ({
+  _tag: 'WorkspaceGone',
+  runId: checkpoint.runId,
+  kind: checkpoint.workspace?.kind ?? 'none',
+  path: checkpoint.workspace?.path ?? '',
+  gone: leftIn(checkpoint)
+})
+
+/** The tree of a run: at its own workspace, else that of the environment. */
+export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
+  isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
+
+/**
+ * Makes the workspace where the plan needs a new one: when it is durable that there is to be one, and before anything that
+ * counts is done in it. Stages the plan's overrides: before that, if work is taken back, and else after it.
+ */
+export const makeReady = async (
+  { environment, recorder, stop }: RunScope,
+  plan: ResumePlan,
+  overrides: ReadonlyArray<Change>
+): Promise<E.Either<RunError, void>> => {
+  const checkpoint = recorder.checkpoint()
+  const { runId, workspace } = checkpoint
+  const makes = isOwn(workspace) && needOf(checkpoint, plan) === 'Make'
+  // A rewind is durable first: a new workspace must not be taken for the one where the work was done.
+  const isFirst = !makes || wasAttempted(checkpoint)
+  if (isFirst) recorder.stage(overrides)
+  if (makes) {
+    const saved = await recorder.commit()
+    if (E.isLeft(saved)) return saved
+    if (environment.workspaces === undefined) return none(runId)
+    const made = await environment.workspaces.make(runId, workspace)()
+    // Ctrl+C reaches git as well. Then nothing has failed.
+    if (E.isLeft(made) && stop() === undefined) return made
+    const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
+    if (E.isRight(made)) report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
+  }
+  if (!isFirst) recorder.stage(overrides)
+  return E.right(undefined)
+}
+
+/**
+ * Deletes the workspace of a run and the folders of its steps, and nothing of its state. A run that a live process holds
+ * is refused with `HeldBy`. A resume that needs the workspace is refused from then on with `WorkspaceGone`.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { cleanWorkspace } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment, workspaces } from 'dogear/node'
+ * import { run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const environment = nodeEnvironment(memoryStorage(), { workspaces: workspaces('state') })
+ * const { storage } = environment
+ * await run(workflow('pack').step('one', () => 1), { id: 'pack-1', storage, environment, workspace: 'directory' })
+ * const cleaned = await cleanWorkspace('pack-1')(environment)()
+ * assert.ok(E.isRight(cleaned) && cleaned.right.folders.length === 1)
+ *
+ * @category running
+ */
+export const cleanWorkspace =
+  (runId: string): Executor<RemovedWorkspace> =>
+  (environment) =>
+  () =>
+    atRest(environment, runId, (workspaces, { workspace }) => workspaces.remove(runId, workspace)())
+
+/**
+ * Merges the worktree of a run into the branch that it was made from, and removes it. None if the run has no worktree, or has
+ * it no more. A run that a live process holds is refused with `HeldBy`.
+ *
+ * @category running
+ */
+export const mergeWorkspace =
+  (runId: string): Executor<O.Option<MergeEnd>> =>
+  (environment) =>
+  () =>
+    atRest<O.Option<MergeEnd>>(environment, runId, async (workspaces, { workspace }) => {
+      if (workspace?.kind !== 'worktree') return E.right(O.none)
+      const found = await workspaces.find(runId, workspace)()
+      if (E.isLeft(found) || !found.right.there) return E.map(() => O.none)(found)
+      return E.map((ended: MergeEnd) => O.some(ended))(await workspaces.merge(runId, workspace)())
+    })
+
+/** Does something about the workspace of a run that rests, while nobody else can take it up. */
+const atRest = async <A>(
+  environment: Environment,
+  runId: string,
+  act: (workspaces: Workspaces, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
+): Promise<E.Either<RunError, A>> => {
+  const { storage, workspaces } = environment
+  if (workspaces === undefined) return none(runId)
+  const there = await callStore('load', () => storage.load(runId))
+  if (E.isLeft(there)) return there
+  if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
+  return await holding(environment, runId, async (_, stored) => {
+    if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
+    const checkpoint = restoreStored(stored.value, runId)
+    return E.isLeft(checkpoint) ? checkpoint : await act(workspaces, checkpoint.right)
+  })
+}
+
+/** Where a step works that has a folder of its own: that folder, and the execution as it is seen from there. */
+export interface OwnPlace {
+  readonly folder: string
+  readonly scope: RunScope
+}
+
+/** The folder of a step's own, empty for an attempt, and as it is where only its job is asked for. On the left: the attempt could not begin. */
+export const ownPlace = async (
+  scope: RunScope,
+  { unit }: Place,
+  kind: NonNullable<Runnable['workspace']>
+): Promise<E.Either<StepFailure, OwnPlace>> => {
+  const { environment, recorder } = scope
+  const { workspaces } = environment
+  const { runId } = recorder.checkpoint()
+  if (workspaces === undefined) return E.left(notBegun('NO_WORKSPACES', NO_WORKSPACES))
+  const folder = { runId, unit }
+  const made = await workspaces.stepFolder(folder, kind === 'fresh')()
+  if (E.isRight(made)) return E.right({ folder: made.right, scope: lookingAt(scope, workspaces, made.right) })
+  const { left } = made
+  return E.left(notBegun(left._tag === 'WorkspaceFailed' ? left.code : left._tag, describeWorkspace(left)))
+}
+
+const lookingAt = (scope: RunScope, workspaces: Workspaces, folder: string): RunScope => ({
+  ...scope,
+  environment: { ...scope.environment, tree: workspaces.tree(folder) }
+})
+
+const NO_WORKSPACES = 'the step has a folder of its own: give the environment of the run `workspaces`'
+
+const notBegun = (code: string, message: string): StepFailure =>
+  Failure.permanent(StepError.make('WorkspaceError', message, { code }), 'notApplied')
+
+/** Evidence that was taken in a folder of a step's own, as it is found from anywhere. */
+export const seenFrom = (folder: string, evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
+  evidence.map((one) => ('path' in one && !isAbsolute(one.path) ? { ...one, path: `${folder}/${one.path}` } : one))
+
+const isAbsolute = (path: string): boolean => /^([/\\]|[A-Za-z]:)/.test(path)

@@ -1,0 +1,60 @@
+/** The requests port of a process that can be killed. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
+import type { Requests } from '../../../ports/Requests.js'
+import type { AtRequest, RequestCall } from '../CrashPoint.js'
+import type { Life } from './Life.js'
+import { never } from './Life.js'
+
+/** What is told of the calls, and what is asked: the n-th one (from 1) that changes something is made; what goes wrong there? */
+export interface RequestCallWatch {
+  readonly at: (call: RequestCall, n: number) => AtRequest['how'] | undefined
+  readonly begun: () => void
+  readonly ended: () => void
+}
+
+/** From its death on nothing that the process calls takes effect or comes back. */
+export const mortalRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
+  let count = 0
+  const made =
+    <Problem, A>(task: TaskEither<Problem, A>): TaskEither<Problem, A> =>
+    async () => {
+      if (!life.alive()) return await never()
+      begun()
+      const result = await task().finally(ended)
+      return life.alive() ? result : await never()
+    }
+  const changing =
+    <Problem, A>(call: RequestCall, task: TaskEither<Problem, A>): TaskEither<Problem | WriteFailed, A> =>
+    async () => {
+      if (!life.alive()) return await never()
+      count += 1
+      const how = at(call, count)
+      if (how === 'fails') return E.left(failed(call))
+      if (how === 'before') life.kill()
+      return await made(async () => {
+        const result = await task()
+        if (how === 'after') life.kill()
+        return result
+      })()
+    }
+  return {
+    leave: (request) => made(requests.leave(request)),
+    isAny: (runId) => life.alive() && requests.isAny(runId),
+    list: (runId) => made(requests.list(runId)),
+    withdraw: (request) => changing('withdraw', requests.withdraw(request)),
+    clearPause: (runId) => changing('clearPause', requests.clearPause(runId)),
+    point: (pointer) => changing('point', requests.point(pointer)),
+    pointer: made(requests.pointer),
+    unpoint: (runId) => changing('unpoint', requests.unpoint(runId))
+  }
+}
+
+const failed = (operation: RequestCall): WriteFailed => ({
+  _tag: 'WriteFailed',
+  where: 'the requests',
+  operation,
+  code: 'EIO',
+  cause: undefined
+})

@@ -1,0 +1,298 @@
+/** One simulated process: the program as it runs there, its ports, and what of it is under way. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Program } from '../../../executor/program/Program.js'
+import type { CheckpointStorage, Claim, Claimed } from '../../../ports/CheckpointStorage.js'
+import type { Environment } from '../../../ports/Environment.js'
+import type { Requests } from '../../../ports/Requests.js'
+import { withFaults } from '../../faults.js'
+import type { TreeData } from '../../memoryTree.js'
+import { memoryTree } from '../../memoryTree.js'
+import type { CrashPoint } from '../CrashPoint.js'
+import { describePoint } from '../CrashPoint.js'
+import type { Asker } from './asking.js'
+import { whileCalled, whileRunning } from './asking.js'
+import type { Ask } from '../Intervention.js'
+import type { CallWatch, DeathAtCall } from './Life.js'
+import { mortal, never, newLife } from './Life.js'
+import type { RequestCallWatch } from './MortalRequests.js'
+import { mortalRequests } from './MortalRequests.js'
+import type { TraceEntry } from '../Trace.js'
+import type { Witness } from '../witness/Witness.js'
+import { START, virtualClock } from './VirtualClock.js'
+import type { VirtualClock } from './VirtualClock.js'
+import type { Surroundings } from './watchedProgram.js'
+import { programIn } from './watchedProgram.js'
+
+/**
+ * What a workflow's steps may use of the simulation. The program is made anew for each simulated process, as a process makes
+ * it when it starts; `world` is the outside, one for each simulated run.
+ *
+ * - `tree`: the files and commits that steps leave and that their evidence is looked for in, one tree for each simulated run.
+ * - `life`: the number of this process, from 1.
+ * - `now`: virtual time, in milliseconds since 1970-01-01 UTC.
+ * - `sleep`: virtual sleep, in milliseconds. It ends early when the signal fires.
+ * - `effect`: does something outside, at once or asynchronously; the process may die before it and after it. In a
+ *   process that is dead nothing is done.
+ *
+ * @category model
+ */
+export interface Scene<World> {
+  readonly world: World
+  /** The files and commits that steps leave. */
+  readonly tree: TreeData
+  readonly life: number
+  /** The virtual time, in milliseconds since 1970-01-01 UTC. */
+  readonly now: () => number
+  /** Waits in virtual time, or until the signal fires. */
+  readonly sleep: (millis: number, signal?: AbortSignal) => Promise<void>
+  /** Does something to the outside: the process can die right before it and right after it. */
+  readonly effect: <A>(name: string, act: () => A | Promise<A>) => Promise<A>
+}
+
+/** A process as the simulation sees it. */
+export interface Process<World> {
+  readonly scene: Scene<World>
+  readonly clock: VirtualClock
+  readonly killed: Promise<'killed'>
+  readonly kill: () => void
+  readonly alive: () => boolean
+  /** What its program runs in. */
+  readonly environment: Environment
+  /** The program as this process runs it. */
+  readonly program: Program<unknown, unknown>
+  /** The points that it came to, in order, each with one way to die there. */
+  readonly points: ReadonlyArray<CrashPoint>
+  /** Whether its store told it of a failure that was planned. */
+  readonly failed: () => boolean
+  /** The claims that it was given. */
+  readonly claims: ReadonlyArray<Claim>
+  /** How much has happened: it stands still when nothing happens that can be seen. */
+  readonly progress: () => number
+  /** How many calls of the store, and how many units that don't sleep, are under way. */
+  readonly busy: () => { readonly calls: number; readonly units: number }
+  /** Resolves when nothing of it is under way in the store. */
+  readonly storeIsQuiet: () => boolean
+}
+
+/** What a process is made of. */
+export interface ProcessParts<World> {
+  readonly runId: string
+  readonly world: World
+  readonly tree: TreeData
+  readonly life: number
+  readonly storage: CheckpointStorage
+  readonly startsAt: number | undefined
+  readonly point: CrashPoint | undefined
+  readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
+  readonly note: (entry: TraceEntry) => void
+  readonly witness: Witness
+  /** Opens where requests to runs are left. */
+  readonly requests: () => Requests
+  /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
+  readonly pausing: boolean
+  /** What others ask of this process. */
+  readonly asked: ReadonlyArray<Ask>
+  /** A request that arrives only when another process has claimed the run. */
+  readonly late: Asker['late']
+  /** A call that is made when the next process claims: right before that, at the same time, or after it. */
+  readonly delayed: NonNullable<CallWatch['delayed']>
+  readonly claiming: () => Promise<void>
+  readonly claimed: (granted: Claimed) => Promise<void>
+}
+
+/** What the parts of a process share. */
+interface Inside<World> extends ProcessParts<World>, Surroundings {
+  readonly state: { progress: number; calls: number; running: number; asleep: number; failed: boolean }
+  readonly claims: Array<Claim>
+  readonly clock: VirtualClock
+}
+
+/** A process that was just started. */
+export const startProcess = <World>(parts: ProcessParts<World>): Process<World> => {
+  const life = newLife()
+  const clock = virtualClock(0, parts.startsAt ?? START)
+  const { point } = parts
+  const inside: Inside<World> = {
+    ...parts,
+    whileRunning: (unit) => asks(unit),
+    state: { progress: 0, calls: 0, running: 0, asleep: 0, failed: false },
+    points: [],
+    claims: [],
+    clock,
+    life_: life,
+    die: () => {
+      if (!life.alive()) return
+      parts.note({ _tag: 'Died', life: parts.life, where: point === undefined ? 'killed' : describePoint(point) })
+      life.kill()
+    },
+    // Whoever sleeps for no time is woken when nothing else goes on that takes none.
+    othersFirst: () => clock.sleep(0, life.signal)()
+  }
+  const scene = sceneOf(inside)
+  const { state } = inside
+  const asker = askerOf(inside)
+  const asks = whileRunning(asker)
+  return {
+    scene,
+    clock,
+    killed: life.killed,
+    kill: life.kill,
+    alive: life.alive,
+    environment: {
+      ...portsOf(inside),
+      storage: storageIn(inside, whileCalled(asker, parts.storage)),
+      requests: requestsIn(inside),
+      owner: { host: 'simulated', pid: parts.life }
+    },
+    program: programIn(inside, parts.programOf(scene)),
+    points: inside.points,
+    failed: () => state.failed,
+    claims: inside.claims,
+    progress: () => state.progress,
+    busy: () => ({ calls: state.calls, units: state.running - state.asleep }),
+    storeIsQuiet: () => state.calls === 0
+  }
+}
+
+/** What a process shares with who asks it to pause. */
+const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
+  clock: inside.clock,
+  tree: memoryTree(inside.tree),
+  interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
+  events: {
+    report: (event) => {
+      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.witness.told(event.unit)
+    }
+  },
+  random: () => 0.5,
+  graceMillis: 10_000
+})
+
+const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): CheckpointStorage => {
+  const { point, state, points, life } = inside
+  const storage = noting(inside, opened)
+  const faulty =
+    point?._tag === 'AtCall' && (point.how === 'fails' || point.how === 'failsAfter')
+      ? withFaults(storage, [
+          { nth: point.n, fault: { _tag: 'Fail', when: point.how === 'fails' ? 'before' : 'after' } }
+        ])
+      : storage
+  const deaths: ReadonlyMap<string, DeathAtCall> = new Map(DEATHS.map((how) => [how, how]))
+  const watched = mortal({ ...inside.life_, kill: inside.die }, faulty, {
+    death: (call, n) => {
+      points.push({ _tag: 'AtCall', n, how: 'before', call })
+      if (point?._tag !== 'AtCall' || point.n !== n) return undefined
+      const how = deaths.get(point.how)
+      if (how === undefined) {
+        state.failed = true
+        inside.witness.pauses.storeFailed(call)
+        inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
+      }
+      return how
+    },
+    delayed: inside.delayed,
+    ...underWay(state)
+  })
+  return {
+    ...watched,
+    claim: (runId, owner, options) => async () => {
+      await inside.claiming()
+      const claimed = await watched.claim(runId, owner, options)()
+      if (E.isRight(claimed)) {
+        inside.claims.push(claimed.right.claim)
+        await inside.claimed(claimed.right)
+      }
+      return claimed
+    }
+  }
+}
+
+/** Counts the calls that are under way, of the store as of the requests. */
+const underWay = (state: {
+  calls: number
+  progress: number
+}): Pick<CallWatch & RequestCallWatch, 'begun' | 'ended'> => ({
+  begun: () => {
+    state.calls += 1
+    state.progress += 1
+  },
+  ended: () => {
+    state.calls -= 1
+    state.progress += 1
+  }
+})
+
+/** What a store acknowledges is durable, whether the process lives to hear it or not. */
+const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): CheckpointStorage => ({
+  ...storage,
+  save: (claim, revisions) => async () => {
+    witness.saves(life, claim, revisions)
+    const saved = await storage.save(claim, revisions)()
+    if (E.isRight(saved)) witness.acknowledged(life, claim, revisions)
+    return saved
+  }
+})
+
+const requestsIn = <World>(inside: Inside<World>): Requests => {
+  const { point, points, witness, state } = inside
+  return mortalRequests({ ...inside.life_, kill: inside.die }, inside.requests(), {
+    at: (call, n) => {
+      if (call === 'point') witness.pauses.points()
+      if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
+      const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
+      if (how === 'fails') witness.pauses.failed()
+      return how
+    },
+    ...underWay(state)
+  })
+}
+
+/** Who asks for a pause has an environment of its own, on the same store, and outlives the process. */
+const askerOf = <World>(inside: Inside<World>): Asker => {
+  const { runId, storage, asked, life, life_, witness, note, late } = inside
+  return {
+    runId,
+    due: asked,
+    environment: { ...portsOf(inside), storage, requests: inside.requests(), owner: { host: 'simulated', pid: 0 } },
+    alive: life_.alive,
+    witness: witness.pauses,
+    note: (by) => note({ _tag: 'Intervened', life, by }),
+    late
+  }
+}
+
+const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
+
+const sceneOf = <World>(inside: Inside<World>): Scene<World> => {
+  const { state, point, clock, life_: life } = inside
+  let effects = 0
+  return {
+    world: inside.world,
+    tree: inside.tree,
+    life: inside.life,
+    now: clock.now,
+    sleep: async (millis, signal) => {
+      if (!life.alive()) return await never()
+      state.asleep += 1
+      state.progress += 1
+      await clock.sleep(millis, signal ?? new AbortController().signal)()
+      state.asleep -= 1
+      return life.alive() ? undefined : await never()
+    },
+    effect: async (name, act) => {
+      if (!life.alive()) return await never()
+      effects += 1
+      state.progress += 1
+      const how = point?._tag === 'AtEffect' && point.n === effects ? point.how : undefined
+      inside.points.push({ _tag: 'AtEffect', n: effects, how: 'before', name })
+      if (how === 'before') {
+        inside.die()
+        return await never()
+      }
+      const given = await act()
+      inside.note({ _tag: 'Effect', life: inside.life, name })
+      if (how === 'after') inside.die()
+      return life.alive() ? given : await never()
+    }
+  }
+}

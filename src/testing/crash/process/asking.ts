@@ -1,0 +1,98 @@
+/** Somebody who asks a process to pause or cancel while it runs. */
+import * as E from 'fp-ts/lib/Either.js'
+import { cancel } from '../../../executor/requests/cancel.js'
+import { pause } from '../../../executor/requests/pause.js'
+import type { CheckpointStorage } from '../../../ports/CheckpointStorage.js'
+import type { Environment } from '../../../ports/Environment.js'
+import type { Requests } from '../../../ports/Requests.js'
+import type { StorageCall } from '../../faults.js'
+import { aroundEach } from '../../faults.js'
+import type { Ask, Pause, PauseAtCall } from '../Intervention.js'
+import { never } from './Life.js'
+import type { PauseWitness } from '../witness/PauseWitness.js'
+import { quiet } from './VirtualClock.js'
+
+/** Who asks, and in what environment. `late`: a request that arrives only when another process has claimed the run. */
+export interface Asker {
+  readonly runId: string
+  readonly due: ReadonlyArray<Ask>
+  readonly environment: Environment & { readonly requests: Requests }
+  readonly alive: () => boolean
+  readonly witness: PauseWitness
+  readonly note: (by: Ask) => void
+  readonly late: (arrive: () => Promise<unknown>) => void
+}
+
+/** Told of each unit that runs; if somebody asks meanwhile, when that is done. */
+export const whileRunning = (asker: Asker): ((unit: string) => Promise<void> | undefined) => {
+  let open = asker.due.filter((one) => one._tag !== 'PauseAtCall')
+  return (unit) => {
+    const now = open.filter((one) => one.unit === unit)
+    if (now.length === 0) return undefined
+    open = open.filter((one) => one.unit !== unit)
+    return inTurn(now, (one) =>
+      one._tag === 'Pause' && one.when === 'late' ? askLate(asker, one) : askNow(asker, one)
+    )
+  }
+}
+
+/** The store, but that somebody asks for a pause when some of its calls are under way. */
+export const whileCalled = (asker: Asker, storage: CheckpointStorage): CheckpointStorage => {
+  const due = asker.due.filter((one) => one._tag === 'PauseAtCall')
+  if (due.length === 0) return storage
+  let count = 0
+  return aroundEach(storage, (call, task) => async () => {
+    count += 1
+    const n = count
+    // A call of a dead process may reach the store late.
+    const ask = async (how: PauseAtCall['how']): Promise<void> =>
+      await inTurn(asker.alive() ? due.filter((one) => one.n === n && one.how === how) : [], (one) =>
+        askNow(asker, one, call)
+      )
+    await ask('before')
+    const result = await task()
+    if (call === 'claim' && E.isRight(result) && asker.alive()) asker.witness.claimed()
+    await ask('after')
+    return result
+  })
+}
+
+const inTurn = async <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<void>): Promise<void> => {
+  for (const one of all) await act(one)
+}
+
+const askNow = async (
+  { runId, environment, alive, witness, note }: Asker,
+  by: Ask,
+  call?: StorageCall
+): Promise<void> => {
+  note(by)
+  const asked = witness.asks(by, call)
+  const requests: Requests = {
+    ...environment.requests,
+    leave: (request) => () => {
+      asked.leaves()
+      return environment.requests.leave(request)()
+    }
+  }
+  const ask = by._tag === 'Cancel' ? cancel(runId) : pause(runId)
+  const answer = await ask({ ...environment, requests })()
+  // Whatever had looked before the request came, and was about to start something, has gone on by now.
+  await quiet()
+  asked.answered(answer, alive())
+}
+
+/** Resolves when the request is under way. */
+const askLate = ({ runId, environment, note, late }: Asker, by: Pause): Promise<void> =>
+  new Promise((resolve) => {
+    note(by)
+    const requests: Requests = {
+      ...environment.requests,
+      leave: (request) => () => {
+        late(environment.requests.leave(request))
+        resolve()
+        return never()
+      }
+    }
+    void pause(runId)({ ...environment, requests })().then(() => resolve())
+  })

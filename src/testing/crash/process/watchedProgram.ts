@@ -1,0 +1,225 @@
+/** What a simulated process does: its program, watched, and killed where it is to die. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import { fromUnknown } from '../../../domain/data/StepFailure.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { join, nth } from '../../../domain/workflow/Unit.js'
+import type {
+  Program,
+  ProgramStep,
+  ProgramTask,
+  StepContext,
+  SubStepContext,
+  SubStepOptions
+} from '../../../executor/program/Program.js'
+import { settle } from '../../../executor/steps/settle.js'
+import type { AtUnit, CrashPoint } from '../CrashPoint.js'
+import type { Life } from './Life.js'
+import { never } from './Life.js'
+import type { TraceEntry } from '../Trace.js'
+import type { Witness } from '../witness/Witness.js'
+
+/** The process, as its program has to know it. */
+export interface Surroundings {
+  readonly life: number
+  readonly life_: Life
+  readonly point: CrashPoint | undefined
+  readonly points: Array<CrashPoint>
+  readonly state: { progress: number; calls: number; running: number }
+  readonly note: (entry: TraceEntry) => void
+  readonly witness: Witness
+  readonly die: () => void
+  readonly othersFirst: () => Promise<void>
+  /** Told of each unit that runs; if somebody asks for a pause meanwhile, when that is done. */
+  readonly whileRunning: (unit: string) => Promise<void> | undefined
+}
+
+/** The program as a process runs it. */
+export const programIn = (inside: Surroundings, program: Program<unknown, unknown>): Program<unknown, unknown> => ({
+  name: program.name,
+  decodeInput: program.decodeInput,
+  encodeInput: program.encodeInput,
+  get identity() {
+    return program.identity
+  },
+  steps: program.steps.map((step) => watchedStep(inside, step))
+})
+
+const watchedStep = <S extends ProgramStep>(inside: Surroundings, step: S): S => {
+  const watched = (): ProgramStep => {
+    switch (step._tag) {
+      case 'Task':
+        return { ...step, run: watchedUnits(inside, step), job: mortalJob(inside, step) }
+      case 'Sequence':
+        return { ...step, steps: step.steps.map((part) => watchedStep(inside, part)) }
+      case 'Wave':
+        return { ...step, groups: step.groups.map((group) => watchedStep(inside, group)) }
+      case 'Map':
+        return { ...step, each: watchedStep(inside, step.each) }
+    }
+  }
+  return watched() as S
+}
+
+/** What a task does, watched as the units that it is: one for each item if a map does it. */
+const watchedUnits = (inside: Surroundings, task: ProgramTask): ProgramTask['run'] => {
+  const watched = new Map<Unit, ProgramTask['run']>()
+  return (context) => {
+    const run = watched.get(context.unit) ?? watchedRun(inside, context.unit, task)
+    watched.set(context.unit, run)
+    return run(context)
+  }
+}
+
+/** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
+const watchedRun = (inside: Surroundings, unit: string, task: ProgramTask): ProgramTask['run'] => {
+  const { state, point, note, life, life_, witness } = inside
+  let n = 0
+  const deathHere = (): AtUnit['how'] | undefined => {
+    n += 1
+    inside.points.push({ _tag: 'AtUnit', unit, n, how: 'before' })
+    return point?._tag === 'AtUnit' && point.unit === unit && point.n === n ? point.how : undefined
+  }
+  return (context) => async () => {
+    if (!life_.alive()) return await never()
+    const how = deathHere()
+    if (how === 'before') {
+      inside.die()
+      return await never()
+    }
+    if (how === 'waits') await inside.othersFirst()
+    if (!life_.alive()) return await never()
+    state.running += 1
+    state.progress += 1
+    note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
+    witness.starts(unit, context.attempt)
+    const ending = attempted(task, mortalContext(inside, context))
+    const asked = counted(inside, inside.whileRunning(unit))
+    if (how === 'during') inside.die()
+    const result = await ending
+    if (asked !== undefined) await asked
+    state.running -= 1
+    state.progress += 1
+    if (!life_.alive()) return await never()
+    note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
+    // What comes too late counts for nothing.
+    if (E.isRight(result) && !context.signal.aborted) witness.endsWell(unit)
+    if (how === 'after') inside.die()
+    return life_.alive() ? result : await never()
+  }
+}
+
+/** Time does not go on before who asks has an answer. */
+const counted = ({ state }: Surroundings, asked: Promise<void> | undefined): Promise<void> | undefined => {
+  if (asked === undefined) return undefined
+  state.calls += 1
+  return asked.finally(() => (state.calls -= 1))
+}
+
+/** Of a dead process no job is asked for, and nobody hears what was said of one. */
+const mortalJob = ({ state, life_ }: Surroundings, { job }: ProgramTask): ProgramTask['job'] => {
+  if (job === undefined) return undefined
+  const mortal =
+    <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
+    (context: A): TaskEither<unknown, B> =>
+    async () => {
+      if (!life_.alive()) return await never()
+      state.running += 1
+      state.progress += 1
+      try {
+        const said = await work(context)()
+        return life_.alive() ? said : await never()
+      } finally {
+        state.running -= 1
+        state.progress += 1
+      }
+    }
+  return { ...job, poll: mortal(job.poll), collect: mortal(job.collect) }
+}
+
+/** What is thrown is classified as what is returned. */
+const attempted = async (
+  task: ProgramTask,
+  context: StepContext<unknown, unknown>
+): Promise<E.Either<unknown, unknown>> => {
+  try {
+    return await task.run(context)()
+  } catch (error) {
+    return E.left(error)
+  }
+}
+
+const failureOf = (error: unknown): { readonly applied: boolean; readonly message: string } => {
+  const failure = fromUnknown(error)
+  return { applied: failure.outcome === 'unknown', message: failure.error.message }
+}
+
+/** The same context, whose signal fires as well when the process dies, and whose sub-steps are watched. */
+const mortalContext = <C extends SubStepContext>(inside: Surroundings, context: C): C => {
+  let signal: AbortSignal | undefined
+  return Object.defineProperties({} as C, {
+    ...Object.getOwnPropertyDescriptors(context),
+    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.life_.signal])) },
+    ...watchedCalls(inside, context)
+  })
+}
+
+/** The calls of sub-steps and waits. Code that waits for them is not busy itself. */
+const watchedCalls = (inside: Surroundings, context: SubStepContext): PropertyDescriptorMap => {
+  const { state, life_, witness } = inside
+  let open = 0
+  const during = async <A>(called: () => Promise<A>): Promise<A> => {
+    if (!life_.alive()) return await never()
+    open += 1
+    if (open === 1) state.running -= 1
+    try {
+      return await called()
+    } finally {
+      open -= 1
+      if (open === 0) state.running += 1
+      state.progress += 1
+    }
+  }
+  const step = (name: string, ...more: ReadonlyArray<unknown>): Promise<unknown> => {
+    const [options, run] = (more.length < 2 ? [{}, more[0]] : more) as [SubStepOptions<unknown>, SubStepRun]
+    return during(() => context.step(name, options, watchedSubStep(inside, run, options.idempotent !== false) as never))
+  }
+  const value = (of: unknown): PropertyDescriptor => ({ enumerable: true, value: of })
+  if (!('waitFor' in context)) return { step: value(step) }
+  const { sleep, waitFor, unit } = context as StepContext<unknown, unknown>
+  const counts = new Map<string, number>()
+  const waiting =
+    <Options>(wait: (name: string, options: Options) => Promise<unknown>) =>
+    (name: string, options: Options): Promise<unknown> =>
+      during(async () => {
+        const ended = wait(name, options)
+        const number = (counts.get(name) ?? 0) + 1
+        counts.set(name, number)
+        const given = await ended
+        if (life_.alive()) witness.waits.resolves(nth(join(unit, name), number))
+        return given
+      })
+  return { step: value(step), sleep: value(waiting(sleep)), waitFor: value(waiting(waitFor as never)) }
+}
+
+type SubStepRun = (context: SubStepContext) => unknown
+
+const watchedSubStep =
+  (inside: Surroundings, run: SubStepRun, idempotent: boolean): SubStepRun =>
+  async (context) => {
+    const { state, life_, witness } = inside
+    const { unit } = context
+    if (!life_.alive()) return await never()
+    state.running += 1
+    state.progress += 1
+    witness.subSteps.starts(unit, idempotent)
+    witness.waits.calls(unit)
+    const ended = await settle(() => run(mortalContext(inside, context)))
+    state.running -= 1
+    state.progress += 1
+    if (!life_.alive()) return await never()
+    if (E.isRight(ended)) return ended.right
+    if (fromUnknown(ended.left).outcome === 'notApplied') witness.subSteps.didNothing(unit)
+    const error = ended.left as Error
+    return await Promise.reject(error)
+  }

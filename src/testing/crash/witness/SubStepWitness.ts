@@ -1,0 +1,105 @@
+/** Who sees the sub-steps of a run start, and knows from what is on record which of them must not. */
+import type { Answer } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import type { CrashLaw } from '../CrashReport.js'
+import type { Override } from '../Intervention.js'
+import type { Entry, Ledger } from './Ledger.js'
+import { isRewound } from './Ledger.js'
+
+/** A call in a process: what it was told, and what it was answered. */
+interface Call {
+  readonly life: number
+  readonly override: Override | undefined
+  readonly answers: ReadonlyMap<string, Answer>
+}
+
+/** Receives what the sub-steps do. */
+export interface SubStepWitness {
+  readonly begins: (call: Call) => void
+  readonly starts: (unit: string, idempotent: boolean) => void
+  /** It failed without having had an effect. */
+  readonly didNothing: (unit: string) => void
+  /** A change is durable. */
+  readonly recorded: (entry: Entry) => void
+}
+
+/** The witness of a run with this ledger. */
+export const makeSubStepWitness = (
+  found: (law: CrashLaw, what: string, unit?: string) => void,
+  ledger: Pick<Ledger, 'standing'>
+): SubStepWitness => {
+  const calls = new Map<number, Call>()
+  const acted = new Set<Unit>()
+  /** The failures on record, by which an attempt that is repeated must go. */
+  const failed = new Set<Unit>()
+  const begun = new Map<Unit, number>()
+  let current: Call | undefined
+  let started = new Set<Unit>()
+  let answered = new Set<Unit>()
+
+  const isAnswered = (call: Call | undefined, unit: Unit): boolean =>
+    [unit, ...ancestors(unit)].some((one) => call?.answers.has(one))
+
+  /** Whether the unit itself was told to run again, and not only what it follows. */
+  const isMeant = (call: Call | undefined, unit: Unit): boolean =>
+    isAnswered(call, unit) ||
+    call?.override?._tag === 'FromStep' ||
+    (call?.override?._tag === 'RestartWave' && isWithin(unit, call.override.wave))
+
+  const forget = (units: Set<Unit>, is: (unit: Unit) => boolean): void => {
+    for (const unit of units) if (is(unit)) units.delete(unit)
+  }
+
+  return {
+    begins: (call) => {
+      calls.set(call.life, call)
+      current = call
+      started = new Set()
+      answered = new Set()
+    },
+    starts: (unit, idempotent) => {
+      if (ledger.standing().records.has(unit)) found('NothingTwice', `${unit} was recorded, and ran again`, unit)
+      if (failed.has(unit)) found('NothingTwice', `the failure of ${unit} was recorded, and it ran again`, unit)
+      if (idempotent) return
+      if (!started.has(unit)) found('DurableFirst', `${unit} began before it was on record that it does`, unit)
+      const isSaid = isAnswered(current, unit) && !answered.has(unit)
+      if (acted.has(unit) && !isSaid)
+        found('AtMostOnce', `${unit} is not idempotent, may have had its effect, and ran again unasked`, unit)
+      answered.add(unit)
+      acted.add(unit)
+    },
+    didNothing: (unit) => void acted.delete(unit),
+    recorded: ({ life, change }) => {
+      switch (change._tag) {
+        case 'AttemptStarted':
+          for (const { unit, attempt } of change.attempts) {
+            if (current?.life === life) started.add(unit)
+            if (begun.get(unit) !== attempt) forget(failed, (one) => one !== unit && isWithin(one, unit))
+            begun.set(unit, attempt)
+          }
+          break
+        case 'UnitFailed':
+        case 'AttemptFailed':
+          begun.delete(change.unit)
+          if (change._tag === 'UnitFailed' && change.subStep !== undefined) failed.add(change.unit)
+          break
+        case 'Rewound':
+          for (const unit of begun.keys()) if (isRewound(change, unit)) begun.delete(unit)
+          forget(failed, (unit) => isRewound(change, unit))
+          forget(acted, (unit) => isRewound(change, unit) && isMeant(calls.get(life), unit))
+          break
+        case 'Confirmed':
+        case 'Assumed':
+          forget(failed, (unit) => isWithin(unit, change.unit))
+          forget(acted, (unit) => isWithin(unit, change.unit))
+          break
+        case 'UnitCompleted':
+          begun.delete(change.unit)
+          break
+        default:
+          break
+      }
+    }
+  }
+}

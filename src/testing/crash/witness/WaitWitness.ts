@@ -1,0 +1,267 @@
+/** Checks the waits of a run against the changes that are durable. Knows nothing of plans. */
+import type * as Change from '../../../domain/change/Change.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Item } from '../../../domain/checkpoint/Items.js'
+import type { Json } from '../../../domain/data/Json.js'
+import { equals } from '../../../domain/data/Json.js'
+import type { Pending, PendingWait, Wait } from '../../../domain/checkpoint/Pending.js'
+import { endOf } from '../../../domain/checkpoint/Pending.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import { has } from '../../../domain/data/Units.js'
+import type { Program } from '../../../executor/program/Program.js'
+import { placeIn } from '../../planning/arbitrary/tree.js'
+import type { CrashLaw } from '../CrashReport.js'
+import type { Entry } from './Ledger.js'
+import { isRewound } from './Ledger.js'
+import { tasksOf } from '../tasksOf.js'
+import type { TraceEntry } from '../Trace.js'
+
+/** Receives what happens to the waits of a run. */
+export interface WaitWitness {
+  readonly begins: (program: Program<unknown, unknown>) => void
+  /** A change is durable. */
+  readonly recorded: (entry: Entry) => void
+  /** The code of a task starts. */
+  readonly starts: (unit: Unit) => void
+  /** The code of a sub-step starts. */
+  readonly calls: (unit: Unit) => void
+  /** A wait in the code of a task resolved. */
+  readonly resolves: (unit: Unit) => void
+  /** An answer was acknowledged, left for the owner, or refused. */
+  readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused') => void
+  /** The run rests because of these units. */
+  readonly rests: (units: ReadonlyArray<Pending>) => void
+  /** What is stored between two processes. */
+  readonly looked: (checkpoint: Checkpoint) => void
+}
+
+/** What is on record of the waits. `done`: the units that have a record; `suspended`: the attempts by their tasks. */
+interface Kept {
+  readonly open: Map<Unit, PendingWait>
+  readonly answers: Map<Unit, Json>
+  /** The units whose answers may still be in the inbox. */
+  readonly asked: Set<Unit>
+  readonly done: Set<Unit>
+  readonly failed: Set<Unit>
+  /** The tasks whose last attempt failed: the next one drops the waits of their code. */
+  readonly ended: Set<Unit>
+  readonly attempts: Map<Unit, number>
+  readonly suspended: Map<Unit, number>
+  readonly items: Map<Unit, ReadonlyArray<Item>>
+}
+
+type Note = (law: CrashLaw, what: string, unit?: string) => void
+
+/** The witness of a run. `misfits`: the answers that their waits may reject. */
+export const makeWaitWitness = (
+  note: Note,
+  tell: (entry: TraceEntry) => void,
+  misfits: ReadonlyArray<Json>
+): WaitWitness => {
+  let program: Program<unknown, unknown> | undefined
+  const kept: Kept = {
+    open: new Map(),
+    answers: new Map(),
+    asked: new Set(),
+    done: new Set(),
+    failed: new Set(),
+    ended: new Set(),
+    attempts: new Map(),
+    suspended: new Map(),
+    items: new Map()
+  }
+  const found = (unit: Unit, what: string): void => note('WaitKept', what, unit)
+  const { open, answers, asked, done, failed, suspended, items } = kept
+  const isWait = (unit: Unit): boolean =>
+    program !== undefined && tasksOf(program, items).get(unit)?.awaits !== undefined
+  return {
+    begins: (of) => void (program = of),
+    recorded: ({ life, change }) => {
+      check(kept, found, change, misfits)
+      if (change._tag === 'UnitCompleted' && !open.has(change.unit) && isWait(change.unit))
+        found(change.unit, `${change.unit} completed, and it is not on record that it waited`)
+      const what = change._tag === 'UnitCompleted' && open.has(change.unit) ? 'has waited' : TOLD[change._tag]
+      if (what !== undefined && 'unit' in change) tell({ _tag: 'Recorded', life, what, units: [change.unit] })
+      follow(kept, change)
+    },
+    starts: (unit) => {
+      if (program === undefined) return
+      for (const [other, { awaits }] of tasksOf(program, items))
+        if (awaits !== undefined && !done.has(other) && placeIn(program, items, unit, other) === 'after')
+          found(other, `${unit} started before the wait of ${other} was over`)
+      for (const other of open.keys())
+        if (placeIn(program, items, unit, other) === 'after')
+          found(other, `${unit} started before the wait ${other} was over`)
+    },
+    calls: (unit) => {
+      for (const task of ancestors(unit))
+        if (suspended.has(task)) found(unit, `${unit} was called by code of ${task} that is suspended`)
+    },
+    resolves: (unit) => {
+      if (!done.has(unit) && !failed.has(unit)) found(unit, `${unit} resolved before its end was on record`)
+    },
+    answers: (unit, how) => {
+      const isAnswered = answers.has(unit)
+      if (how === 'requested') asked.add(unit)
+      if (how === 'acknowledged' && !isAnswered) found(unit, `the answer to ${unit} was acknowledged, and is not kept`)
+      if (how === 'refused' && open.get(unit)?._tag === 'Answer' && !isAnswered && !asked.has(unit))
+        found(unit, `${unit} waits for an answer, and one was refused`)
+    },
+    rests: (units) => {
+      for (const one of units)
+        if (one._tag !== 'Job' && !open.has(one.unit))
+          found(one.unit, `the run rests because ${one.unit} waits, and that is not on record`)
+    },
+    looked: (checkpoint) => compare(kept, found, checkpoint)
+  }
+}
+
+const TOLD: Partial<Record<Change.Change['_tag'], 'waits' | 'is answered'>> = {
+  WaitStarted: 'waits',
+  Answered: 'is answered'
+}
+
+/** What a change must not say, given those before it. */
+const check = (
+  { open, answers, done, suspended }: Kept,
+  found: (unit: Unit, what: string) => void,
+  change: Change.Change,
+  misfits: ReadonlyArray<Json>
+): void => {
+  switch (change._tag) {
+    case 'WaitStarted': {
+      const { unit, wait } = change
+      const [before, answer] = [open.get(unit), answers.get(unit)]
+      if (done.has(unit)) found(unit, `the wait of ${unit} was over, and starts again`)
+      if (before === undefined) break
+      if (timeOf(before) !== timeOf(wait))
+        found(unit, `the wait of ${unit} was to end at ${timeOf(before)}, and now at ${timeOf(wait)}`)
+      if (answer === undefined) found(unit, `${unit} waits, and starts to wait again`)
+      else if (!misfits.some((one) => equals(one, answer))) found(unit, `an answer to ${unit} that fits was dropped`)
+      break
+    }
+    case 'Answered':
+      if (answers.has(change.unit)) found(change.unit, `two answers to ${change.unit} were recorded`)
+      if (done.has(change.unit)) found(change.unit, `${change.unit} was completed, and an answer to it was recorded`)
+      break
+    case 'UnitCompleted':
+    case 'JobEnded':
+    case 'UnitFailed': {
+      const { unit } = change
+      const wait = open.get(unit)
+      if (wait !== undefined) checkEnd(wait, answers.get(unit), change, found)
+      break
+    }
+    case 'AttemptStarted':
+      for (const { unit, attempt } of change.attempts) {
+        const before = suspended.get(unit) ?? attempt
+        if (before !== attempt) found(unit, `${unit} was suspended in attempt ${before}, and goes on as ${attempt}`)
+      }
+      break
+    default:
+      break
+  }
+}
+
+const timeOf = (wait: Wait): string => (wait._tag === 'Timer' ? wait.wakeAt : wait.until) ?? 'no time'
+
+/** A timer ends at its time; a wait for an answer with the answer, or without one at its time. */
+const checkEnd = (
+  wait: PendingWait,
+  answer: Json | undefined,
+  change: Change.UnitCompleted | Change.UnitFailed | Change.JobEnded,
+  found: (unit: Unit, what: string) => void
+): void => {
+  const { unit } = wait
+  const isDone = change._tag === 'UnitCompleted'
+  if (wait._tag === 'Answer' && answer !== undefined) {
+    if (!isDone) found(unit, `${unit} failed, though it was answered`)
+    else if (change.output === undefined || !equals(change.output, answer))
+      found(unit, `the output of ${unit} is not what it was answered`)
+    return
+  }
+  if (wait._tag === 'Answer' && isDone) return found(unit, `${unit} completed, and no answer is kept`)
+  const end = endOf(wait)
+  if (end === undefined || change.at < end)
+    found(unit, `the wait of ${unit} was over at ${change.at}, before ${timeOf(wait)}`)
+}
+
+/** Takes a change in. */
+const follow = (kept: Kept, change: Change.Change): void => {
+  const { open, answers, done, failed, attempts, suspended, items } = kept
+  switch (change._tag) {
+    case 'Expanded':
+      items.set(change.unit, change.items)
+      break
+    case 'WaitStarted':
+      if (open.has(change.unit)) answers.delete(change.unit)
+      open.set(change.unit, { ...change.wait, unit: change.unit, startedAt: change.at })
+      break
+    case 'Answered':
+      kept.asked.delete(change.unit)
+      answers.set(change.unit, change.value)
+      break
+    case 'AttemptStarted':
+      for (const { unit, attempt } of change.attempts) {
+        attempts.set(unit, attempt)
+        suspended.delete(unit)
+        if (kept.ended.delete(unit)) forget([open], (one) => one !== unit && isWithin(one, unit))
+      }
+      break
+    case 'AttemptFailed':
+      kept.ended.add(change.unit)
+      break
+    case 'Suspended':
+      suspended.set(change.unit, attempts.get(change.unit) ?? 1)
+      forget([open], (unit) => isWithin(unit, change.unit) && !change.waits.includes(unit))
+      break
+    case 'UnitCompleted':
+    case 'Assumed':
+      done.add(change.unit)
+      forget([open, answers, suspended], (unit) => isWithin(unit, change.unit))
+      break
+    case 'JobEnded':
+      open.delete(change.unit)
+      break
+    case 'UnitFailed':
+      suspended.delete(change.unit)
+      if (change.subStep === undefined) {
+        kept.ended.add(change.unit)
+        break
+      }
+      failed.add(change.unit)
+      forget([open, answers], (unit) => isWithin(unit, change.unit))
+      break
+    case 'Rewound':
+      forget([open, answers, done, failed, suspended], (unit) => isRewound(change, unit))
+      forget([items], (unit) => change.units.some((named) => isWithin(unit, named)))
+      break
+    default:
+      break
+  }
+}
+
+const forget = (
+  all: ReadonlyArray<Pick<Map<Unit, unknown>, 'delete'> & { readonly keys: () => Iterable<Unit> }>,
+  is: (unit: Unit) => boolean
+): void => {
+  for (const one of all) for (const unit of [...one.keys()]) if (is(unit)) one.delete(unit)
+}
+
+/** What is stored must be what the changes say. */
+const compare = (
+  { open, answers }: Kept,
+  found: (unit: Unit, what: string) => void,
+  { pending, answers: given }: Checkpoint
+): void => {
+  const there = new Map([...pending].flatMap((one) => (one._tag === 'Job' ? [] : [[one.unit, one] as const])))
+  for (const [unit, wait] of open) {
+    const other = there.get(unit)
+    if (other === undefined) found(unit, `the wait of ${unit} was acknowledged, and is missing`)
+    else if (timeOf(other) !== timeOf(wait)) found(unit, `the wait of ${unit} is stored with another time`)
+  }
+  for (const unit of there.keys()) if (!open.has(unit)) found(unit, `${unit} does not wait, and is stored as waiting`)
+  for (const unit of answers.keys()) if (!has(given, unit)) found(unit, `the answer to ${unit} is not stored`)
+  for (const { unit } of given) if (!answers.has(unit)) found(unit, `an answer to ${unit} is stored that nobody gave`)
+}

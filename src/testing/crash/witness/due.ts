@@ -1,0 +1,134 @@
+/** What an override, or evidence that is gone, makes run again: said by other means than the planner's. */
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
+import { sha256 } from '../../../domain/data/Digest.js'
+import { none } from '../../../domain/checkpoint/Items.js'
+import type { Answer } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, top } from '../../../domain/workflow/Unit.js'
+import type { Workflow } from '../../../domain/workflow/Workflow.js'
+import type { TreeData } from '../../memoryTree.js'
+import type { Place } from '../../planning/arbitrary/tree.js'
+import { placeIn } from '../../planning/arbitrary/tree.js'
+import type { Override } from '../Intervention.js'
+import type { IsDue } from './Ledger.js'
+import { tasksOf } from '../tasksOf.js'
+
+/**
+ * What a process must redo before its first effect. `isDue`: whether a recorded or waiting unit runs again. `isGiven`: whether a
+ * unit counts as done, recorded or not. `refused`: evidence of such a unit is missing. `why`: the reason as text, if anything is
+ * due. `open`: edited units without an answer; `kept`: edited units that the answer keeps.
+ */
+export interface Due {
+  readonly isDue: IsDue
+  readonly isGiven: (unit: Unit) => boolean
+  readonly refused: boolean
+  readonly why: string | undefined
+  readonly open: ReadonlyArray<Unit>
+  readonly kept: ReadonlyArray<Unit>
+}
+
+/** Nobody has said anything, and nothing is gone. */
+export const NOTHING_DUE: Due = {
+  isDue: () => false,
+  isGiven: () => false,
+  refused: false,
+  why: undefined,
+  open: [],
+  kept: []
+}
+
+/** Computes what is due for a process with this checkpoint, these files, this override and these answers. */
+export const dueIn = (
+  program: Workflow,
+  checkpoint: Checkpoint | undefined,
+  override: Override | undefined,
+  tree: TreeData,
+  answers: ReadonlyMap<string, Answer>
+): Due => {
+  const records = checkpoint === undefined ? [] : [...checkpoint.completedSteps]
+  const named = override?._tag === 'FromStep' ? override.step : override?.wave
+  const placeOfUnit = (unit: Unit, other: Unit): Place => placeIn(program, checkpoint?.items ?? none, unit, other)
+  const isIn = (unit: Unit, ...places: ReadonlyArray<Place>): boolean =>
+    named !== undefined && places.includes(placeOfUnit(unit, named))
+  const isGiven = (unit: Unit): boolean => override?._tag === 'FromStep' && isIn(unit, 'before')
+  // Units that are forced to run again need no evidence. Those after or around a restarted wave do.
+  const looked = (unit: Unit): boolean => (override?._tag === 'FromStep' ? isIn(unit, 'beside') : !isIn(unit, 'within'))
+  const edited = editedOf(records, tree).filter(([record, path]) => !isOwn(program, checkpoint, record, path))
+  const units = (is: (unit: Unit) => boolean): ReadonlyArray<CompletedStep> => [
+    ...new Set(edited.map(([record]) => record).filter(({ unit }) => is(unit)))
+  ]
+  const missing = records.filter((record) => isMissing(record, tree))
+  // A map that runs again as a whole raises one question for all its items.
+  const said = ({ unit }: CompletedStep): Answer['_tag'] | undefined =>
+    [unit, ...ancestors(unit)].flatMap((one) => answers.get(one)?._tag ?? [])[0]
+  const asked = override === undefined || named === undefined ? units(() => true) : units(looked)
+  const kept = asked.filter((record) => said(record) === 'Keep')
+  const gone = [
+    ...missing.filter((record) => !kept.includes(record) && (named === undefined || looked(record.unit))),
+    ...asked.filter((record) => said(record) === 'Again' || said(record) === 'Done')
+  ]
+  const seeds = [...(named === undefined ? [] : [named]), ...gone.map(({ unit }) => unit)]
+  const why = [
+    ...(named === undefined
+      ? []
+      : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} is to run again`]),
+    ...gone.map(({ unit }) => `what ${unit} left is gone`)
+  ]
+  return {
+    isDue: (unit) => seeds.some((seed) => AGAIN.has(placeOfUnit(unit, seed))),
+    isGiven,
+    refused: missing.some(({ unit }) => isGiven(unit)),
+    why: why.length === 0 ? undefined : why.join(', '),
+    open: asked.filter((record) => said(record) === undefined).map(({ unit }) => unit),
+    kept: [...kept, ...units(isGiven)].map(({ unit }) => unit)
+  }
+}
+
+/** Where units stand that run again with a unit. */
+const AGAIN: ReadonlySet<Place> = new Set(['within', 'around', 'after'])
+
+const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
+
+const isThere = (one: Evidence, { files, commits }: TreeData): boolean => {
+  switch (one._tag) {
+    case 'Commit':
+      return commits.includes(one.hash)
+    case 'File':
+    case 'Artifact':
+      return files.has(one.path)
+    // A simulated process has no store for artifacts.
+    case 'Stored':
+      return true
+  }
+}
+
+/** The artifacts whose content changed, each with the unit that recorded it last. */
+const editedOf = (
+  records: ReadonlyArray<CompletedStep>,
+  { files }: TreeData
+): ReadonlyArray<readonly [CompletedStep, string]> => {
+  const last = new Map<string, readonly [CompletedStep, Evidence & { readonly _tag: 'Artifact' }]>()
+  for (const record of records)
+    for (const one of record.evidence) if (one._tag === 'Artifact') last.set(one.path, [record, one])
+  return [...last].flatMap(([path, [record, { size, sha256: digest }]]): ReadonlyArray<[CompletedStep, string]> => {
+    const text = files.get(path)
+    return text === undefined || (Buffer.byteLength(text) === size && sha256(text) === digest) ? [] : [[record, path]]
+  })
+}
+
+/** Whether a unit that leaves an artifact at this path started after the record and has not completed; the change is then its own. */
+const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: CompletedStep, path: string): boolean => {
+  if (checkpoint === undefined) return false
+  const { state, pending, variables } = checkpoint
+  const tasks = tasksOf(program, checkpoint.items)
+  const isLeft = ({ unit }: { readonly unit: Unit }): boolean =>
+    tasks.get(unit)?.leaves?.({ variables }).includes(path) === true
+  const isLater = ({ attempts }: State.Failure): boolean =>
+    state.step !== top(record.unit) || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
+  return (
+    [...pending, ...State.inFlight(state)].some(isLeft) ||
+    [...State.failures(state)].some((failure) => isLater(failure) && isLeft(failure))
+  )
+}

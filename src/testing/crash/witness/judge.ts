@@ -1,0 +1,232 @@
+/** What must hold between two processes of a run, and at its end. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint, Variables } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../../../domain/data/Json.js'
+import { equals } from '../../../domain/data/Json.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import { definitionAt } from '../../../domain/workflow/Tree.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { ProgramTask } from '../../../executor/program/Program.js'
+import type { Override } from '../Intervention.js'
+import type { Between } from '../SimulatedRun.js'
+import { tasksOf } from '../tasksOf.js'
+import type { Finding } from './Witness.js'
+
+/** What a run came to: what each unit gave, and the variables. */
+export interface Result {
+  readonly outputs: ReadonlyMap<string, Json | undefined>
+  readonly variables: Variables
+}
+
+/** What a checkpoint holds of it. */
+export const resultOf = (checkpoint: Checkpoint): Result => ({
+  outputs: new Map([...checkpoint.completedSteps].map(({ unit, output }) => [unit, output])),
+  variables: checkpoint.variables
+})
+
+/** What must hold whatever the workflow is, beside what the witness sees. `undisturbed`: none if this is the undisturbed run. */
+export const judge =
+  (undisturbed: Result | undefined, mayDiffer: ReadonlySet<string>) =>
+  <World>(between: Between<World>): ReadonlyArray<Finding> => [
+    ...nothingForgotten(between),
+    ...atMostOnce(between),
+    ...sameKey(between),
+    ...sameAttempt(between),
+    ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
+  ]
+
+/** The tasks of a workflow by the names of their units; waves are none, nor are maps whose items are not on record. */
+const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<Unit, ProgramTask> =>
+  tasksOf(program, checkpoint?.items)
+
+const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { program, checkpoint } = between
+  if (checkpoint === undefined) return []
+  const plan = planOrThrown(checkpoint, program)
+  if (typeof plan === 'string') return [{ law: 'NothingForgotten', what: `planning threw: ${plan}` }]
+  if (E.isLeft(plan)) {
+    const what = `there is no plan for what is stored: ${JSON.stringify(plan.left.problems)}`
+    return [{ law: 'NothingForgotten', what }]
+  }
+  const recorded = new Set([...checkpoint.completedSteps].map(({ unit }) => unit))
+  const skipped = new Set(plan.right.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit))
+  const planned = new Set(plan.right.decisions.map(({ unit }) => unit))
+  return [...unitsOf(between).keys()]
+    .filter((unit) => !planned.has(unit) || (skipped.has(unit) && !recorded.has(unit)))
+    .map((unit) => ({ law: 'NothingForgotten', unit, what: `${unit} is neither recorded nor scheduled` }))
+}
+
+/** The plan, or what was thrown instead: the judgement of a step's output is the workflow's own code. */
+const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<typeof planResume> | string => {
+  try {
+    return planResume(checkpoint, workflow)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** What settles a doubt: an answer, in the process that got it, and from then on if it is on record. */
+const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { trace } = between
+  const units = unitsOf(between)
+  const inDoubt = new Set<string>()
+  const answered = new Map<string, number>()
+  const told = new Map<number, Override>()
+  // Of a map whose items are found out anew somebody says it once for all.
+  const isAnswered = (unit: string, life: number): boolean =>
+    [unit, ...ancestors(unit)].some((name) => answered.get(name) === life)
+  const found: Array<Finding> = []
+  for (const entry of trace) {
+    switch (entry._tag) {
+      case 'Started': {
+        const { unit, life } = entry
+        if (units.get(unit)?.idempotent !== false) break
+        if (inDoubt.has(unit) && !isAnswered(unit, life)) {
+          const what = `${unit} is not idempotent, may have had its effect, and ran again unasked`
+          found.push({ law: 'AtMostOnce', unit, what })
+        }
+        inDoubt.add(unit)
+        answered.delete(unit)
+        break
+      }
+      case 'Failed':
+        if (!entry.applied) inDoubt.delete(entry.unit)
+        break
+      case 'Answered':
+        answered.set(entry.unit, entry.life)
+        break
+      case 'Intervened':
+        if (entry.by._tag === 'FromStep' || entry.by._tag === 'RestartWave') told.set(entry.life, entry.by)
+        break
+      case 'Recorded':
+        for (const unit of entry.units) {
+          const isMeant = isAnswered(unit, entry.life) || isForced(unit, told.get(entry.life))
+          if (!UNSETTLED.has(entry.what) && (entry.what !== 'taken back' || isMeant)) inDoubt.delete(unit)
+        }
+        break
+      case 'Done':
+      case 'Effect':
+      case 'Died':
+      case 'Ended':
+        break
+    }
+  }
+  return found
+}
+
+/** What is recorded of units whose effect stays unknown. */
+const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'left undone'])
+
+/** Whether somebody said of a unit that is taken back that it is to run again itself, and not only what it follows. */
+const isForced = (unit: string, told: Override | undefined): boolean =>
+  told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && isWithin(unit, told.wave))
+
+/** A unit keeps its key until it is taken back itself, or its job has ended badly. */
+const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Finding> => {
+  const keys = new Map<string, string>()
+  for (const entry of trace) {
+    if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
+      for (const unit of entry.units) keys.delete(unit)
+      // The items of a map that is taken back as a whole may be unknown by now.
+      for (const unit of keys.keys())
+        if (mapsAround(program, unit).some((map) => entry.named?.some((one) => isWithin(map, one)))) keys.delete(unit)
+    }
+    if (entry._tag !== 'Started') continue
+    const { unit, key } = entry
+    const known = keys.get(unit)
+    if (known !== undefined && known !== key)
+      return [{ law: 'SameKey', unit, what: `${unit} ran again under another idempotency key` }]
+    keys.set(unit, key)
+  }
+  return []
+}
+
+/** The maps that a unit is in an item of. */
+const mapsAround = (workflow: Workflow, unit: Unit): ReadonlyArray<Unit> =>
+  [...ancestors(unit)].filter((one) => definitionAt<Step>(workflow, one)?._tag === 'Map')
+
+const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])
+
+/** What was in flight when a process died is repeated under its own number: else a crash would give it more attempts. */
+const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
+  const inFlight = new Map<string, number>()
+  const undone = new Map<string, number>()
+  for (const entry of trace) {
+    if (entry._tag === 'Answered' || entry._tag === 'Failed') inFlight.delete(entry.unit)
+    if (entry._tag === 'Recorded') {
+      for (const unit of entry.units)
+        if (entry.what === 'left undone') undone.set(unit, entry.life)
+        else inFlight.delete(unit)
+    }
+    if (entry._tag !== 'Started') continue
+    const { unit, attempt, life } = entry
+    // A unit that an earlier process left undone has failed, and so its attempts begin anew.
+    if ((undone.get(unit) ?? life) < life) inFlight.delete(unit)
+    const before = inFlight.get(unit) ?? attempt
+    if (attempt !== before)
+      return [
+        { law: 'SameAttempt', unit, what: `${unit} was in attempt ${before}, and ran again as attempt ${attempt}` }
+      ]
+    inFlight.set(unit, attempt)
+    undone.delete(unit)
+  }
+  return []
+}
+
+/** What was taken back has to end well once more. */
+const atLeastOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
+  const { trace } = between
+  const done = new Set<string>()
+  for (const entry of trace) {
+    if (entry._tag === 'Done') done.add(entry.unit)
+    if (entry._tag !== 'Recorded') continue
+    for (const unit of entry.units) {
+      if (entry.what === 'taken as done' || entry.what === 'has waited') done.add(unit)
+      if (entry.what === 'taken back') done.delete(unit)
+    }
+  }
+  return [...unitsOf(between).keys()]
+    .filter((unit) => !done.has(unit))
+    .map((unit) => ({ law: 'AtLeastOnce', unit, what: `the run is completed, and ${unit} did not end well` }))
+}
+
+const sameEnd = <World>(
+  between: Between<World>,
+  undisturbed: Result | undefined,
+  mayDiffer: ReadonlySet<string>
+): ReadonlyArray<Finding> => {
+  const { program, checkpoint } = between
+  if (checkpoint?.state._tag !== 'Completed' || checkpoint.completedSteps.steps !== program.steps.length)
+    return [{ law: 'SameEnd', what: 'the run ended as completed, and what is stored is not completed' }]
+  if (undisturbed === undefined) return []
+  const units = unitsOf(between)
+  const free = new Set([...mayDiffer].flatMap((unit) => units.get(unit)?.captures ?? []))
+  const { outputs, variables } = resultOf(checkpoint)
+  const differing = (
+    now: ReadonlyMap<string, Json | undefined>,
+    then: ReadonlyMap<string, Json | undefined>,
+    except: ReadonlySet<string>,
+    kind: string
+  ): ReadonlyArray<Finding> =>
+    [...new Set([...now.keys(), ...then.keys()])]
+      // A task that was taken as done has no sub-steps.
+      .filter((name) => ![...ancestors(name)].some((above) => units.has(above)))
+      .filter((name) => !except.has(name) && !same(now.get(name), then.get(name)))
+      .map((unit) => ({
+        law: 'SameEnd',
+        unit,
+        what: `${kind} ${unit} is ${text(now.get(unit))}, and undisturbed it is ${text(then.get(unit))}`
+      }))
+  return [
+    ...differing(outputs, undisturbed.outputs, mayDiffer, 'the output of'),
+    ...differing(variables, undisturbed.variables, free, 'the variable')
+  ]
+}
+
+const same = (a: Json | undefined, b: Json | undefined): boolean =>
+  a === undefined || b === undefined ? a === b : equals(a, b)
+
+const text = (value: Json | undefined): string =>
+  value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 200)

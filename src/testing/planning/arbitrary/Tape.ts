@@ -1,0 +1,113 @@
+/** A run as it is simulated: its changes, and where it stood after each of them. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Change } from '../../../domain/change/Change.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { start } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../../../domain/data/Json.js'
+import { apply } from '../../../domain/change/Transition.js'
+import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
+import { partsOf } from '../../../domain/workflow/Workflow.js'
+import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
+import type { Samples } from './Samples.js'
+
+/**
+ * A run at one revision, with the workflow in force. `within`: no save ends there, for what a plan overrides is saved as one,
+ * so no process ever finds it.
+ *
+ * @category model
+ */
+export interface Moment {
+  readonly checkpoint: Checkpoint
+  readonly workflow: Workflow
+  readonly within?: true
+}
+
+/**
+ * A run that was simulated: its changes from `Started` on, and where it stood after each of them.
+ *
+ * @category model
+ */
+export interface SimulatedRun extends Moment {
+  readonly changes: ReadonlyArray<Change>
+  readonly trail: ReadonlyArray<Moment>
+}
+
+/** A run that is being recorded. */
+export interface Tape {
+  /** What its units may give. */
+  readonly samples: Samples
+  readonly now: () => Moment
+  readonly run: () => SimulatedRun
+  readonly at: () => string
+  readonly adopt: (workflow: Workflow) => void
+  readonly put: (change: Change, within?: true) => void
+}
+
+/** A time for each revision. */
+const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
+
+/** The first moment of a run. */
+export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
+  const started = {
+    _tag: 'Started',
+    at: timeOf(0),
+    runId: 'run-1',
+    workflow: Identity.of(workflow),
+    input
+  } as const
+  const checkpoint = start(started)
+  return { checkpoint, workflow, changes: [started], trail: [{ checkpoint, workflow }] }
+}
+
+const SEPARATORS = { Sequence: ' > ', Wave: ' | ' }
+
+const textOf = (step: Step): string => {
+  const needs = 'needs' in step ? (step.needs as ReadonlyArray<string>) : []
+  const name = `${step.name}${needs.length > 0 ? `(${needs.join()})` : ''}`
+  if (step._tag === 'Task') return `${name}${step.idempotent ? '' : '!'}`
+  if (step._tag === 'Map') return `${name}: each ${textOf(step.each)}`
+  return `${name}: [${partsOf(step).map(textOf).join(SEPARATORS[step._tag])}]`
+}
+
+/** With a short text for reports of failures: what is defined, what happened, where it led. */
+const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = []): A => {
+  const happened = ('changes' in moment ? (moment.changes as ReadonlyArray<Change>) : changes).slice()
+  const toText = (): string =>
+    [
+      '',
+      ...moment.workflow.steps.map(textOf),
+      ...happened.map(({ at: _, ...change }) =>
+        change._tag === 'Started' || change._tag === 'WorkflowEdited' ? change._tag : JSON.stringify(change)
+      ),
+      `state: ${JSON.stringify(moment.checkpoint.state)}`,
+      `done: ${[...moment.checkpoint.completedSteps].map(({ unit }) => unit).join(', ')}`,
+      ''
+    ].join('\n')
+  Object.defineProperty(moment, fc.toStringMethod, { value: toText })
+  return moment
+}
+
+/** A tape that goes on from a run. */
+export const record = (from: SimulatedRun, samples: Samples): Tape => {
+  let { checkpoint, workflow } = from
+  const changes = [...from.changes]
+  const trail = [...from.trail]
+  return {
+    samples,
+    now: () => ({ checkpoint, workflow }),
+    run: () => legible({ checkpoint, workflow, changes, trail }),
+    at: () => timeOf(checkpoint.revision + 1),
+    adopt: (edited) => {
+      workflow = edited
+    },
+    put: (change, within) => {
+      const next = apply(checkpoint, change)
+      if (E.isLeft(next)) return assert.fail(`${JSON.stringify(next.left)} after ${JSON.stringify(changes, null, 1)}`)
+      checkpoint = next.right
+      changes.push(change)
+      trail.push(legible({ checkpoint, workflow, ...(within === undefined ? {} : { within }) }, changes))
+    }
+  }
+}

@@ -1,0 +1,239 @@
+/** How somebody edits a workflow. */
+import * as fc from 'fast-check'
+import type { Group, Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
+import * as W from '../../../domain/workflow/Workflow.js'
+
+/** Objects like those that people write. */
+const PLAIN = { noNullPrototype: true } as const
+
+/**
+ * How somebody edits a workflow: what they do, at which step (`at`), and in which way of many (`salt`). Both are taken modulo
+ * what there is. `inside`: not at the step itself, but at this part of it, or at a part of that, as far as there are parts.
+ *
+ * - a step is changed, removed, added, renamed, moved among its siblings; made idempotent or not (`flip`);
+ * - it becomes another kind of step (`kind`); or only its `summary` is changed.
+ *
+ * @category model
+ */
+export interface WorkflowEdit {
+  readonly kind: (typeof EDITS)[number]
+  readonly at: number
+  readonly salt: number
+  readonly inside?: ReadonlyArray<number>
+}
+
+/** The kinds of edits. */
+export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind', 'summary'] as const
+
+/**
+ * An arbitrary edit.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const release = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
+ * fc.assert(
+ *   fc.property(Arbitrary.workflowEdit, (edit) => {
+ *     assert.deepEqual(Workflow.problems(Arbitrary.edit(release, edit).workflow), [])
+ *   })
+ * )
+ *
+ * @category arbitraries
+ */
+export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
+  {
+    kind: fc.constantFrom(...EDITS),
+    at: fc.nat({ max: 6 }),
+    salt: fc.nat({ max: 99 }),
+    inside: fc.array(fc.nat({ max: 3 }), { maxLength: 4, size: 'max' })
+  },
+  PLAIN
+)
+
+/**
+ * A workflow that was edited.
+ *
+ * @category model
+ */
+export interface Edited {
+  readonly workflow: Workflow
+  readonly first: number
+}
+
+/**
+ * An edited workflow, still valid, and the `first` step that is not as it was.
+ *
+ * @example
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
+ * const { workflow: edited, first } = Arbitrary.edit(workflow, { kind: 'remove', at: 0, salt: 0 })
+ * assert.deepEqual([edited.steps.map(({ name }) => name), first], [['publish'], 0])
+ *
+ * @category editing
+ */
+export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): Edited => {
+  const { steps } = before
+  const first = change.at % steps.length
+  const [deeper, ...rest] = inside
+  const step = steps[first] as Step
+  if (deeper !== undefined && step._tag !== 'Task')
+    return { workflow: { ...before, steps: replaced(steps, first, editedInside(step, change, deeper, rest)) }, first }
+  const edited = editedAmong(steps, change)
+  const moved = change.kind === 'move' ? Math.min(first, change.salt % steps.length) : first
+  const place = change.kind === 'add' ? change.at % (steps.length + 1) : moved
+  return { workflow: { ...before, steps: edited }, first: edited === steps ? steps.length : place }
+}
+
+/** An edit of one of some siblings. */
+type EditAmong = Omit<WorkflowEdit, 'inside'>
+
+const replaced = <A>(all: ReadonlyArray<A>, index: number, ...by: ReadonlyArray<A>): ReadonlyArray<A> => [
+  ...all.slice(0, index),
+  ...by,
+  ...all.slice(index + 1)
+]
+
+/** A composite of which a part is edited. What a map does for each item has no siblings. */
+const editedInside = (
+  step: Exclude<Step, Task>,
+  change: EditAmong,
+  at: number,
+  inside: ReadonlyArray<number>
+): Step => {
+  if (step._tag === 'Map') {
+    const [deeper, ...rest] = inside
+    if (deeper !== undefined && step.each._tag !== 'Task')
+      return mapOf(step, editedInside(step.each, change, deeper, rest))
+    const [each = step.each] = editedAmong([step.each], { ...change, at: 0 })
+    return mapOf(step, each._tag === 'Task' && each.captures.length > 0 ? again(each, { captures: [] }) : each)
+  }
+  const { steps } = edit({ name: step.name, steps: W.partsOf(step) }, { ...change, at, inside }).workflow
+  return step._tag === 'Sequence'
+    ? W.sequence(step.name, steps, step.summary)
+    : W.wave(step.name, grouped(steps), step.summary)
+}
+
+/** Steps as groups, of which each needs those that it did, as far as they are still there. */
+const grouped = (steps: ReadonlyArray<Step>): ReadonlyArray<Group> => {
+  const names = new Set(steps.map(({ name }) => name))
+  return steps.map((step) =>
+    W.group(
+      step,
+      needsOf(step).filter((name) => names.has(name))
+    )
+  )
+}
+
+const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.needs as ReadonlyArray<string>) : [])
+
+/** A step in the place of another: if that was a group, with its needs. */
+const instead = (of: Step, step: Step): Step => ('needs' in of ? W.group(step, needsOf(of)) : step)
+
+const mapOf = ({ name, summary }: Step, each: Step): Step => W.mapOf(name, each, summary)
+
+/** The same steps if the edit is none. */
+const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong): ReadonlyArray<Step> => {
+  const first = at % steps.length
+  const step = steps[first] as Step
+  const fresh = `new-${salt}`
+  const taken = steps.some(({ name }) => name === fresh)
+  switch (kind) {
+    case 'remove':
+      return steps.length === 1 ? steps : replaced(steps, first)
+    case 'add':
+      if (taken) return steps
+      return steps.toSpliced(at % (steps.length + 1), 0, W.task(fresh, { idempotent: salt % 2 === 0 }))
+    case 'rename':
+      if (taken) return steps
+      return replaced(steps, first, renamed(step, fresh)).map((one) =>
+        needsOf(one).includes(step.name)
+          ? W.group(
+              one,
+              needsOf(one).map((name) => (name === step.name ? fresh : name))
+            )
+          : one
+      )
+    case 'move':
+      return replaced(steps, first).toSpliced(salt % steps.length, 0, step)
+    case 'change':
+      return replaced(
+        steps,
+        first,
+        eachTask(step, (task) => again(task, { definition: [task.fingerprint, salt] }))
+      )
+    case 'flip':
+      return replaced(
+        steps,
+        first,
+        eachTask(step, (task) => again(task, { idempotent: !task.idempotent }))
+      )
+    case 'kind':
+      return replaced(steps, first, instead(step, otherKind(step, salt)))
+    case 'summary':
+      return replaced(steps, first, { ...step, summary: `${step.summary} (${salt})` })
+  }
+}
+
+/** The same task, declared again with other options. */
+const again = (task: Task, options: TaskOptions): Task =>
+  W.task(task.name, {
+    summary: task.summary,
+    definition: task.fingerprint,
+    idempotent: task.idempotent,
+    captures: task.captures,
+    accepts: task.accepts,
+    ...(task.leaves === undefined ? {} : { leaves: task.leaves }),
+    ...options
+  })
+
+/** A step with all its tasks as `of` has them. */
+const eachTask = (step: Step, of: (task: Task) => Task): Step => {
+  switch (step._tag) {
+    case 'Task':
+      return instead(step, of(step))
+    case 'Sequence':
+    case 'Wave':
+      return composed(
+        step,
+        step._tag,
+        W.partsOf(step).map((part) => eachTask(part, of))
+      )
+    case 'Map':
+      return instead(step, mapOf(step, eachTask(step.each, of)))
+  }
+}
+
+/** A composite of these parts, in the place of a step. */
+const composed = (of: Step, kind: 'Sequence' | 'Wave', parts: ReadonlyArray<Step>): Step => {
+  const step =
+    kind === 'Sequence' ? W.sequence(of.name, parts, of.summary) : W.wave(of.name, grouped(parts), of.summary)
+  return instead(of, step)
+}
+
+const renamed = (step: Step, name: string): Step => {
+  const named = { ...step, name }
+  return step._tag === 'Task' ? instead(step, again({ ...step, name }, {})) : eachTask(named, (task) => task)
+}
+
+/** A task becomes a composite of it, and a composite its first task, or a wave a sequence and a sequence a wave. */
+const otherKind = (step: Step, salt: number): Step => {
+  const { name } = step
+  switch (step._tag) {
+    case 'Task':
+      return composed(step, salt % 2 === 0 ? 'Wave' : 'Sequence', [again(step, {})])
+    case 'Map':
+      return composed(step, 'Wave', [renamed(step.each, '1')])
+    case 'Sequence':
+    case 'Wave': {
+      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', W.partsOf(step))
+      const [first] = W.tasks([step])
+      return again({ ...(first?.task as Task), name }, {})
+    }
+  }
+}

@@ -1,0 +1,234 @@
+/** Arbitrary runs, and checkpoints that a run can reach. */
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../../../domain/data/Json.js'
+import type { PlanOptions } from '../../../domain/plan/Plan.js'
+import type { Workflow } from '../../../domain/workflow/Workflow.js'
+import type { Dice } from './Dice.js'
+import { diceOf, numbers, pick } from './Dice.js'
+import { edit, EDITS } from './edits.js'
+import { chooseOptions } from './options.js'
+import type { Outputs, Samples } from './Samples.js'
+import { defaultSamples, samplesOf, withoutSample } from './Samples.js'
+import type { Scenario } from './simulate.js'
+import { simulate } from './simulate.js'
+import type { Moment, SimulatedRun } from './Tape.js'
+import { workflow as anyWorkflow } from './workflows.js'
+
+/**
+ * Of what runs are drawn. `workflow`: of this one, or of these; default of any. `outputs`: what its units give; a unit that is
+ * not named gives what it is found to accept. `input`: default any JSON.
+ *
+ * @category model
+ */
+export interface RunsOf {
+  readonly workflow?: Workflow | fc.Arbitrary<Workflow>
+  readonly outputs?: Outputs
+  readonly input?: fc.Arbitrary<Json>
+}
+
+/**
+ * What a run's input may be: any JSON, at times with names that every object has.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(fc.property(Arbitrary.input, (value) => assert.doesNotThrow(() => JSON.stringify(value))))
+ *
+ * @category arbitraries
+ */
+export const input: fc.Arbitrary<Json> = fc.oneof(
+  fc.constant<Json>({}),
+  fc.constant<Json>({ channel: 'beta', ['__proto__']: 1 }),
+  fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as Json)
+)
+
+/** Edits a workflow now and then, and asks something of a plan now and then. */
+const anything = (samples: Samples): Scenario => ({
+  edit: (dice: Dice, { workflow }: Moment): Workflow => {
+    if (dice.roll(3) !== 2) return workflow
+    const [kind, at, salt] = [pick(dice, EDITS), dice.roll(7), dice.roll(100)]
+    return edit(workflow, { kind, at, salt, inside: Array.from({ length: dice.roll(4) }, () => dice.roll(4)) }).workflow
+  },
+  options: (dice, moment) => chooseOptions(dice, moment, samples),
+  samples
+})
+
+const nothing = (samples: Samples): Scenario => ({
+  edit: (_, { workflow }) => workflow,
+  options: (): PlanOptions => ({}),
+  samples
+})
+
+/**
+ * A run that was started, failed, completed, interrupted, killed, edited, rewound, confirmed: whatever can happen. Its
+ * `workflow` is the one in force at its end. Fails, naming them, if units are found that accept no output that is known.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Transition } from 'dogear'
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(Arbitrary.run(), ({ trail, changes, checkpoint }) => {
+ *     const [first] = trail
+ *     const [, ...later] = changes
+ *     const replayed = first === undefined ? assert.fail() : Transition.replay(first.checkpoint, later)
+ *     assert.ok(E.isRight(replayed) && replayed.right.revision === checkpoint.revision)
+ *   })
+ * )
+ *
+ * @category arbitraries
+ */
+export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
+
+/**
+ * A run of a workflow that nobody edits and of plans of which nothing is asked.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish', { idempotent: false })] }
+ * fc.assert(
+ *   fc.property(Arbitrary.undisturbedRun({ workflow }), ({ changes }) => {
+ *     assert.ok(changes.every(({ _tag }) => _tag !== 'Rewound'))
+ *   })
+ * )
+ *
+ * @category arbitraries
+ */
+export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, nothing)
+
+const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
+  const samples = samplesFor(of)
+  return fc
+    .tuple(workflowsOf(of), of.input ?? input, numbers)
+    .map(([workflow, given, chance]) => simulate(workflow, given, diceOf(chance), scenario(samples)))
+}
+
+/**
+ * A run at any of its revisions, mostly late ones.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { planResume } from 'dogear'
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(Arbitrary.moment(), ({ checkpoint, workflow }) => {
+ *     assert.ok(E.isRight(planResume(checkpoint, workflow)))
+ *   })
+ * )
+ *
+ * @category arbitraries
+ */
+export const moment = (of: RunsOf = {}): fc.Arbitrary<Moment> =>
+  fc.tuple(run(of), fc.nat({ max: 999 })).map(([{ trail }, back]) => atSave(trail, -1 - back))
+
+/** A moment that a save ended with, counted round and round from the first one. */
+const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
+  const saved = trail.filter(({ within }) => within !== true)
+  return saved.at(nth % saved.length) as Moment
+}
+
+/**
+ * A run at any of its revisions, and what may be asked of its next plan.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { planResume } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(
+ *   fc.property(Arbitrary.momentWithOptions(), ({ moment, options }) => {
+ *     const { checkpoint, workflow } = moment
+ *     assert.deepEqual(planResume(checkpoint, workflow, options)._tag, planResume(checkpoint, workflow, options)._tag)
+ *   })
+ * )
+ *
+ * @category arbitraries
+ */
+export const momentWithOptions = (
+  of: RunsOf = {}
+): fc.Arbitrary<{ readonly moment: Moment; readonly options: PlanOptions }> => {
+  const samples = samplesFor(of)
+  return fc
+    .tuple(moment(of), numbers)
+    .map(([one, chance]) => ({ moment: one, options: chooseOptions(diceOf(chance), one, samples) }))
+}
+
+/**
+ * A checkpoint that a run can reach: in the middle of its work, or where it was left.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import * as fc from 'fast-check'
+ * import { planResume, Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish', { idempotent: false })] }
+ * fc.assert(
+ *   fc.property(Arbitrary.checkpoint({ workflow }), (checkpoint) => {
+ *     assert.ok(E.isRight(planResume(checkpoint, workflow)))
+ *   })
+ * )
+ *
+ * @category arbitraries
+ */
+export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
+  fc
+    .tuple(undisturbedRun(of), fc.boolean(), fc.nat({ max: 999 }))
+    .map(([{ checkpoint: last, trail }, anywhere, at]) => (anywhere ? atSave(trail, at).checkpoint : last))
+
+/**
+ * What may be asked of a plan for a workflow at a moment: mostly nothing, at times a step to start from, a wave to restart,
+ * another policy on changes, answers, outputs, missing evidence.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * const options = Arbitrary.moment().chain((moment) => Arbitrary.planOptions(moment))
+ * assert.ok(fc.sample(options, { numRuns: 50, seed: 1 }).some(({ fromStep }) => fromStep !== undefined))
+ *
+ * @category arbitraries
+ */
+export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOptions> => {
+  const samples = outputs === undefined ? defaultSamples : samplesOf(outputs)
+  return numbers.map((chance) => chooseOptions(diceOf(chance), at, samples))
+}
+
+/**
+ * What the units give in these runs.
+ *
+ * @internal
+ */
+export const samplesFor = ({ outputs }: RunsOf): Samples =>
+  outputs === undefined ? defaultSamples : samplesOf(outputs)
+
+/**
+ * The workflows of these runs. One for which no run could be drawn is refused.
+ *
+ * @internal
+ */
+export const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
+  const { workflow = anyWorkflow() } = of
+  if (!('steps' in workflow)) return workflow
+  const missing = withoutSample(workflow, samplesFor(of))
+  return missing.length === 0
+    ? fc.constant(workflow)
+    : assert.fail(`no output is known that these units accept; give them in "outputs": ${missing.join(', ')}`)
+}

@@ -1,0 +1,135 @@
+/** Arbitrary workflows. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
+import * as W from '../../../domain/workflow/Workflow.js'
+
+/** Outputs that a task may insist on. */
+const ACCEPTED: Readonly<Record<string, Task['accepts']>> = {
+  anything: () => E.right(undefined),
+  something: (output) => (output === undefined ? E.left({ path: '$', expected: 'an output' }) : E.right(undefined)),
+  number: (output) => (typeof output === 'number' ? E.right(undefined) : E.left({ path: '$', expected: 'number' })),
+  object: (output) =>
+    typeof output === 'object' && output !== null && 'n' in output
+      ? E.right(undefined)
+      : E.left({ path: '$.n', expected: 'number' })
+}
+
+interface TaskSpec {
+  readonly idempotent: boolean
+  readonly accepts: string
+  readonly captures: number
+  readonly version: number
+  readonly leaves: boolean
+}
+
+const taskSpec: fc.Arbitrary<TaskSpec> = fc.record({
+  idempotent: fc.boolean(),
+  accepts: fc.constantFrom('anything', ...Object.keys(ACCEPTED)),
+  captures: fc.constantFrom(0, 0, 1, 2),
+  version: fc.nat({ max: 3 }),
+  leaves: fc.constantFrom(false, false, true)
+})
+
+/** A task of this name. What it captures has a name of its own, at times a nasty one. */
+const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
+  const { idempotent, accepts, captures, version, leaves } = spec
+  const variables = place === '0' ? ['__proto__', 'constructor'] : [`${place}-a`, 'toString'.slice(0, captures) + place]
+  const options: TaskOptions = {
+    summary: `does ${name}`,
+    definition: { accepts, version },
+    idempotent,
+    captures: variables.slice(0, captures),
+    accepts: ACCEPTED[accepts] ?? (() => E.right(undefined)),
+    ...(leaves ? { leaves: () => ['dist.tgz'] } : {})
+  }
+  return W.task(name, options)
+}
+
+/** A step and its parts, of which each may need earlier ones. A task has none, and the body of a map is the first. */
+interface StepSpec {
+  readonly task: TaskSpec
+  readonly kind: 'Wave' | 'Sequence' | 'Map'
+  readonly needs: number
+  readonly parts: ReadonlyArray<StepSpec>
+}
+
+const KINDS = ['Wave', 'Wave', 'Sequence', 'Sequence', 'Map'] as const
+
+/** Shrinks to a task. */
+const stepSpec = (depth: number): fc.Arbitrary<StepSpec> => {
+  const parts = (): fc.Arbitrary<ReadonlyArray<StepSpec>> => fc.array(stepSpec(depth - 1), { maxLength: 4 })
+  return fc.record({
+    task: taskSpec,
+    kind: fc.constantFrom(...KINDS),
+    needs: fc.nat({ max: 15 }),
+    parts: depth === 1 ? fc.constant([]) : fc.oneof(fc.constant([]), parts())
+  })
+}
+
+/** How many tasks a workflow has at most. */
+const MOST = 12
+
+const PART_NAMES = ['unit', 'lint', 'constructor', 'toString']
+
+type Sized = readonly [step: Step, tasks: number]
+
+/** A step, and how many tasks it has. What would have more tasks than there is `room` for is a task. */
+const stepOf = (spec: StepSpec, name: string, place: string, room: number): Sized => {
+  const { task, kind } = spec
+  const steps: Array<Step> = []
+  let size = 0
+  for (const [index, part] of spec.parts.entries()) {
+    if (size >= room || (kind === 'Map' && index > 0)) break
+    const of = kind === 'Map' && part.parts.length === 0 ? { ...part, task: { ...part.task, captures: 0 } } : part
+    const [step, tasks] = stepOf(of, PART_NAMES[index] as string, `${place}.${index}`, room - size)
+    steps.push(step)
+    size += tasks
+  }
+  const [first] = steps
+  if (first === undefined) return [taskOf(name, task, place), 1]
+  if (kind === 'Map') return [W.mapOf(name, first), size]
+  if (kind === 'Sequence') return [W.sequence(name, steps), size]
+  const needsOf = (index: number): ReadonlyArray<string> =>
+    PART_NAMES.slice(0, index).filter((_, other) => ((spec.parts[index]?.needs ?? 0) & (1 << other)) !== 0)
+  return [
+    W.wave(
+      name,
+      steps.map((step, index) => W.group(step, needsOf(index)))
+    ),
+    size
+  ]
+}
+
+const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'deploy', 'notify']
+
+/**
+ * A valid workflow of 1 to `maxSteps` (6) steps and at most `maxDepth` (5) levels: tasks, sequences, waves and maps, with outputs that
+ * are insisted on, captured variables, needs, and tasks that are not idempotent. `tasksOnly`: no other steps. Some names are those of
+ * properties that every object has.
+ *
+ * @example
+ * import * as fc from 'fast-check'
+ * import { Workflow } from 'dogear'
+ * import { Arbitrary } from 'dogear/testing'
+ * import assert from 'node:assert/strict'
+ *
+ * fc.assert(fc.property(Arbitrary.workflow(), (workflow) => assert.deepEqual(Workflow.problems(workflow), [])))
+ *
+ * @category arbitraries
+ */
+export const workflow = (
+  limits: { readonly maxSteps?: number; readonly maxDepth?: number; readonly tasksOnly?: boolean } = {}
+): fc.Arbitrary<Workflow> => {
+  const depth = limits.tasksOnly === true ? 1 : (limits.maxDepth ?? 5)
+  return fc.array(stepSpec(depth), { minLength: 1, maxLength: limits.maxSteps ?? 6 }).map((specs) => {
+    let room = MOST
+    const steps = specs.map((spec, index) => {
+      const name = NAMES[index] ?? `step-${index}`
+      const [step, tasks] = stepOf(spec, name, String(index), Math.max(1, room))
+      room -= tasks
+      return step
+    })
+    return { name: 'release', steps }
+  })
+}

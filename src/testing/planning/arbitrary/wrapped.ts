@@ -1,0 +1,95 @@
+/** A workflow that is wrapped in a sequence, with its run and what is asked of it. */
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { make } from '../../../domain/checkpoint/Checkpoint.js'
+import type { CheckpointState } from '../../../domain/checkpoint/CheckpointState.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../../domain/data/Units.js'
+import type { Decision, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { sequence } from '../../../domain/workflow/Workflow.js'
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
+import type { Moment } from './Tape.js'
+
+const NAME = 'whole'
+
+const inside = (unit: Unit): Unit => `${NAME}/${unit}`
+
+const moved = <A extends Units.OfUnit>(all: Iterable<A>): ReadonlyArray<A> =>
+  Array.from(all, (one) => ({ ...one, unit: inside(one.unit) }))
+
+const keys = <A>(all: ReadonlyMap<string, A>): ReadonlyMap<string, A> =>
+  new Map([...all].map(([unit, value]) => [inside(unit), value]))
+
+const stateInside = (state: CheckpointState): CheckpointState => {
+  const [inFlight, failures] = [moved(State.inFlight(state)), moved(State.failures(state))]
+  switch (state._tag) {
+    case 'BeforeStep':
+    case 'Completed':
+      return State.beforeStep(0, NAME, inFlight, failures)
+    case 'Failed':
+      return State.failed(0, NAME, failures, state.retryable, inFlight)
+    case 'Interrupted':
+      return State.interrupted(0, NAME, state.reason, { inProgress: state.inProgress, inFlight, failures })
+  }
+}
+
+const identityInside = (of: WorkflowIdentity): WorkflowIdentity => ({
+  ...of,
+  steps: [{ name: NAME, kind: 'sequence', fingerprint: of.fingerprint, own: sequence(NAME, []).own, steps: of.steps }]
+})
+
+const runInside = (run: Checkpoint): Checkpoint =>
+  make({
+    ...run,
+    workflow: identityInside(run.workflow),
+    state: stateInside(run.state),
+    completedSteps: Units.from(moved(run.completedSteps).map((one) => ({ ...one, stepIndex: 0 }))),
+    items: keys(run.items),
+    pending: Units.from(moved(run.pending)),
+    answers: Units.from(moved(run.answers)),
+    submissions: Units.from(moved(run.submissions)),
+    renewals: keys(run.renewals)
+  })
+
+const optionsInside = ({ fromStep, restartWave, confirm, outputs, evidence, ...rest }: PlanOptions): PlanOptions => ({
+  ...rest,
+  ...(fromStep === undefined ? {} : { fromStep: inside(fromStep) }),
+  ...(restartWave === undefined ? {} : { restartWave: inside(restartWave) }),
+  ...(confirm === undefined ? {} : { confirm: keys(confirm) }),
+  ...(outputs === undefined ? {} : { outputs: keys(outputs) }),
+  ...(evidence === undefined ? {} : { evidence: moved(evidence) })
+})
+
+/** A decision as the wrapped workflow has it. */
+export const decisionInside = ({ reason, ...decision }: Decision): unknown => ({
+  ...decision,
+  unit: inside(decision.unit),
+  stepIndex: 0,
+  reason: reason._tag === 'EarlierStepRunsAgain' ? { ...reason, step: inside(reason.step) } : reason
+})
+
+/** A problem of the wrapped workflow, as text. */
+export const problemInside = (problem: PlanProblem): string => {
+  const names = (of: object): object =>
+    Object.fromEntries(
+      Object.entries(of).map(([key, value]: [string, unknown]) => [
+        key,
+        key === 'unit' || key === 'step'
+          ? inside(String(value))
+          : key === 'available'
+            ? (value as ReadonlyArray<string>).map(inside)
+            : value
+      ])
+    )
+  return JSON.stringify(names(problem))
+}
+
+/** The same run of the same steps, one level deeper. */
+export const wrapped = (
+  { checkpoint, workflow }: Moment,
+  options: PlanOptions
+): Moment & { readonly options: PlanOptions } => ({
+  checkpoint: runInside(checkpoint),
+  workflow: { ...workflow, steps: [sequence(NAME, workflow.steps)] },
+  options: optionsInside(options)
+})

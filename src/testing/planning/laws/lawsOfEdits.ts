@@ -1,0 +1,258 @@
+/** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { decode } from '../../../domain/checkpoint/CheckpointCodec.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
+import { openQuestions } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import { find, partNames } from '../../../domain/workflow/Tree.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin, join, names, parent, top } from '../../../domain/workflow/Unit.js'
+import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
+import { printOf } from '../../../domain/workflow/WorkflowIdentity.js'
+import { damagedMoment } from '../arbitrary/damage.js'
+import { edit, workflowEdit } from '../arbitrary/edits.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
+import type { RunsOf } from '../arbitrary/runs.js'
+import { moment } from '../arbitrary/runs.js'
+import type { Moment } from '../arbitrary/Tape.js'
+import { placeOf, unitsIn } from '../arbitrary/tree.js'
+
+/** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */
+export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-EDIT-03',
+    'a plan for an edited workflow keeps all records in order, each as it ran or as a plan accepted it, and puts nothing new before them',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      if (E.isLeft(planResume(checkpoint, edited))) return
+      const fingerprints = fingerprintsIn({ checkpoint, workflow: edited })
+      const accepted = fingerprintsIn({ checkpoint, workflow })
+      for (const { unit, fingerprint } of checkpoint.completedSteps)
+        assert.ok([fingerprint, accepted.get(unit)].includes(fingerprints.get(unit)), unit)
+      const begun = (unit: Unit): boolean => [...recorded(checkpoint)].some((one) => isWithin(one, unit))
+      for (const { parent, were, are } of sequencesIn(checkpoint, edited)) {
+        const kept = were.filter((name) => begun(join(parent, name)))
+        assert.deepEqual(
+          are.filter((name) => kept.includes(name)),
+          kept
+        )
+        const last = kept.at(-1)
+        const before = last === undefined ? [] : are.slice(0, are.indexOf(last))
+        for (const name of before)
+          assert.ok(were.includes(name), `${join(parent, name)} is new before what is recorded`)
+      }
+      for (const { unit } of unitsIn(edited, checkpoint.items)) {
+        if (find(checkpoint.workflow, checkpoint.items, unit) !== undefined || !isAdded(checkpoint, edited, unit))
+          continue
+        const after = [...recorded(checkpoint)].filter(
+          (one) => placeOf({ checkpoint, workflow: edited }, unit, one) === 'before'
+        )
+        assert.deepEqual(after, [], `${unit} is new before what is recorded`)
+      }
+    }
+  ),
+  law(
+    'PL-EDIT-04',
+    'a strict plan is for the very steps that the run has',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      if (E.isLeft(planResume(checkpoint, edited, { changes: 'strict' }))) return
+      const named = ({ steps }: { readonly steps: ReadonlyArray<Named> }) =>
+        steps.map(({ name, fingerprint }) => [name, fingerprint])
+      assert.deepEqual(named(edited), named(checkpoint.workflow))
+    }
+  ),
+  law(
+    'PL-EDIT-05',
+    'if changes are ignored, a unit is skipped exactly if one of its name is recorded, wherever it stands now',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const edited = edit(workflow, change).workflow
+      const plan = planResume(checkpoint, edited, { changes: 'ignore' })
+      if (E.isLeft(plan)) return
+      const settled = new Set([...recorded(checkpoint), ...waiting(checkpoint)])
+      const due = [...unitsOf({ checkpoint, workflow: edited }).keys()].filter((name) => !settled.has(name))
+      assert.deepEqual([...scheduled(plan.right)].sort(), due.sort())
+    }
+  ),
+  law(
+    'PL-EDIT-06',
+    'no edit takes a question away: what is in doubt and was not idempotent is asked about, or there is no plan',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      for (const changes of ['completed', 'ignore'] as const) {
+        const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes })
+        if (E.isLeft(plan) || (changes === 'ignore' && isGone(checkpoint, workflow, change))) continue
+        const asked = openQuestions(plan.right).map(({ unit }) => unit)
+        const waits = waiting(checkpoint)
+        for (const name of inDoubt(checkpoint)) if (!waits.has(name)) assert.ok(asked.includes(name), name)
+      }
+    }
+  ),
+  law(
+    'PL-WHY-01',
+    'a plan says of what it skips whether it is as it was recorded: completed, assumed, or accepted despite a change',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
+      if (E.isLeft(plan)) return
+      const records = new Map([...checkpoint.completedSteps].map((record) => [record.unit, record]))
+      const fingerprints = fingerprintsIn({ checkpoint, workflow: edit(workflow, change).workflow })
+      for (const decision of plan.right.decisions) {
+        const record = records.get(decision.unit)
+        if (decision._tag !== 'Skip' || record === undefined) continue
+        const { fingerprint } = record
+        const same = { _tag: record.assumed === true ? 'Assumed' : 'Completed' }
+        const other = { _tag: 'AcceptedDespiteChange', recorded: fingerprint }
+        const isSame = (fingerprints.get(decision.unit) ?? decision.fingerprint) === fingerprint
+        assert.deepEqual(decision.reason, isSame ? same : other, decision.unit)
+      }
+    }
+  ),
+  law(
+    'PL-FIT-01',
+    'a recorded output that its task no longer takes is never skipped: there is no plan, and it says which',
+    (of) => momentAndPlace(of),
+    ([moment, place]) => {
+      const name = recordedAt(moment, place)
+      if (name === undefined) return
+      const refusing = redeclared(moment.workflow, name, (task) => ({
+        ...task,
+        accepts: () => E.left({ path: '$', expected: 'something else' })
+      }))
+      assert.ok(refused(moment.checkpoint, refusing, 'OutputNotDecodable').includes(name), name)
+    }
+  ),
+  law(
+    'PL-FIT-02',
+    'a recorded unit that is to set a variable which it never set is never skipped: there is no plan, and it says which',
+    (of) => momentAndPlace(of),
+    ([moment, place]) => {
+      const name = recordedAt(moment, place)
+      // The task that is done for each item of a map captures nothing.
+      if (name === undefined || moment.checkpoint.items.has(parent(name) ?? '')) return
+      const capturing = redeclared(moment.workflow, name, (task) => ({
+        ...task,
+        fingerprint: `${task.fingerprint} `,
+        captures: [...task.captures, 'never-set']
+      }))
+      const problems = refused(moment.checkpoint, capturing, 'AssumedOutputMissing', { changes: 'ignore' })
+      assert.ok(problems.includes(name), name)
+    }
+  ),
+  law(
+    'PL-DAMAGE-01',
+    'a checkpoint that contradicts itself has no plan, and planning never throws',
+    damagedMoment,
+    ({ damaged, workflow }) => {
+      const decoded = decode(damaged.content)
+      if (E.isLeft(decoded)) return
+      const checkpoint = decoded.right
+      if (E.isLeft(planResume(checkpoint, workflow))) return
+      const { state, completedSteps } = checkpoint
+      const { steps } = checkpoint.workflow
+      const done = recorded(checkpoint)
+      assert.equal(done.size, [...completedSteps].length, 'a unit is recorded twice')
+      assert.equal(steps[state.stepIndex]?.name, state.step, 'the run stands at another step')
+      if (state._tag !== 'Interrupted') assert.equal(done.has(state.step), state._tag === 'Completed', state.step)
+      for (const { stepIndex, unit } of completedSteps) {
+        assert.equal(steps[stepIndex]?.name, top(unit), `${unit} is recorded for another step`)
+        const found = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
+        if (found === undefined) return assert.fail(`${unit} is recorded`)
+        for (const part of partNames(found, unit, checkpoint.items) ?? []) assert.ok(done.has(join(unit, part)), part)
+      }
+    }
+  )
+]
+
+interface Named {
+  readonly name: string
+  readonly fingerprint: string
+}
+
+/** The fingerprints that records of the units keep. */
+const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
+  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, printOf(step)]))
+
+/** The names of the steps of each sequence as they were and as they are, those of the workflow included. */
+const sequencesIn = (
+  { workflow, items }: Checkpoint,
+  edited: Workflow
+): ReadonlyArray<{
+  readonly parent: Unit | undefined
+  readonly were: ReadonlyArray<string>
+  readonly are: ReadonlyArray<string>
+}> => {
+  const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
+  const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
+    const was = find(workflow, items, unit, stepIndex)?.definition
+    return step._tag === 'Sequence' && was?.kind === 'sequence'
+      ? [{ parent: unit, were: names(was.steps), are: names(step.steps) }]
+      : []
+  })
+  return [{ parent: undefined, were: names(workflow.steps), are: names(edited.steps) }, ...inside]
+}
+
+/** Whether a unit is new in a composite that there was, and not because another kind of step is now what nothing is recorded of. */
+const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit): boolean => {
+  for (const above of ancestors(unit)) {
+    const was = find(workflow, items, above)?.definition
+    if (was !== undefined) return was.kind === find<Step>(edited, items, above)?.definition._tag.toLowerCase()
+  }
+  return true
+}
+
+/** The units that may have had their effect and were not idempotent when they began. */
+const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
+  [...State.inDoubt(state)].filter((unit) => {
+    const begun = find(workflow, items, unit, state.stepIndex)?.definition
+    return begun?.kind === 'task' && !begun.idempotent
+  })
+
+/** Who ignores changes ignores as well that what was in doubt is gone. */
+const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<typeof edit>[1]): boolean => {
+  const now = unitsOf({ checkpoint, workflow: edit(workflow, change).workflow })
+  return inDoubt(checkpoint).some((name) => !now.has(name))
+}
+
+const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
+
+/** The name of a task that is recorded. */
+const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
+  const done = recorded(checkpoint)
+  const names = unitsIn(workflow, checkpoint.items).flatMap(({ unit, step }) =>
+    step._tag === 'Task' && done.has(unit) ? [unit] : []
+  )
+  return names[place % Math.max(1, names.length)]
+}
+
+/** A workflow with another task at a path, and with the same one for all items of a map. */
+const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task): Workflow => {
+  const redeclare = <S extends Step>(step: S, [next, ...more]: ReadonlyArray<string>): S => {
+    if (step._tag === 'Task') return { ...step, ...change(step) }
+    if (step._tag === 'Map') return { ...step, each: redeclare(step.each, more) }
+    const part = <P extends Step>(one: P): P => (one.name === next ? redeclare(one, more) : one)
+    return step._tag === 'Wave' ? { ...step, groups: step.groups.map(part) } : { ...step, steps: step.steps.map(part) }
+  }
+  const [first, ...more] = names(unit)
+  return { ...workflow, steps: workflow.steps.map((step) => (step.name === first ? redeclare(step, more) : step)) }
+}
+
+/** The units that a plan is refused for. */
+const refused = (
+  checkpoint: Checkpoint,
+  workflow: Workflow,
+  why: PlanProblem['_tag'],
+  options: PlanOptions = {}
+): ReadonlyArray<string> => {
+  const plan = planResume(checkpoint, workflow, options)
+  if (E.isRight(plan)) return []
+  return plan.left.problems.flatMap((problem) => (problem._tag === why && 'unit' in problem ? [problem.unit] : []))
+}

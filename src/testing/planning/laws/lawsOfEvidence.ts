@@ -1,0 +1,231 @@
+/** Laws about plans that find changed evidence. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
+import { otherAt } from '../../../domain/plan/evidenceOf.js'
+import { around } from '../../../domain/checkpoint/Items.js'
+import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import { openQuestions } from '../../../domain/plan/Plan.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { top } from '../../../domain/workflow/Unit.js'
+import { diceOf, numbers } from '../arbitrary/Dice.js'
+import { runAgain } from './lawsOfRequests.js'
+import { chooseChanged } from '../arbitrary/options.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, planOf, recorded, scheduled, unitsOf, works } from './PlanLaw.js'
+import type { RunsOf } from '../arbitrary/runs.js'
+import { moment } from '../arbitrary/runs.js'
+import type { Samples } from '../arbitrary/Samples.js'
+import { answered, overrideOnly } from '../arbitrary/simulate.js'
+import type { Moment } from '../arbitrary/Tape.js'
+
+export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-CHANGED-01',
+    'changed evidence raises a question at the last unit that recorded it, unless a unit that started since explains it; until it is answered all other decisions stay the same',
+    (of) => momentAndChange(of),
+    ([found, evidence]) => {
+      const plain = planOf(found)
+      const plan = planOf(found, { evidence })
+      const asked = new Set(askedAbout(found, evidence).keys())
+      const questions = asked.size > 0 ? [...asked] : openQuestions(plain).map(({ unit }) => unit)
+      assert.deepEqual(
+        openQuestions(plan)
+          .map(({ unit }) => unit)
+          .sort(),
+        questions.sort()
+      )
+      const others = (all: ReadonlyArray<Decision>) => all.filter((one) => !asked.has(one.unit))
+      assert.deepEqual(others(works(plan)), others(works(plain)))
+    }
+  ),
+  law(
+    'PL-CHANGED-02',
+    'keeping changed evidence runs nothing and is recorded: the last record then equals the current state',
+    (of) => momentAndChange(of),
+    ([found, evidence]) => {
+      const asked = askedAbout(found, evidence)
+      const confirm = new Map<string, Answer>([...asked.keys()].map((name) => [name, { _tag: 'Keep' }]))
+      const plain = planOf(found)
+      for (const options of [
+        { evidence, confirm },
+        { evidence, onChanged: 'keep' as const }
+      ]) {
+        const plan = planOf(found, options)
+        assert.deepEqual(scheduled(plan), scheduled(plain))
+        const saved = overrideOnly(found, plan, options)
+        const now = lastAt(saved.checkpoint)
+        for (const changes of asked.values())
+          for (const { was, is } of changes)
+            if (is?._tag === 'Artifact') assert.deepEqual(now.get(placeOf(was))?.was, is, placeOf(was))
+            else assert.ok(!now.has(placeOf(was)), `${placeOf(was)} is recorded although it changed`)
+      }
+    }
+  ),
+  law(
+    'PL-CHANGED-03',
+    'running a unit again for its changed evidence runs all units that recorded it and all later ones, as if it were missing, and nothing else',
+    (of) => momentAndChange(of),
+    ([found, evidence]) => {
+      const [first] = askedAbout(found, evidence)
+      if (first === undefined) return
+      const [name, changes] = first
+      const places = new Set(changes.map(({ was }) => placeOf(was)))
+      const these = recorders(found.checkpoint).filter(({ was }) => places.has(placeOf(was)))
+      const only = evidence.flatMap(({ changed, ...one }): ReadonlyArray<ChangedEvidence> => {
+        const [head, ...more] = changed.filter(({ was }) => places.has(placeOf(was)))
+        return head === undefined ? [] : [{ ...one, changed: [head, ...more] }]
+      })
+      const confirm = new Map([[name, { _tag: 'Again' } as const]])
+      const lost = these.map(({ record: { unit }, was }) => ({ unit, missing: [was] as const }))
+      const again = runAgain(found, lost)
+      const done = recorded(found.checkpoint)
+      for (const decision of works(planOf(found, { evidence: only, confirm }))) {
+        const due = again(decision) || !done.has(decision.unit)
+        assert.equal(decision._tag !== 'Skip', due, decision.unit)
+      }
+    }
+  ),
+  law(
+    'PL-CHANGED-04',
+    'an answer about changed evidence survives a crash: while that content is there a plain resume asks nothing, and runs what was answered',
+    (of) => fc.tuple(momentAndChange(of), numbers),
+    ([[found, evidence], chance], samples) => {
+      const decided = decide(found, evidence, chance, samples)
+      if (decided === undefined) return
+      const { plan, saved } = decided
+      const changes = [...askedAbout(found, evidence).values()].flat()
+      const now = new Map(changes.map(({ was, is }) => [placeOf(was), is]))
+      const again = planOf(saved, { evidence: lookAt(saved.checkpoint, now) })
+      assert.deepEqual(
+        openQuestions(again).map(({ unit }) => unit),
+        []
+      )
+      assert.deepEqual(scheduled(again), scheduled(plan))
+    }
+  ),
+  law(
+    'PL-CHANGED-05',
+    'an answer that accepts changed evidence holds for that content alone: other content is a question again',
+    (of) => fc.tuple(momentAndChange(of), numbers),
+    ([[found, evidence], chance], samples) => {
+      const decided = decide(found, evidence, chance, samples)
+      if (decided === undefined) return
+      const { plan, options, saved } = decided
+      // An item of a map that is done anew has no record to keep an answer in.
+      const units = new Set(plan.decisions.map(({ unit }) => unit))
+      const accepted = [...askedAbout(found, evidence)].filter(
+        ([name]) => units.has(name) && options.confirm?.get(name)?._tag !== 'Again'
+      )
+      const other = new Map(accepted.flatMap(([, changes]) => changes).flatMap(({ is }) => otherThan(is)))
+      const looked = lookAt(saved.checkpoint, other)
+      const places = looked.flatMap(({ changed }) => changed).map(({ was }) => placeOf(was))
+      assert.deepEqual(new Set(places), new Set(other.keys()))
+      const questions = openQuestions(planOf(saved, { evidence: looked }))
+      assert.deepEqual(questions.map(({ unit }) => unit).sort(), [...askedAbout(saved, looked).keys()].sort())
+    }
+  )
+]
+
+/** The plan once everything is answered as chance has it, and the run of a process that dies when that is recorded. */
+const decide = (
+  found: Moment,
+  evidence: ReadonlyArray<ChangedEvidence>,
+  chance: ReadonlyArray<number>,
+  samples: Samples
+): { readonly plan: ResumePlan; readonly options: PlanOptions; readonly saved: Moment } | undefined => {
+  const chosen = answered(found.checkpoint, found.workflow, diceOf(chance), { evidence }, samples)
+  if (E.isLeft(chosen)) return undefined
+  const { plan, options } = chosen.right
+  return { plan, options, saved: overrideOnly(found, plan, options, samples) }
+}
+
+/** Other content in place of what is there. */
+const otherThan = (is: Evidence | undefined): ReadonlyArray<readonly [place: string, other: Evidence]> => {
+  if (is?._tag === 'Artifact') return [[is.path, { ...is, size: is.size + 1 }]]
+  return is === undefined ? [] : [[placeOf(is), { _tag: 'Commit', hash: 'facade' }]]
+}
+
+/** What a look finds changed where these places have other content, and all others the content that was recorded last. */
+const lookAt = (
+  checkpoint: Checkpoint,
+  now: ReadonlyMap<string, Evidence | undefined>
+): ReadonlyArray<ChangedEvidence> => {
+  const places = new Map<string, Array<Evidence>>()
+  for (const { was } of recorders(checkpoint)) places.set(placeOf(was), [...(places.get(placeOf(was)) ?? []), was])
+  const other = new Set<Evidence>()
+  for (const [place, left] of places) {
+    if (!now.has(place)) continue
+    const is = now.get(place)
+    for (const was of otherAt(left, (one) => isArtifactAs(one, is))) other.add(was)
+  }
+  return [...checkpoint.completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
+    const [first, ...more] = evidence
+      .filter((was) => other.has(was))
+      .map((was): Changed => {
+        const is = now.get(placeOf(was))
+        return { was, ...(is === undefined ? {} : { is }) }
+      })
+    return first === undefined ? [] : [{ unit, changed: [first, ...more] }]
+  })
+}
+
+const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
+  one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
+
+const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
+  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(diceOf(chance), found.checkpoint)])
+
+const placeOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
+
+/** A unit's record of a place whose content may change. */
+interface Left {
+  readonly record: CompletedStep
+  readonly was: Evidence
+}
+
+const recorders = ({ completedSteps }: Checkpoint): ReadonlyArray<Left> =>
+  [...completedSteps].flatMap((record) =>
+    record.evidence.filter(({ _tag }) => _tag !== 'File').map((was) => ({ record, was }))
+  )
+
+const lastAt = (checkpoint: Checkpoint): ReadonlyMap<string, Left> =>
+  new Map(recorders(checkpoint).map((one) => [placeOf(one.was), one]))
+
+/** The units that need an answer, each with the changes at the places that it recorded last. */
+const askedAbout = (
+  found: Moment,
+  evidence: ReadonlyArray<ChangedEvidence>
+): ReadonlyMap<string, ReadonlyArray<Changed>> => {
+  const asked = new Map<string, ReadonlyArray<Changed>>()
+  const changes = new Map(evidence.flatMap(({ changed }) => changed).map((one) => [placeOf(one.was), one]))
+  const last = lastAt(found.checkpoint)
+  for (const [place, { is }] of changes) {
+    const left = last.get(place)
+    if (left === undefined || (left.was._tag === 'Artifact' && isBegunAt(found, place, left.record))) continue
+    const { unit } = left.record
+    asked.set(unit, [...(asked.get(unit) ?? []), { was: left.was, ...(is === undefined ? {} : { is }) }])
+  }
+  return asked
+}
+
+/** Whether a unit that leaves an artifact at this path started after the record and has not completed. */
+const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: CompletedStep): boolean => {
+  const { state, pending, variables } = checkpoint
+  const tasks = unitsOf({ checkpoint, workflow })
+  const leaves = (unit: Unit): boolean => {
+    const item = around(checkpoint.items, unit)?.item
+    const known = item === undefined ? { variables } : { variables, item: item.value }
+    return tasks.get(unit)?.leaves?.(known).includes(path) === true
+  }
+  const failedSince = ({ attempts }: State.Failure): boolean =>
+    top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
+  return (
+    [...pending, ...State.inFlight(state)].some(({ unit }) => leaves(unit)) ||
+    [...State.failures(state)].some((failure) => failedSince(failure) && leaves(failure.unit)) ||
+    (state._tag === 'Interrupted' && state.inProgress && leaves(state.step))
+  )
+}

@@ -1,0 +1,152 @@
+/** What holds for every plan. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import { encode } from '../../../domain/checkpoint/CheckpointCodec.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { ResumePlan } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import { isTop, isWithin } from '../../../domain/workflow/Unit.js'
+import { diceOf, numbers } from '../arbitrary/Dice.js'
+import { edit, workflowEdit } from '../arbitrary/edits.js'
+import { chooseOptions } from '../arbitrary/options.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { dataOf, law, planOf, recorded, scheduled, waiting, works } from './PlanLaw.js'
+import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
+import { unitsIn } from '../arbitrary/tree.js'
+
+/** What holds for every plan. */
+export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-PLAN-01',
+    'a plan is the same for the same checkpoint, workflow and options, and changes none of them',
+    momentWithOptions,
+    (one) => {
+      const { checkpoint, workflow } = one.moment
+      const before = JSON.stringify(encode(checkpoint))
+      const first = planResume(checkpoint, workflow, one.options)
+      const second = planResume(checkpoint, workflow, one.options)
+      assert.equal(first._tag, second._tag)
+      if (E.isRight(first) && E.isRight(second)) assert.deepEqual(dataOf(first.right), dataOf(second.right))
+      else assert.deepEqual(first, second)
+      assert.equal(JSON.stringify(encode(checkpoint)), before)
+    }
+  ),
+  law('PL-PLAN-02', 'a plan has one decision for each unit, in document order', moment, (moment) => {
+    const { checkpoint, workflow } = moment
+    assert.deepEqual(
+      planOf(moment).decisions.map(({ stepIndex, unit }) => [stepIndex, unit]),
+      unitsIn(workflow, checkpoint.items).map(({ stepIndex, unit }) => [stepIndex, unit])
+    )
+  }),
+  law(
+    'PL-PLAN-03',
+    'a plan has each unit recorded completed, scheduled, or waiting for its job: never two of them and never none',
+    moment,
+    (moment) => {
+      const done = recorded(moment.checkpoint)
+      const waits = waiting(moment.checkpoint)
+      for (const decision of works(planOf(moment))) {
+        assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
+        assert.equal(decision._tag === 'Poll', waits.has(decision.unit), decision.unit)
+      }
+    }
+  ),
+  law(
+    'PL-PLAN-04',
+    'a plan skips a composite exactly if it is recorded completed, and then all its parts are',
+    moment,
+    (moment) => {
+      const done = recorded(moment.checkpoint)
+      const plan = planOf(moment)
+      const { decisions } = plan
+      const work = new Set(works(plan))
+      for (const decision of decisions) {
+        if (work.has(decision)) continue
+        assert.equal(decision._tag === 'Skip', done.has(decision.unit), decision.unit)
+        const parts = decisions.filter(({ unit }) => isWithin(unit, decision.unit))
+        if (decision._tag === 'Skip') assert.ok(parts.every((one) => one._tag === 'Skip'))
+      }
+    }
+  ),
+  law(
+    'PL-PLAN-05',
+    'a plan never schedules a completed unit, whatever else is edited, unless something is forced, rewound or missing',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const plan = planResume(checkpoint, edit(workflow, change).workflow)
+      if (E.isLeft(plan)) return
+      const done = recorded(checkpoint)
+      for (const name of scheduled(plan.right)) assert.ok(!done.has(name), name)
+    }
+  ),
+  law(
+    'PL-PLAN-06',
+    'a plan reads startIndex, retryCurrent and skipSteps off its decisions',
+    momentWithOptions,
+    (one) => {
+      const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
+      if (E.isLeft(plan)) return
+      const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
+      const first = steps.find(({ _tag }) => _tag !== 'Skip')
+      const { state } = one.moment.checkpoint
+      const goesOn =
+        state._tag === 'BeforeStep' ||
+        (state._tag === 'Failed' && state.retryable) ||
+        (state._tag === 'Interrupted' && state.inProgress)
+      assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
+      assert.deepEqual(
+        [...plan.right.skipSteps],
+        steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
+      )
+      assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
+    }
+  ),
+  law(
+    'PL-MORE-01',
+    'completing more never schedules more',
+    (of) => fc.tuple(undisturbedRun(of), numbers),
+    ([run, chance], samples) => {
+      const { evidence: _, ...options } = chooseOptions(diceOf(chance), run, samples)
+      for (const [index, earlier] of run.trail.entries()) {
+        const later = run.trail[index + 1]
+        if (later === undefined) break
+        const change = run.changes[index + 1]?._tag
+        if (change !== 'UnitCompleted') continue
+        const before = planResume(earlier.checkpoint, run.workflow, options)
+        const after = planResume(later.checkpoint, run.workflow, options)
+        if (E.isLeft(before) || E.isLeft(after)) continue
+        const allowed = new Set(scheduled(before.right))
+        for (const name of scheduled(after.right)) assert.ok(allowed.has(name), name)
+      }
+    }
+  ),
+  law(
+    'PL-EDIT-01',
+    'editing a step changes no decision before it',
+    (of) => fc.tuple(momentWithOptions(of), workflowEdit),
+    ([{ moment, options }, change]) => {
+      const edited = edit(moment.workflow, change)
+      // Units in flight, as now defined, may explain changes to evidence of earlier ones.
+      const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.size > 0
+      if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
+      const before = planResume(moment.checkpoint, moment.workflow, options)
+      const after = planResume(moment.checkpoint, edited.workflow, options)
+      if (E.isLeft(before) || E.isLeft(after)) return
+      const earlier = (plan: ResumePlan) => plan.decisions.filter(({ stepIndex }) => stepIndex < edited.first)
+      assert.deepEqual(earlier(after.right), earlier(before.right))
+    }
+  ),
+  law(
+    'PL-EDIT-02',
+    'editing a step that did not complete, or putting one after all that did, is always fine',
+    (of) => fc.tuple(moment(of), workflowEdit),
+    ([{ checkpoint, workflow }, change]) => {
+      const { workflow: edited, first } = edit(workflow, change)
+      const last = Math.max(-1, ...[...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))
+      const inDoubt = State.inFlight(checkpoint.state).size + State.failures(checkpoint.state).size > 0
+      if (first <= last || inDoubt || checkpoint.pending.size > 0) return
+      assert.ok(E.isRight(planResume(checkpoint, edited)))
+    }
+  )
+]

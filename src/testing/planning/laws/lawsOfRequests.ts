@@ -1,0 +1,170 @@
+/** What holds for plans of which something is asked, and for what they are told. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { CompletedStep } from '../../../domain/checkpoint/CompletedStep.js'
+import type { Json } from '../../../domain/data/Json.js'
+import type { Decision, MissingEvidence, PlanOptions } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { isWithin } from '../../../domain/workflow/Unit.js'
+import type { Dice } from '../arbitrary/Dice.js'
+import { diceOf, numbers, pick } from '../arbitrary/Dice.js'
+import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
+import type { RunsOf } from '../arbitrary/runs.js'
+import { moment, momentWithOptions } from '../arbitrary/runs.js'
+import type { Samples } from '../arbitrary/Samples.js'
+import type { Moment } from '../arbitrary/Tape.js'
+import { placeOf } from '../arbitrary/tree.js'
+
+/** What holds for plans of which something is asked, and for what they are told. */
+export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-FORCE-01',
+    'a unit that a plan is to start from runs and so does what follows it, and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled; what runs beside goes on; unasked, unless its job is pending and may not be there twice',
+    (of) => momentAndChance(of),
+    ([moment, chance], samples) => {
+      const options = chooseStart(diceOf(chance), moment, samples)
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const done = recorded(moment.checkpoint)
+      const waits = waiting(moment.checkpoint)
+      for (const decision of works(plan.right)) {
+        const { unit } = decision
+        // A map that is done anew is asked about for the jobs of all its items.
+        const mayAsk = [...waits].some((one) => isWithin(one, unit))
+        const tag = decision._tag === 'Confirm' && mayAsk ? 'Run' : decision._tag
+        const expected = demanded(moment, options, unit)
+        if (expected === 'again') assert.notEqual(tag, 'Skip', unit)
+        else if (expected !== 'none') assert.equal(tag, expected, unit)
+        else {
+          assert.equal(tag === 'Skip', done.has(unit), unit)
+          assert.equal(decision._tag === 'Poll', waits.has(unit), unit)
+        }
+      }
+    }
+  ),
+  law(
+    'PL-GONE-01',
+    'a completed unit whose evidence is gone runs again, and what needs it in its wave, and what comes after; nothing else does',
+    (of) => momentAndChance(of),
+    ([moment, chance]) => {
+      const evidence = chooseMissing(diceOf(chance), moment.checkpoint)
+      const again = runAgain(moment, evidence)
+      const done = recorded(moment.checkpoint)
+      for (const decision of works(planOf(moment, { evidence }))) {
+        const due = again(decision) || !done.has(decision.unit)
+        assert.equal(decision._tag !== 'Skip', due, decision.unit)
+        const isGone = evidence.some(({ unit }) => unit === decision.unit)
+        const isFirst = evidence.every(
+          ({ unit }) => !['within', 'after'].includes(placeOf(moment, decision.unit, unit)) || unit === decision.unit
+        )
+        if (isGone && decision._tag === 'Run' && isFirst)
+          assert.equal(decision.reason._tag, 'EvidenceMissing', decision.unit)
+      }
+    }
+  ),
+  law(
+    'PL-ASSUME-01',
+    'what a plan takes as done has the evidence that it left, an output that its task takes, and a value for what it captures',
+    (of) => momentAndChance(of),
+    ([moment, chance], samples) => {
+      const dice = diceOf(chance)
+      const evidence = chooseMissing(dice, moment.checkpoint)
+      // What is not given is taken from the records, or missing.
+      const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment, samples) } : {}
+      const options = { fromStep: chooseUnit(dice, moment), evidence, ...outputs }
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const gone = new Set(evidence.map(({ unit }) => unit))
+      const tasks = unitsOf(moment)
+      const records = new Map([...moment.checkpoint.completedSteps].map((record) => [record.unit, record]))
+      for (const decision of plan.right.decisions) {
+        const task = tasks.get(decision.unit)
+        if (decision._tag !== 'Skip' || task === undefined) continue
+        const record = records.get(decision.unit)
+        if (record !== undefined) assert.ok(!gone.has(decision.unit), `${decision.unit} has lost its evidence`)
+        const output = outputIn(decision, record)
+        assert.ok(E.isRight(task.accepts(output)), `${decision.unit} does not take ${JSON.stringify(output)}`)
+        if (record === undefined) assert.ok(task.captures.length === 0 || output !== undefined, decision.unit)
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-04',
+    'a unit that is not idempotent and is recorded completed is run again only if that was forced or answered; else it is asked about',
+    momentWithOptions,
+    ({ moment, options: { confirm: _, ...options } }) => {
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const done = recorded(moment.checkpoint)
+      const tasks = unitsOf(moment)
+      for (const decision of plan.right.decisions) {
+        const name = decision.unit
+        if (!done.has(name) || tasks.get(name)?.idempotent !== false || decision._tag === 'Skip') continue
+        assert.ok(decision._tag === 'Confirm' || decision.reason._tag === 'Forced', name)
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-05',
+    'only of what is asked about can be said that it is done',
+    (of) => momentAndChance(of),
+    ([moment, chance], samples) => {
+      const dice = diceOf(chance)
+      const outputs = chooseOutputs(dice, moment, samples)
+      const due = works(planOf(moment)).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
+      if (due.length === 0) return
+      const name = pick(dice, due).unit
+      const output = outputs.get(name)
+      const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
+      const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
+      assert.ok(E.isLeft(plan), `${name} is to be run, and is skipped because somebody says that it is done`)
+    }
+  )
+]
+
+const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
+
+/** A unit to start from, a wave to restart, or both of them. */
+const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions => {
+  const outputs = chooseOutputs(dice, moment, samples)
+  const restart = dice.roll(2) === 0 ? {} : chooseRestart(dice, moment)
+  if (restart.restartWave !== undefined && dice.roll(2) === 0) return { ...restart, outputs }
+  return { fromStep: chooseUnit(dice, moment), ...restart, outputs }
+}
+
+/** What options demand of a unit, whatever is recorded of it: `again` if it may be asked about first. */
+const demanded = (
+  moment: Moment,
+  { fromStep: from, restartWave: restart }: PlanOptions,
+  unit: Unit
+): 'Run' | 'Skip' | 'again' | 'none' => {
+  const toFrom = from === undefined ? undefined : placeOf(moment, unit, from)
+  const toRestart = restart === undefined ? undefined : placeOf(moment, unit, restart)
+  if (toFrom === 'within' || toRestart === 'within') return 'Run'
+  if (toFrom === 'after') return 'Run'
+  if (toRestart === 'after') {
+    const isBefore = from !== undefined && restart !== undefined && placeOf(moment, restart, from) === 'before'
+    return isBefore ? 'Run' : 'again'
+  }
+  return toFrom === 'before' ? 'Skip' : 'none'
+}
+
+/**
+ * Whether a unit runs again because evidence is missing.
+ *
+ * @internal
+ */
+export const runAgain =
+  (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((one: Decision) => boolean) =>
+  ({ unit }) =>
+    evidence.some((lost) => ['within', 'after'].includes(placeOf(moment, unit, lost.unit)))
+
+const outputIn = (
+  decision: Decision & { readonly _tag: 'Skip' },
+  record: CompletedStep | undefined
+): Json | undefined =>
+  decision.reason._tag === 'Assumed' && decision.reason.output !== undefined ? decision.reason.output : record?.output

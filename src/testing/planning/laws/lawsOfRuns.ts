@@ -1,0 +1,305 @@
+/** What holds for runs that obey their plans. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Change } from '../../../domain/change/Change.js'
+import type { Outcome } from '../../../domain/checkpoint/CheckpointState.js'
+import * as IdempotencyKey from '../../../domain/checkpoint/IdempotencyKey.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { Decision, ResumePlan } from '../../../domain/plan/Plan.js'
+import { openQuestions } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { isWithin, top } from '../../../domain/workflow/Unit.js'
+import { diceOf, noTrouble, numbers } from '../arbitrary/Dice.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, planOf, recorded, scheduled, unitsOf, waiting, works } from './PlanLaw.js'
+import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
+import { answered, finish, follow, overrideOnly, polled } from '../arbitrary/simulate.js'
+
+/** What holds for runs that obey their plans. */
+export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-END-01',
+    'following a plan to the end leaves nothing to schedule, whatever was asked of it',
+    momentWithOptions,
+    ({ moment: found, options }, samples) => {
+      const moment = polled(found, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      if (E.isLeft(chosen)) return
+      const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+      const after = planOf(done)
+      assert.deepEqual(scheduled(after), [])
+      assert.equal(after.startIndex, done.workflow.steps.length)
+      assert.equal(done.checkpoint.completedSteps.steps, done.workflow.steps.length)
+      assert.equal(done.checkpoint.state._tag, 'Completed')
+    }
+  ),
+  law(
+    'PL-END-02',
+    'following a plan runs exactly what it schedules',
+    momentWithOptions,
+    ({ moment: found, options }, samples) => {
+      const moment = polled(found, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      if (E.isLeft(chosen)) return
+      const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
+      const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
+      const started = done.changes.flatMap((change) =>
+        change._tag === 'AttemptStarted' ? change.attempts.map(({ unit }) => unit) : []
+      )
+      const isFound = (unit: Unit): boolean => maps.some((map) => unit !== map && isWithin(unit, map))
+      const begun = [...maps, ...started].filter((unit) => !isFound(unit))
+      assert.deepEqual(begun.sort(), [...scheduled(chosen.right.plan)].sort())
+    }
+  ),
+  law(
+    'PL-PREFIX-01',
+    'any prefix of the changes of a run, as saves end with it, gives a checkpoint that plans, and that finishes',
+    run,
+    (run, samples) => {
+      for (const moment of run.trail) {
+        if (moment.within === true) continue
+        planOf(moment)
+        assert.deepEqual(scheduled(planOf(finish(moment, samples))), [])
+      }
+    }
+  ),
+  law(
+    'PL-KEEP-01',
+    'what a plan overrides, once recorded, binds a plain resume, also after a crash before anything else: what was assumed is skipped, what was forced runs',
+    (of) => fc.tuple(momentWithOptions(of), numbers),
+    ([{ moment, options }, chance], samples) => {
+      const chosen = answered(moment.checkpoint, moment.workflow, diceOf(chance), options, samples)
+      if (E.isLeft(chosen)) return
+      const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
+      const again = planOf(saved)
+      const tags = (plan: ResumePlan) =>
+        plan.decisions.map((one) => [
+          one.unit,
+          one._tag === 'Skip' ? 'skipped' : one._tag === 'Poll' ? 'waits' : 'scheduled'
+        ])
+      assert.deepEqual(tags(again), tags(chosen.right.plan))
+      assert.deepEqual(openQuestions(again), [], 'an answer was forgotten')
+      const work = new Set(works(chosen.right.plan))
+      const rewound = saved.changes.flatMap((change) => (change._tag === 'Rewound' ? change.units.map(top) : []))
+      const first = moment.workflow.steps.find(({ name }) => rewound.includes(name))
+      const end = first === undefined ? Infinity : moment.workflow.steps.indexOf(first)
+      for (const [index, one] of chosen.right.plan.decisions.entries()) {
+        const untouched = one.stepIndex < end && !chosen.right.options.confirm?.has(one.unit)
+        if (one._tag === 'Retry' && untouched && work.has(one)) {
+          assert.deepEqual(again.decisions[index], one, 'what was in flight was forgotten')
+        }
+      }
+      assert.deepEqual(new Map(again.variables), new Map(chosen.right.plan.variables))
+    }
+  ),
+  law(
+    'PL-TRY-01',
+    'a unit that was begun goes on as it was left: it is asked about if it is not idempotent and may have had its effect; else it is tried as the attempt that was in flight, as the next one if another was to follow, or anew',
+    undisturbedRun,
+    (run) => {
+      for (const [index, moment] of run.trail.entries()) {
+        const tasks = unitsOf(moment)
+        const left = leftBy(run.changes.slice(0, index + 1))
+        for (const decision of planOf(moment).decisions) {
+          const task = tasks.get(decision.unit)
+          if (decision._tag === 'Skip' || task === undefined) continue
+          const begun = left.get(decision.unit)
+          assert.equal(decision._tag === 'Poll', begun?.waits === true, decision.unit)
+          if (decision._tag === 'Poll') continue
+          const isAsked = begun?.mayHaveActed === true && !task.idempotent
+          assert.equal(decision._tag === 'Confirm', isAsked, decision.unit)
+          const attempt = decision._tag === 'Retry' ? decision.attempt : 1
+          if (!isAsked) assert.equal(attempt, begun?.next ?? 1, decision.unit)
+        }
+      }
+    }
+  ),
+  law(
+    'PL-KEY-01',
+    'a unit gets another idempotency key exactly with a rewind that covers it, and with a job of it that ends badly',
+    run,
+    ({ changes, trail }) => {
+      for (const [index, moment] of trail.entries()) {
+        const { checkpoint: before } = trail[index - 1] ?? moment
+        const change = index === 0 ? undefined : changes[index]
+        const renewed = change?._tag === 'Rewound' ? change.units : change?._tag === 'JobEnded' ? [change.unit] : []
+        assert.equal(moment.checkpoint.generation - before.generation, change?._tag === 'Rewound' ? 1 : 0)
+        if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
+        else
+          for (const unit of unitsOf(trail[index - 1] ?? moment).keys()) {
+            // An edit may make another kind of unit of it.
+            if (!unitsOf(moment).has(unit)) continue
+            const isSame = IdempotencyKey.of(moment.checkpoint, unit) === IdempotencyKey.of(before, unit)
+            assert.equal(isSame, !renewed.some((one) => isWithin(unit, one)), unit)
+          }
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-01',
+    'a unit that is not idempotent and may have had its effect is asked about until somebody answers',
+    undisturbedRun,
+    (run) => {
+      for (const { checkpoint, workflow } of run.trail) {
+        const asked = new Set(openQuestions(planOf({ checkpoint, workflow })).map(({ unit }) => unit))
+        const expected = new Set<string>()
+        const { state } = checkpoint
+        for (const { unit } of State.inFlight(state)) expected.add(unit)
+        for (const { unit, outcome } of State.failures(state)) if (outcome === 'unknown') expected.add(unit)
+        for (const [name, task] of unitsOf({ checkpoint, workflow })) if (task.idempotent) expected.delete(name)
+        assert.deepEqual([...asked].sort(), [...expected].sort())
+      }
+    }
+  ),
+  law(
+    'PL-DOUBT-02',
+    'a unit that is not idempotent and was never started is never asked about',
+    momentWithOptions,
+    ({ moment, options }) => {
+      const { state } = moment.checkpoint
+      const known = new Set([
+        ...recorded(moment.checkpoint),
+        ...waiting(moment.checkpoint),
+        ...[...State.inFlight(state), ...State.failures(state)].map(({ unit }) => unit)
+      ])
+      const plan = planResume(moment.checkpoint, moment.workflow, options)
+      if (E.isLeft(plan)) return
+      const begun = (question: Decision): boolean => [...known].some((name) => isWithin(name, question.unit))
+      for (const question of openQuestions(plan.right)) assert.ok(begun(question), question.unit)
+    }
+  ),
+  law(
+    'PL-DOUBT-03',
+    'a unit that is not idempotent is never started a second time unless somebody answered, forced it, or it said that nothing had happened',
+    undisturbedRun,
+    (run) => {
+      const inDoubt = new Set<string>()
+      const tasks = unitsOf(run)
+      for (const change of run.changes) {
+        switch (change._tag) {
+          case 'AttemptStarted':
+            for (const { unit } of change.attempts) {
+              if (tasks.get(unit)?.idempotent === false) assert.ok(!inDoubt.has(unit), unit)
+              inDoubt.add(unit)
+            }
+            break
+          case 'AttemptFailed':
+          case 'JobEnded':
+            if (change.outcome === 'notApplied') inDoubt.delete(change.unit)
+            break
+          case 'UnitFailed':
+            if (change.last?.outcome === 'notApplied') inDoubt.delete(change.unit)
+            break
+          case 'Confirmed':
+          case 'Assumed':
+            inDoubt.delete(change.unit)
+            break
+          case 'Started':
+          case 'WorkflowEdited':
+          case 'Recovered':
+          case 'InputReplaced':
+          case 'Expanded':
+          case 'WaitStarted':
+          case 'Answered':
+          case 'Suspended':
+          case 'UnitCompleted':
+          case 'JobSubmitted':
+          case 'Interrupted':
+          case 'Rewound':
+            break
+        }
+      }
+    }
+  ),
+  law(
+    'PL-JOB-01',
+    'a unit whose job is pending is never started again, unless the job was given up',
+    run,
+    ({ changes, trail }) => {
+      for (const [index, { checkpoint }] of trail.entries()) {
+        const next = changes[index + 1]
+        if (next?._tag !== 'AttemptStarted') continue
+        for (const { unit } of next.attempts) assert.ok(!waiting(checkpoint).has(unit), unit)
+      }
+    }
+  ),
+  law(
+    'PL-JOB-02',
+    'a unit submits under one key until it is known what became of the job',
+    undisturbedRun,
+    ({ changes }) => {
+      const open = new Map<string, string>()
+      for (const change of changes) {
+        if (change._tag === 'AttemptStarted') {
+          for (const { unit, key } of change.submissions ?? []) {
+            assert.equal(key, open.get(unit) ?? key, unit)
+            open.set(unit, key)
+          }
+        } else if (change._tag === 'JobEnded' || change._tag === 'UnitCompleted' || change._tag === 'Assumed') {
+          open.delete(change.unit)
+        }
+      }
+    }
+  ),
+  law('PL-JOB-03', 'no unit submits under the key of a job that ended badly', run, ({ changes, trail }) => {
+    const ended = new Set<string>()
+    for (const [index, change] of changes.entries()) {
+      const before = trail[index - 1]?.checkpoint.pending ?? []
+      if (change._tag === 'JobEnded')
+        for (const one of before) if (one._tag === 'Job' && one.unit === change.unit) ended.add(one.key)
+      if (change._tag === 'AttemptStarted')
+        for (const { key } of change.submissions ?? []) assert.ok(!ended.has(key), key)
+    }
+  })
+]
+
+interface Begun {
+  readonly next: number
+  readonly mayHaveActed: boolean
+  readonly waits?: true
+}
+
+/** What the changes of a run left of the units that were begun: said again, by other means than the checkpoint. */
+const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
+  const left = new Map<string, Begun>()
+  const failed = (unit: Unit, next: number, outcome: Outcome): void =>
+    void left.set(unit, { next, mayHaveActed: outcome === 'unknown' })
+  for (const change of changes) {
+    switch (change._tag) {
+      case 'AttemptStarted':
+        for (const { unit, attempt } of change.attempts) left.set(unit, { next: attempt, mayHaveActed: true })
+        break
+      case 'AttemptFailed':
+        failed(change.unit, change.attempt + 1, change.outcome)
+        break
+      case 'JobEnded':
+        failed(change.unit, 1, change.outcome)
+        break
+      case 'JobSubmitted':
+        left.set(change.unit, { next: 1, mayHaveActed: true, waits: true })
+        break
+      case 'UnitFailed':
+        if (change.last !== undefined) failed(change.unit, 1, change.last.outcome)
+        break
+      case 'UnitCompleted':
+      case 'Assumed':
+      case 'Confirmed':
+        left.delete(change.unit)
+        break
+      case 'Started':
+      case 'WorkflowEdited':
+      case 'Recovered':
+      case 'InputReplaced':
+      case 'Expanded':
+      case 'WaitStarted':
+      case 'Answered':
+      case 'Suspended':
+      case 'Interrupted':
+      case 'Rewound':
+        break
+    }
+  }
+  return left
+}

@@ -1,0 +1,132 @@
+/** What holds on every level of a tree, and for what a rewind takes back. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Rewound } from '../../../domain/change/Change.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import * as IdempotencyKey from '../../../domain/checkpoint/IdempotencyKey.js'
+import type { PlanOptions } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { isWithin } from '../../../domain/workflow/Unit.js'
+import type { OfUnit } from '../../../domain/data/Units.js'
+import { problems } from '../../../domain/workflow/Workflow.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, recorded, unitsOf } from './PlanLaw.js'
+import { momentWithOptions, run } from '../arbitrary/runs.js'
+import type { Moment, SimulatedRun } from '../arbitrary/Tape.js'
+import { placeOf } from '../arbitrary/tree.js'
+import { decisionInside, problemInside, wrapped } from '../arbitrary/wrapped.js'
+
+/** What holds on every level of a tree, and for what a rewind takes back. */
+export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-WRAP-01',
+    'a workflow that is wrapped in a sequence has the same decisions and problems, with paths prefixed',
+    momentWithOptions,
+    ({ moment, options }) => {
+      const inside = comparable(moment, options)
+      if (inside === undefined) return
+      const plain = planResume(moment.checkpoint, moment.workflow, options)
+      const deeper = planResume(inside.checkpoint, inside.workflow, inside.options)
+      if (E.isLeft(plain)) {
+        assert.ok(E.isLeft(deeper), 'the wrapped workflow has a plan')
+        const found = new Set(deeper.left.problems.map((one) => JSON.stringify(one)))
+        for (const problem of plain.left.problems)
+          if (problem._tag !== 'NotAWave') assert.ok(found.has(problemInside(problem)), problemInside(problem))
+        return
+      }
+      if (E.isLeft(deeper)) return assert.fail(JSON.stringify(deeper.left.problems))
+      assert.deepEqual(deeper.right.decisions.slice(1), plain.right.decisions.map(decisionInside))
+    }
+  ),
+  law(
+    'PL-REWIND-01',
+    'a rewind drops exactly what is known of the subtrees that it names, and the records of the composites around them',
+    run,
+    (run) => {
+      for (const { change, before, after } of rewindsOf(run)) {
+        const known = knownOf(before.checkpoint)
+        const isNamed = (unit: Unit): boolean => change.units.some((named) => isWithin(unit, named))
+        const isAround = (unit: Unit): boolean => change.units.some((named) => isWithin(named, unit))
+        assert.deepEqual(
+          knownOf(after.checkpoint),
+          known.filter(([what, unit]) => !isNamed(unit) && (what === 'items' || !isAround(unit)))
+        )
+        for (const unit of change.units)
+          assert.ok(
+            change.units.every((other) => other === unit || !isWithin(other, unit)),
+            `${unit} is named twice`
+          )
+      }
+    }
+  ),
+  law(
+    'PL-REWIND-02',
+    'a rewind changes no decision and no key outside its subtrees and what follows them',
+    run,
+    (run) => {
+      for (const { change, before, after } of rewindsOf(run)) {
+        const isOutside = (unit: Unit): boolean =>
+          change.units.every((named) => ['before', 'beside'].includes(placeOf(before, unit, named)))
+        const [was, is] = [before, after].map(({ checkpoint, workflow }) => planResume(checkpoint, workflow))
+        if (was === undefined || is === undefined || E.isLeft(was)) continue
+        if (E.isLeft(is)) return assert.fail(JSON.stringify(is.left.problems))
+        const outside = (plan: typeof is.right): unknown =>
+          plan.decisions
+            .filter(({ unit }) => isOutside(unit))
+            .map((one) => [one.unit, one._tag, one._tag === 'Retry' ? one.attempt : undefined])
+        assert.deepEqual(outside(is.right), outside(was.right))
+        for (const unit of unitsOf(after).keys())
+          if (isOutside(unit))
+            assert.equal(
+              IdempotencyKey.of(after.checkpoint, unit),
+              IdempotencyKey.of(before.checkpoint, unit),
+              `the key of ${unit}`
+            )
+      }
+    }
+  )
+]
+
+/**
+ * The wrapped workflow, unless a wrapped one differs: whether a step alone was cut short, the state says of top-level steps only, and
+ * a strict plan compares these only.
+ *
+ * @internal
+ */
+export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
+  const { state } = moment.checkpoint
+  const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).size === 0
+  const inside = wrapped(moment, options)
+  return isCut || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
+}
+
+/** The rewinds of a run, each with the moments before and after it. */
+const rewindsOf = ({
+  changes,
+  trail
+}: SimulatedRun): ReadonlyArray<{ readonly change: Rewound; readonly before: Moment; readonly after: Moment }> =>
+  changes.flatMap((change, index) => {
+    const [before, after] = [trail[index - 1], trail[index]]
+    return change._tag === 'Rewound' && before !== undefined && after !== undefined ? [{ change, before, after }] : []
+  })
+
+/** All that a checkpoint knows of units, and what it is. */
+const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
+  const { state, items, pending, submissions } = checkpoint
+  const of = (what: string, units: Iterable<Unit>) => [...units].map((unit) => [what, unit] as const)
+  const about = (what: string, all: Iterable<OfUnit>) =>
+    of(
+      what,
+      Array.from(all, ({ unit }) => unit)
+    )
+  return [
+    ...of('record', recorded(checkpoint)),
+    ...of('items', items.keys()),
+    ...about('job', pending),
+    ...about('key', submissions),
+    ...about('attempt', State.inFlight(state)),
+    ...about('failure', State.failures(state))
+  ]
+}
