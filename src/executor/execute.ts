@@ -7,11 +7,10 @@ import { decisionTrees } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
 import { top } from '../domain/workflow/Unit.js'
 import { refuse } from './steps/compositeChecks.js'
-import { goBack } from './goBack.js'
+import { goBack, planAgain, recordOverrides } from './goBack.js'
 import { completed } from './outputs.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/pause.js'
-import { EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd, Stop } from './RunScope.js'
@@ -42,20 +41,15 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
   return ended as E.Either<RunError, RunOutcome>
 }
 
-/** Plans again and goes on. A plan that needs somebody's word is left to the next resume. */
+/** Plans again and continues. If there is no plan, or it needs an answer, the run rests, and the next resume reports why. */
 const wake = async (
   scope: RunScope,
   { index, step }: Woken
 ): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
-  const { definition, recorder, environment, policy } = scope
-  const planned = await planStored(
-    definition,
-    { checkpoint: recorder.checkpoint(), found: EXACT },
-    policy
-  )(environment)()
-  return E.isRight(planned) && planned.right.questions.length === 0
-    ? await obey(scope, planned.right.plan)
-    : await rest(scope, index, step)
+  const planned = await planAgain(scope)
+  if (E.isLeft(planned)) return await rest(scope, index, step)
+  const recorded = await recordOverrides(scope, planned.right)
+  return E.isLeft(recorded) ? recorded : await obey(scope, planned.right.plan)
 }
 
 /** Fails a composite that its policy would run again, because changed evidence needs an answer first. */
@@ -144,14 +138,17 @@ const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E
 
 const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }
 
+/** What stopped without a known reason. */
+const ABORTED: Stop = { _tag: 'Interrupted', reason: 'aborted' }
+
 const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }
 
 /** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
 const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const asked = scope.requests.seen() ? await scope.requests.asked() : undefined
-  const stop = scope.stop() ?? (asked === undefined ? undefined : asked.cancel === undefined ? PAUSED : CANCELLED)
+  const stop = scope.stop() ?? (asked === undefined ? ABORTED : asked.cancel === undefined ? PAUSED : CANCELLED)
   const { runId } = scope.recorder.checkpoint()
-  if (stop === undefined || stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
+  if (stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
   scope.recorder.stage([{ _tag: 'Interrupted', at, unit: step, reason: stop.reason }])
   const saved = await scope.recorder.commit()

@@ -1,14 +1,46 @@
-/** Runs a composite of this execution again, with all its parts and all later steps. */
+/** Planning again in the middle of an execution: after a wait, or to run a composite again. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/change/Change.js'
 import { overrides } from '../domain/plan/Overrides.js'
-import type { ResumePlan } from '../domain/plan/Plan.js'
+import type { PlanOptions, ResumePlan } from '../domain/plan/Plan.js'
 import { runsAgain } from '../domain/plan/Plan.js'
+import type { Planned } from './planRun.js'
 import { EXACT, planStored } from './planRun.js'
 import type { RunError } from './RunError.js'
 import type { RunScope, StepEnd } from './RunScope.js'
 import { report, timestamp } from './RunScope.js'
+import type { RecordError } from './storage/Recorder.js'
 import { reset } from './Values.js'
+
+/** Plans the run again. Questions are refused. */
+export const planAgain = async (
+  { definition, environment, recorder, policy }: RunScope,
+  options: PlanOptions = {}
+): Promise<E.Either<RunError, Planned>> => {
+  const state = { checkpoint: recorder.checkpoint(), found: EXACT }
+  const planned = await planStored(definition, state, { ...policy, ...options })(environment)()
+  if (E.isLeft(planned)) return planned
+  const [question, ...others] = planned.right.questions
+  return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
+}
+
+/** Records what a plan overrides, before it is obeyed. `why`: the reason for its rewinds, if it is not that of the plan. */
+export const recordOverrides = async (
+  { definition, environment, recorder, values }: RunScope,
+  { plan, checkpoint, options }: Planned,
+  why?: string
+): Promise<E.Either<RecordError, void>> => {
+  const at = timestamp(environment.clock.now())
+  const changes = overrides(checkpoint, definition, plan, options, at)
+  if (changes.length === 0) return E.right(undefined)
+  recorder.stage(
+    changes.map((change): Change => (change._tag === 'Rewound' && why !== undefined ? { ...change, why } : change))
+  )
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return saved
+  reset(values, saved.right)
+  return E.right(undefined)
+}
 
 /**
  * Rewinds a composite and all later steps durably, and returns the new plan. It equals a resume with `restartWave`, so a
@@ -18,24 +50,15 @@ export const goBack = async (
   scope: RunScope,
   { unit, stepIndex }: StepEnd & { readonly _tag: 'Back' }
 ): Promise<E.Either<RunError, ResumePlan>> => {
-  const { definition, environment, recorder, values, restarts, policy } = scope
+  const { environment, recorder, restarts } = scope
   const before = recorder.checkpoint()
-  const options = { ...policy, restartWave: unit }
-  const planned = await planStored(definition, { checkpoint: before, found: EXACT }, options)(environment)()
+  const planned = await planAgain(scope, { restartWave: unit })
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
-  const [question, ...others] = planned.right.questions
-  if (question !== undefined) return E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
-  const at = timestamp(environment.clock.now())
-  const changes = overrides(before, definition, plan, planned.right.options, at).map((change): Change =>
-    change._tag === 'Rewound' ? { ...change, why: CHECK_FAILED } : change
-  )
-  recorder.stage(changes)
-  const saved = await recorder.commit()
-  if (E.isLeft(saved)) return saved
-  reset(values, saved.right)
+  const recorded = await recordOverrides(scope, planned.right, CHECK_FAILED)
+  if (E.isLeft(recorded)) return recorded
   restarts.set(unit, (restarts.get(unit) ?? 0) + 1)
-  const { runId } = saved.right
+  const { runId } = before
   report(environment, { _tag: 'RunWentBack', runId, unit, stepIndex })
   const [first, ...more] = runsAgain(plan, before)
   if (first !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [first, ...more] })

@@ -740,10 +740,10 @@ describe('restartWave', () => {
     const workflow: Workflow = { name: 'w', steps: [W.task('a'), W.wave('checks', [W.group(W.task('g'))])] }
     const [problem] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'a' })
     assert.ok(problem !== undefined)
-    assert.equal(describeProblem(problem), "step 'a' is not a wave. Waves: 'checks'")
+    assert.equal(describeProblem(problem), "step 'a' is not a wave. Available: 'checks'")
     const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
-    assert.equal(describeProblem(none), "wave 'x' not found. Waves: 'checks'")
+    assert.equal(describeProblem(none), "wave 'x' not found. Available: 'checks'")
   })
 
   test('restartWave in a workflow without waves says so and names the steps for fromStep', () => {

@@ -122,6 +122,32 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ran)
   })
 
+  test('a run that wakes runs a step again whose artifact was deleted meanwhile', async () => {
+    const world = newWorld()
+    let time = 0
+    const clock = { now: () => time, sleep: () => () => Promise.resolve() }
+    const waiting = pipe(
+      Program.start('waiting'),
+      Program.step('generate', {
+        evidence: [artifact('gen.js')],
+        run: () => doing(world, 'generate', set('gen.js', '1'))
+      }),
+      Program.wave('both', {
+        nap: { sleep: { millis: 1_000 } },
+        harm: {
+          run: () =>
+            doing(world, 'harm', (tree) => {
+              if (time === 0) tree.files.delete('gen.js')
+              time += 1_000
+            })
+        }
+      })
+    )
+    const environment = { ...newProcess(world).environment, clock }
+    ended(await run(waiting, 'r', {})(environment)(), 'Completed')
+    assert.deepEqual(world.log, ['generate', 'harm', 'generate', 'harm'])
+  })
+
   test('what the host says of edited artifacts counts for every plan of a call', async () => {
     const world = newWorld()
     let time = Date.parse('2026-01-02T03:04:05.000Z')

@@ -151,6 +151,26 @@ describe('after a wave whose check failed', () => {
     }
   })
 
+  test('the retry policy runs all steps of a sequence again', async () => {
+    const world = newWorld()
+    const after = failing(1)
+    const program = pipe(
+      Program.start('one'),
+      Program.sequence(
+        'release',
+        (start) =>
+          pipe(
+            start,
+            Program.step('build', { run: () => doing(world, 'build') }),
+            Program.step('test', { run: () => doing(world, 'test') })
+          ),
+        { onCheckFailure: 'retry', after: after.check }
+      )
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    assert.deepEqual(world.log, ['build', 'test', 'build', 'test'])
+  })
+
   test('the retry policy only repeats the check of a wave with a group that is not idempotent', async () => {
     const world = newWorld()
     const after = failing(2)

@@ -458,6 +458,42 @@ describe('waits in the code of a task', () => {
   })
 })
 
+describe('a call of another kind than the recorded one', () => {
+  test.each(['step', 'sleep', 'waitFor'] as const)('is refused if it is now a %s', async (now) => {
+    for (const before of ['step', 'sleep', 'waitFor'] as const) {
+      const { options, give, move } = world()
+      const calls = (kind: string) =>
+        workflow('calls').step('do', async ({ step, sleep, waitFor }) => {
+          if (kind === 'step') await step('x', () => 1)
+          if (kind === 'sleep') await sleep('x', { millis: 1 })
+          if (kind === 'waitFor') await waitFor('x')
+          await sleep('hold', { millis: 1_000 })
+        })
+      const resting = pending(await runOutcome(calls(before), options))
+      if (resting.units.some(({ unit, _tag }) => unit === 'do/x' && _tag === 'Answer'))
+        assert.ok(E.isRight(await give('do/x', 1)))
+      move(1)
+      if (before !== 'step') pending(await runOutcome(calls(before), options))
+      move(1_000)
+      const outcome = await runOutcome(calls(now), options)
+      if (now === before) assert.equal(outcome._tag, 'Completed')
+      else assert.equal(outcome._tag === 'Failed' && outcome.failures[0]?.error.code, 'SUB_STEP_CHANGED')
+    }
+  })
+
+  test('is refused while the wait is open', async () => {
+    const { options, move } = world()
+    const ask = (isSleep: boolean) =>
+      workflow('ask').step('do', async ({ sleep, waitFor }) => {
+        await (isSleep ? sleep('x', { millis: 1_000 }) : waitFor('x', { timeoutMillis: 1_000 }))
+      })
+    pending(await runOutcome(ask(true), options))
+    move(1_000)
+    const outcome = await runOutcome(ask(false), options)
+    assert.equal(outcome._tag === 'Failed' && outcome.failures[0]?.error.code, 'SUB_STEP_CHANGED')
+  })
+})
+
 describe('a wait in the code of a task is refused', () => {
   test.each<[string, (context: StepContext<object>) => unknown, string]>([
     ['without a name', ({ sleep }) => sleep('', { millis: 1 }), 'SUB_STEP_NAME'],

@@ -58,6 +58,7 @@ export const subStep: t.Type<SubStep> = fields<SubStep>('a sub-step', {
   input: optional(t.string),
   version: optional(t.string),
   idempotent: optional(t.literal(false)),
+  wait: optional(oneOf<'Timer' | 'Answer'>('Timer', 'Answer')),
   transient: optional(t.literal(true))
 })
 

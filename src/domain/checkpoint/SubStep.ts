@@ -6,6 +6,7 @@
  * - `input`: the fingerprint of its input. A call with another input is refused.
  * - `version`: a call with another version drops the sub-step and all recorded after it.
  * - `idempotent: false`: it must not run twice.
+ * - `wait`: it was a `sleep` (`Timer`) or a `waitFor` (`Answer`). Another kind of call is refused.
  * - `transient: true`: it failed, and its error looked transient.
  *
  * @category model
@@ -14,5 +15,6 @@ export interface SubStep {
   readonly input?: string
   readonly version?: string
   readonly idempotent?: false
+  readonly wait?: 'Timer' | 'Answer'
   readonly transient?: true
 }

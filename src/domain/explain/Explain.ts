@@ -356,7 +356,7 @@ const quoted = (names: ReadonlyArray<string>): string =>
 const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
   const isStep = steps.includes(step)
   const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
-  if (available.length > 0) return `${what}. Waves: ${quoted(available)}`
+  if (available.length > 0) return `${what}. Available: ${quoted(available)}`
   return isStep
     ? `${what}: the workflow has no waves; run from that step instead`
     : `${what}: the workflow has no waves; run from a step instead. Available steps: ${quoted(steps)}`

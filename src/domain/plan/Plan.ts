@@ -234,11 +234,11 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
 /**
  * What may be asked of a plan.
  *
- * - `fromStep` (a step's name): all earlier steps are taken as done, and it and everything after it runs.
+ * - `fromStep` (the path of a unit): all earlier steps are taken as done, and it and everything after it runs.
  * - `input`: with `fromStep`, replaces the recorded input for all that is still to run. Without `fromStep`, it must equal the
  *   recorded input. A unit beside the named one that goes on where it was left (in flight, failed, or with a pending job) has begun
  *   with the recorded input: `InputInUse`.
- * - `restartWave` (a wave's name): all its groups run, and everything after it.
+ * - `restartWave` (the path of a sequence, wave or map): all its parts run, and everything after it.
  * - `changes`: default `completed`.
  * - `confirm`: answers, by the path of the unit.
  * - `outputs`: outputs, by the path of the unit, for tasks that `fromStep` takes as done and that have none recorded.
@@ -286,7 +286,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `UnitPending`: an answer says that a unit is to run again or is done, but the unit is pending: it waits for a job, a timer or an
  *   answer of another kind.
  * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
- * - `NotAWave`: `restartWave` does not name a wave; `available` are the waves, `steps` all steps.
+ * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available` are those there are, `steps` all steps.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
  * - `InputInUse`: the input differs from the recorded one, and a unit goes on that has begun with that.
  * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.

@@ -136,9 +136,9 @@ export const unknownNames = (
   const problems: Array<PlanProblem> = []
   if (fromStep !== undefined && targetsOf(workflow, items, { fromStep }, subSteps).from === undefined)
     problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
-  if (restartWave !== undefined && !isParallel(find<Step>(workflow, items, restartWave)?.definition)) {
+  if (restartWave !== undefined && !isComposite(find<Step>(workflow, items, restartWave)?.definition)) {
     const steps = workflow.steps.map(({ name }) => name)
-    const waves = workflow.steps.filter(isParallel).map(({ name }) => name)
+    const waves = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
   }
   for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
@@ -147,7 +147,7 @@ export const unknownNames = (
   return problems
 }
 
-const isParallel = (step: Step | undefined): boolean => step?._tag === 'Wave' || step?._tag === 'Map'
+const isComposite = (step: Step | undefined): boolean => step !== undefined && step._tag !== 'Task'
 
 /** The units on the level on which a path stops to name one. */
 const besides = (

@@ -56,6 +56,13 @@ export const ambiguous = (name: string): StepFailure =>
 export const wrongOption = (unit: Unit, option: string, expected: string): StepFailure =>
   wrong('SubStepOption', `${option} of "${unit}" must be ${expected}`, 'SUB_STEP_OPTION')
 
+export const changedKind = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepChanged',
+    `"${unit}" is recorded as another kind of call: step, sleep or waitFor; use another name, or resume with fromStep "${unit}"`,
+    'SUB_STEP_CHANGED'
+  )
+
 export const changedInput = (unit: Unit): StepFailure =>
   wrong(
     'SubStepChanged',

@@ -26,6 +26,7 @@ import { sleepUnless } from '../sleep.js'
 import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAnswer } from '../program/StepSpec.js'
 import {
   changedInput,
+  changedKind,
   errorOf,
   noRun,
   notAwaited,
@@ -195,12 +196,11 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
       const dropped = await dropVersion(root, unit)
       return E.isLeft(dropped) ? dropped : await run(level, call)
     }
+    if (known.wait !== undefined) return E.left(errorOf(changedKind(unit)))
     if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
   }
-  if (record !== undefined) {
-    root.given.add(unit)
-    return outputOf(call, record.output)
-  }
+  if (record !== undefined || failure !== undefined) root.given.add(unit)
+  if (record !== undefined) return outputOf(call, record.output)
   if (failure !== undefined) return E.left(errorOf(recorded(failure)))
   if (subStep.idempotent === false && mayBeInFlight(level, call))
     return await leaveInDoubt(root, [{ unit, call: subStep }], unit)

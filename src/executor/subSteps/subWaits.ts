@@ -16,7 +16,7 @@ import { onAbort } from '../onAbort.js'
 import { report, timestamp } from '../RunScope.js'
 import { sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
-import { errorOf, notDecodable, wrongOption } from './subStepFailures.js'
+import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, restarted, timeout, waitOf } from '../steps/waits.js'
@@ -84,16 +84,19 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   const { scope, given, own } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
   const record = Units.get(completedSteps, unit)
-  if (record !== undefined) {
-    given.add(unit)
-    return outputOf(unit, convert, record.output)
-  }
-  own.add(unit)
   const failure = Units.get(State.failures(state), unit)
+  const now = scope.environment.clock.now()
+  const wait = awaits(now)
+  const pending = waitOf(scope.recorder.checkpoint(), unit)
+  const recorded = record?.assumed === true ? undefined : (record ?? failure)?.subStep
+  const kind = recorded === undefined ? pending?._tag : recorded.wait
+  if ((recorded !== undefined || pending !== undefined) && kind !== wait._tag) return E.left(errorOf(changedKind(unit)))
+  if (record !== undefined || failure !== undefined) given.add(unit)
+  if (record !== undefined) return outputOf(unit, convert, record.output)
   if (failure !== undefined) return E.left(errorOf(Failure.permanent(failure.error, failure.outcome)))
-  if (waitOf(scope.recorder.checkpoint(), unit) === undefined) {
-    const now = scope.environment.clock.now()
-    const saving = save(scope, [{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: awaits(now) }])
+  own.add(unit)
+  if (pending === undefined) {
+    const saving = save(scope, [{ _tag: 'WaitStarted', at: timestamp(now), unit, wait }])
     const started = await kept(level, unit, saving)
     if (E.isLeft(started)) return started
   }
@@ -128,7 +131,11 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
     case 'Woken':
       return await record(level, wait, now, undefined, convert)
     case 'TimedOut': {
-      const saved = await kept(level, unit, save(scope, [{ _tag: 'UnitFailed', ...timeout(wait, at), subStep: {} }]))
+      const saved = await kept(
+        level,
+        unit,
+        save(scope, [{ _tag: 'UnitFailed', ...timeout(wait, at), subStep: { wait: wait._tag } }])
+      )
       return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(timeout(wait, at).last.error, 'notApplied')))
     }
     case 'Answered': {
@@ -146,7 +153,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
 
 const record = async (
   level: Level,
-  { unit, startedAt }: PendingWait,
+  { _tag, unit, startedAt }: PendingWait,
   now: number,
   output: Json | undefined,
   convert: Call['convert']
@@ -162,7 +169,7 @@ const record = async (
       startedAt,
       durationMillis: Math.max(0, now - Date.parse(startedAt)),
       evidence: [],
-      subStep: {}
+      subStep: { wait: _tag }
     }
   ])
   const saved = await kept(level, unit, completed)

@@ -264,8 +264,8 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     spec: [task(subSteps())],
     only: told([], atEffect(2, 'before')),
     module: 'executor/subSteps/subSteps.ts',
-    text: 'if (record !== undefined) {\n    root.given',
-    instead: 'if (record?.assumed === true) {\n    root.given',
+    text: 'if (record !== undefined) return',
+    instead: 'if (record?.assumed === true) return',
     breaks: 'NothingTwice'
   },
   {
