@@ -20,6 +20,7 @@ import type { Executor } from './Executor.js'
 import { execute } from './execute.js'
 import type { Inputs } from './input.js'
 import { inputsOf, recordable, replacing, unlessMissing } from './input.js'
+import { recorderFor } from './requests/inbox.js'
 import { clearRequest, removePointer, watchFor } from './requests/pause.js'
 import type { Program } from './program/Program.js'
 import type { Planned } from './planRun.js'
@@ -299,8 +300,7 @@ const withAnswers = async (
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const answers = await answersIn(environment, claim.runId)
   if (answers.length === 0) return E.right(checkpoint)
-  const { storage, vault } = environment
-  const recorder = makeRecorder(storage, claim, checkpoint, [], () => undefined, vault.redaction)
+  const recorder = recorderFor(environment, claim, checkpoint, environment.vault.redaction)
   const taken = await takeAnswersIn(environment, recorder, answers)
   return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
 }

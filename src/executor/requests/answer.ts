@@ -13,9 +13,8 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, look, MOST_TRIES, requestsFor, withdraw } from './inbox.js'
+import { askOrAct, askOwner, look, MOST_TRIES, recorderFor, requestsFor, withdraw } from './inbox.js'
 import type { Recorder } from '../storage/Recorder.js'
-import { make as makeRecorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
 import { holdingIntact } from '../storage/stored.js'
@@ -114,7 +113,7 @@ const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }:
 const record = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
   holdingIntact(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
     const { runId, unit } = request
-    const recorder = makeRecorder(environment.storage, claim, checkpoint, [], () => undefined)
+    const recorder = recorderFor(environment, claim, checkpoint)
     // What was left for an earlier owner came first.
     const taken = await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
     if (E.isLeft(taken)) return taken
@@ -160,7 +159,7 @@ export const takeLeftAnswers = async (environment: Environment, runId: string): 
     const seen = await look(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
     const taken = await holdingIntact(environment, runId, async (claim, checkpoint) => {
-      const recorder = makeRecorder(environment.storage, claim, checkpoint, [], () => undefined)
+      const recorder = recorderFor(environment, claim, checkpoint)
       return await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
     })
     if (E.isLeft(taken)) return

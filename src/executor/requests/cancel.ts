@@ -9,9 +9,8 @@ import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/Checkpoint
 import type { Environment } from '../../ports/Environment.js'
 import { takeLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, isAny, look, requestsFor, withdraw } from './inbox.js'
+import { askOrAct, askOwner, isAny, look, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
-import { make as makeRecorder } from '../storage/Recorder.js'
 import type { RunError } from '../RunError.js'
 import type { Interrupted } from '../RunOutcome.js'
 import { report, timestamp } from '../RunScope.js'
@@ -104,9 +103,7 @@ const record = async (
   before: ReadonlyArray<Change>
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const { runId, state } = checkpoint
-  const recorder = makeRecorder(environment.storage, claim, checkpoint, [], ({ revision, state: reached }) =>
-    report(environment, { _tag: 'CheckpointSaved', runId, revision, state: reached })
-  )
+  const recorder = recorderFor(environment, claim, checkpoint)
   const at = timestamp(environment.clock.now())
   recorder.stage([...before, { _tag: 'Interrupted', at, unit: state.step, reason: 'cancelled' }])
   const saved = await recorder.commit()

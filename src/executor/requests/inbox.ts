@@ -2,11 +2,15 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { Redaction } from '../../domain/data/Redaction.js'
 import type { Request } from '../../domain/request/Request.js'
 import { isFor } from '../../domain/request/Request.js'
-import type { Holder, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Claim, Holder, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { RunError } from '../RunError.js'
+import { report } from '../RunScope.js'
+import type { Recorder } from '../storage/Recorder.js'
+import { make } from '../storage/Recorder.js'
 import { callStore, restoreStored } from '../storage/stored.js'
 
 /** Whether a run may have requests. A port that throws has none. */
@@ -32,6 +36,19 @@ export const requestsFor = async (
 /** Withdraws a request. */
 export const withdraw = async ({ requests }: Environment, request: Request): Promise<E.Either<StorageError, void>> =>
   requests === undefined ? E.right(undefined) : await callStore('request', () => requests.withdraw(request))
+
+/** Records what others asked for, before the run itself goes on. */
+export const recorderFor = (
+  environment: Environment,
+  claim: Claim,
+  checkpoint: Checkpoint,
+  redaction?: Redaction
+): Recorder => {
+  const { runId } = checkpoint
+  const onSaved = ({ revision, state }: Checkpoint): void =>
+    report(environment, { _tag: 'CheckpointSaved', runId, revision, state })
+  return make(environment.storage, claim, checkpoint, [], onSaved, redaction)
+}
 
 /** A run as it was loaded. */
 export interface Seen {
