@@ -55,7 +55,7 @@ export const goBack = async (
   const planned = await planAgain(scope, { restartWave: unit })
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
-  const recorded = await recordOverrides(scope, planned.right, CHECK_FAILED)
+  const recorded = await recordOverrides(scope, planned.right, BECAUSE_CHECK_FAILED)
   if (E.isLeft(recorded)) return recorded
   restarts.set(unit, (restarts.get(unit) ?? 0) + 1)
   const { runId } = before
@@ -66,4 +66,4 @@ export const goBack = async (
 }
 
 /** The recorded reason for a rewind during an execution. */
-const CHECK_FAILED = 'CheckFailed'
+const BECAUSE_CHECK_FAILED = 'CheckFailed'

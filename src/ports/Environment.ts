@@ -21,7 +21,8 @@ import type { Workspaces } from './Workspaces.js'
  * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
  * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
  * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
- * - `requests`: where other processes leave requests: to pause a run or to cancel it. Without it both are refused.
+ * - `requests`: where other processes leave requests: to pause, cancel or answer a run. Without it pause and cancel are refused,
+ *   and so is an answer while a process owns the run.
  * - `asyncContext`: tells that a sub-step is called inside of another one. Without it such a call is not refused.
  * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
  *

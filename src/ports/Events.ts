@@ -16,7 +16,7 @@ import type { PointerError } from './Requests.js'
 import type { WorkspaceError } from './Workspaces.js'
 
 /**
- * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step.
+ * A unit, by its path: `checks`, or `checks/unit` for a group or item of it. `stepIndex`: the 0-based index of its top-level step, -1 if the unit is unknown.
  *
  * @category model
  */
@@ -48,17 +48,17 @@ export interface EventUnit {
  * - `JobSubmitted`: a unit has submitted its job and waits. `job`: the return value of the submission, if any.
  * - `StepWaiting`: a unit waits, until a time or for an answer. `wait`: what for.
  * - `StepSuspended`: an attempt ended without an outcome, because its code only waits. It is repeated when a wait ends.
- * - `AnswerRejected`: an answer does not fit the output of its unit, which waits again. `by`: who gave it; `path` and `expected`: why.
+ * - `AnswerRejected`: an answer was not taken: it does not fit the output of its unit, which waits again, or the unit does not wait for it. `by`: who gave it; `path` and `expected`: why.
  * - `StepFailed`: a unit failed after its last retry, or its job failed. `error`: why; `attempts`: the number of the last
  *   attempt.
  * - `CheckFailed`: a check of a unit failed, before the result is recorded. `when`: `before` or `after` the unit ran; `wrong`:
- *   all failures, as text; `answer`: the chosen answer; `answers`: the possible ones; `previousWave`: the name of the previous
+ *   all failures, as text; `answer`: the chosen answer; `answers`: the possible ones; `previousWave`: the path of the previous
  *   wave, if it can run again.
  * - `RunWentBack`: a wave runs again, after a `CheckFailed` with that answer. `StepsRunAgain` lists the rewound units.
  *   `unit`: the wave.
  * - `RunCompleted`: all steps are done.
  * - `RunFailed`: the run failed. `stepIndex` and `step`: where.
- * - `RunInterrupted`: the run was stopped, or rests until its jobs end. `stepIndex` and `step`: where.
+ * - `RunInterrupted`: the run stopped before its end: somebody asked for it, or all that is left waits. `stepIndex` and `step`: where.
  * - `RunPaused`: follows the `RunInterrupted` of a pause. `pointer`: where the run resumes, and its commits; `where`: the file
  *   of the pointer; `unreadable`: why the pause request could not be read or matched to this process, so that nothing was
  *   committed; `problems`: the parts of the pause that failed.

@@ -200,7 +200,8 @@ export interface Suspended extends UnitFact {
 }
 
 /**
- * The run was stopped from outside, in or before this top-level step, or rests because it waits for jobs.
+ * The run stopped in or before this top-level step: somebody asked for it, or all that is left waits (`reason: 'pending'`) for a job, a
+ * timer or an answer.
  *
  * @category model
  */

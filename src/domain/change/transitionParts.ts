@@ -15,11 +15,19 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { printOf } from '../workflow/WorkflowIdentity.js'
 
 /**
- * Why a change cannot follow a checkpoint. `why`: the workflow has no such unit; the unit is already
- * recorded, or is not; the attempt is not in flight; groups of the wave are missing; the run has already started. Maps: the
- * step is not a map; its items are already known; the items are invalid. Pending units: the unit is pending, or is not; it does not wait
- * for an answer, or has one. Jobs: the unit has no key to submit under, or another one; the run stands at another step, and its open attempt would be lost; an open attempt saw
- * the old input.
+ * Why a change cannot follow a checkpoint.
+ *
+ * - `UnknownUnit`: the workflow has no such unit, or not of this kind.
+ * - `AlreadyCompleted`, `NotCompleted`: the unit has a record, or has none.
+ * - `NotInFlight`: the attempt is not in flight.
+ * - `WaveUnfinished`: parts of the composite have no record, or run.
+ * - `AlreadyStarted`: the run has started.
+ * - `NoMap`, `AlreadyExpanded`, `InvalidItems`: the unit is not a map, its items are known, or these cannot be items.
+ * - `StillPending`, `NotPending`: the unit waits, or does not.
+ * - `NotAWait`, `AlreadyAnswered`: the unit does not wait for an answer, or has one.
+ * - `NoKey`, `AnotherKey`: the unit has no key to submit its job under, or another one.
+ * - `StandsElsewhere`: the run stands at another step, and its open attempt would be lost.
+ * - `AttemptOpen`: an attempt of the unit is open, also by the same change.
  *
  * @category model
  */

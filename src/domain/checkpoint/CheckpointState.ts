@@ -115,7 +115,7 @@ export interface Failed {
 }
 
 /**
- * The run was stopped from outside, `inProgress` if the step had started.
+ * The run stopped before its end: somebody asked for it, or all that is left waits (`reason: 'pending'`). `inProgress`: the step had started.
  *
  * @category model
  */

@@ -133,7 +133,7 @@ export interface Confirm extends About {
 }
 
 /**
- * It waits, and neither runs nor is done: for a job, which `poll` asks about; for a timer or an answer, which a resume checks. A wave
+ * It waits, and neither runs nor is done: for a job, which `poll` polls; for a timer or an answer, which a resume checks. A wave
  * waits if none of its groups runs, and at least one waits; a task, if all that its code still had to do was to wait.
  *
  * @category model

@@ -33,8 +33,8 @@ const segment = (name: string): string => (PLAIN.test(name) ? name : name === ''
 
 const OTHERS = /[^A-Za-z0-9._-]/g
 
-const escaped = (unit: string): string => {
-  const code = unit.charCodeAt(0).toString(16).toUpperCase()
+const escaped = (character: string): string => {
+  const code = character.charCodeAt(0).toString(16).toUpperCase()
   return code.length > 2 ? `%u${code.padStart(4, '0')}` : `%${code.padStart(2, '0')}`
 }
 

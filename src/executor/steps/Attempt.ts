@@ -79,7 +79,7 @@ export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () =
 
 const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
-/** What code of a workflow gets that runs noAttempt of an attempt: a check, or the items of a map. */
+/** What code gets that runs outside of an attempt: a check of a composite, or the items of a map. */
 export const noAttempt = (signal: AbortSignal): Attempt => ({
   number: 1,
   signal: () => signal,

@@ -121,7 +121,7 @@ export const runAttempt = async (
   void callTask(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
   const closing = close()
-  const { left, waits, dropped, refused } = closing === undefined ? NO_CALLS : await closing
+  const { left, waits, dropped, refused } = closing === undefined ? NOTHING_LEFT : await closing
   if (ended._tag === 'Suspended') {
     attempt.suspend()
     scope.toRepeat.add(place.unit)
@@ -133,7 +133,7 @@ export const runAttempt = async (
   return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
 }
 
-const NO_CALLS: Closed = { left: [], waits: [], dropped: [], refused: undefined }
+const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined }
 
 /** Fails the attempt because of its sub-steps, whatever its code returned, unless it was stopped. */
 const failedBecause = (failure: StepFailure, { _tag }: Ending, attempt: Attempt): AttemptResult =>

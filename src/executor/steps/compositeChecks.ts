@@ -1,12 +1,11 @@
 /** The checks around a composite as a whole. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Change } from '../../domain/change/Change.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import { delay, never } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import { find } from '../../domain/workflow/Tree.js'
-import { ancestors, isTop, isWithin, join, parent } from '../../domain/workflow/Unit.js'
+import { ancestors, isWithin, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Workflow.js'
 import { noAttempt } from './Attempt.js'
 import { compositeCompleted, leftUndone, taskFailed } from '../storage/changes.js'
@@ -14,9 +13,10 @@ import type { Choice, Refused } from './guarded.js'
 import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
 import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
+import { endFailed } from './ends.js'
 import { sleepUnless } from '../sleep.js'
 import type { RunScope, StepEnd } from '../RunScope.js'
-import { contextFor, timestamp } from '../RunScope.js'
+import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
@@ -200,30 +200,4 @@ export const refuse = async (
   const endedAt = scope.environment.clock.now()
   const failed = taskFailed(place.unit, { failure, attempt: 1, startedAt, endedAt })
   return await endFailed(scope, [...undone, failed], failed.retryable)
-}
-
-/** Ends a composite as failed because of its parts. Only that of a step at the top has a record. */
-export const endFailedBy = async (
-  scope: RunScope,
-  { unit }: Place,
-  undone: ReadonlyArray<Change>,
-  retryable: boolean
-): Promise<E.Either<RecordError, StepEnd>> => {
-  const at = timestamp(scope.environment.clock.now())
-  return await endFailed(
-    scope,
-    isTop(unit) ? [...undone, { _tag: 'UnitFailed', at, unit, retryable }] : undone,
-    retryable
-  )
-}
-
-/** Ends a unit as failed, once that is saved. */
-export const endFailed = async (
-  { recorder }: RunScope,
-  changes: ReadonlyArray<Change>,
-  retryable: boolean
-): Promise<E.Either<RecordError, StepEnd>> => {
-  recorder.stage(changes)
-  const saved = await recorder.commit()
-  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
 }

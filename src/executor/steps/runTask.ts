@@ -10,7 +10,7 @@ import {
   taskStopped,
   taskSuspended
 } from '../storage/changes.js'
-import { endFailed } from './compositeChecks.js'
+import { endFailed } from './ends.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, StepEnd } from '../RunScope.js'

@@ -5,7 +5,7 @@ import type { GivenAnswer, PendingWait } from '../../domain/checkpoint/Pending.j
 import * as Redaction from '../../domain/data/Redaction.js'
 import type { Awaits } from '../program/awaits.js'
 import { taskCompleted } from '../storage/changes.js'
-import { endFailed } from './compositeChecks.js'
+import { endFailed } from './ends.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, StepEnd } from '../RunScope.js'

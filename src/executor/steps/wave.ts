@@ -6,7 +6,8 @@ import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { attemptOf, attemptsStart, HALTED, leftUndone } from '../storage/changes.js'
-import { close, endBefore, endFailedBy } from './compositeChecks.js'
+import { close, endBefore } from './compositeChecks.js'
+import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramTask, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
@@ -62,12 +63,12 @@ export const runWave = async (
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
   const halt = linked(due.stopping)
-  const inbox = makeInbox<Ended>()
+  const mailbox = makeMailbox<Ended>()
   const launch = ({ name, group, node }: Waiting): void => {
     board.running.add(name)
     const part = { place: { ...place, unit: join(place.unit, name) }, node, stopping: halt.signal }
     const ending = isRun(group) ? runStarted(scope, { ...part, step: group }) : run(scope, { ...part, step: group })
-    void ending.then((result) => inbox.put({ name, group, result }))
+    void ending.then((result) => mailbox.put({ name, group, result }))
   }
   const { recorder } = scope
   let failure: E.Left<RecordError> | undefined
@@ -80,7 +81,7 @@ export const runWave = async (
     if (failure === undefined) ready.forEach(launch)
     else halt.abort(NOT_SAVED)
     if (board.running.size === 0) break
-    for (const ended of await inbox.take(board.running.size)) {
+    for (const ended of await mailbox.take(board.running.size)) {
       board.running.delete(ended.name)
       if (E.isLeft(ended.result)) failure ??= ended.result
       else noteEnd(scope, place, board, ended, ended.result.right)
@@ -245,7 +246,7 @@ const { setImmediate: nextTurn } = globalThis
  * What comes in while nobody looks is handed over at once when somebody does. If more is expected, what comes in the
  * same turn of the event loop is handed over together.
  */
-const makeInbox = <A>(): {
+const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>
 } => {

@@ -181,7 +181,7 @@ export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure
   subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
 })
 
-/** The attempts of a unit and its parts that nobody will hear the end of: what they did is not known. Whoever waits for the next attempt has none. */
+/** Fails the running attempts of a unit and its parts with an unknown outcome. A unit that waits for its next attempt has none in flight. */
 export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
@@ -243,7 +243,7 @@ export const eventsOf = (
       return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
     case 'JobEnded':
       return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
-    // That another attempt follows is told by who makes it: none does at once after one that was stopped.
+    // Attempts report StepRetrying themselves; a stopped one has no retry to report.
     case 'AttemptFailed':
     case 'Started':
     case 'WorkflowEdited':

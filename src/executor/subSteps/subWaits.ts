@@ -203,7 +203,7 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
 /** What a timer of Node takes. */
 const LONGEST = 2 ** 31 - 1
 
-/** Suspends the attempt if nothing of it but waits is open, and a turn of the event loop passes without a call. */
+/** Suspends the attempt if waits are open, no sub-step is, and a turn of the event loop passes without a call. Other promises of the code are not seen. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {

@@ -1,0 +1,34 @@
+/** Ends units as failed. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../../domain/change/Change.js'
+import { isTop } from '../../domain/workflow/Unit.js'
+import type { RunScope, StepEnd } from '../RunScope.js'
+import { timestamp } from '../RunScope.js'
+import type { RecordError } from '../storage/Recorder.js'
+import type { Place } from '../Values.js'
+
+/** Ends a composite as failed because of its parts. Only that of a step at the top has a record. */
+export const endFailedBy = async (
+  scope: RunScope,
+  { unit }: Place,
+  undone: ReadonlyArray<Change>,
+  retryable: boolean
+): Promise<E.Either<RecordError, StepEnd>> => {
+  const at = timestamp(scope.environment.clock.now())
+  return await endFailed(
+    scope,
+    isTop(unit) ? [...undone, { _tag: 'UnitFailed', at, unit, retryable }] : undone,
+    retryable
+  )
+}
+
+/** Ends a unit as failed, once that is saved. */
+export const endFailed = async (
+  { recorder }: RunScope,
+  changes: ReadonlyArray<Change>,
+  retryable: boolean
+): Promise<E.Either<RecordError, StepEnd>> => {
+  recorder.stage(changes)
+  const saved = await recorder.commit()
+  return E.isLeft(saved) ? saved : E.right({ _tag: 'Failed', retryable })
+}
