@@ -31,7 +31,7 @@ import { outputsFor, variablesFor } from './Values.js'
 export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
 
 /** What an attempt that ended tells. */
-export interface Ended {
+export interface AttemptTimes {
   readonly attempt: number
   readonly startedAt: number
   readonly endedAt: number
@@ -42,9 +42,13 @@ export interface Ended {
  * was to stop (`Suspended`: because its code only waits). Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
  */
 export type TaskResult =
-  | (Ended & { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> })
-  | (Ended & { readonly _tag: 'Failed'; readonly failure: StepFailure })
-  | { readonly _tag: 'Stopped'; readonly failed?: Ended & { readonly failure: StepFailure } }
+  | (AttemptTimes & {
+      readonly _tag: 'Done'
+      readonly output: Json | undefined
+      readonly evidence: ReadonlyArray<Evidence>
+    })
+  | (AttemptTimes & { readonly _tag: 'Failed'; readonly failure: StepFailure })
+  | { readonly _tag: 'Stopped'; readonly failed?: AttemptTimes & { readonly failure: StepFailure } }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
 /**

@@ -11,6 +11,7 @@ import { goBack, planAgain, recordOverrides } from './goBack.js'
 import { completed } from './outputs.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/pause.js'
+import { isToStop } from './requests/RequestWatch.js'
 import type { RunError } from './RunError.js'
 import type { RunOutcome } from './RunOutcome.js'
 import type { RunScope, StepEnd, Stop } from './RunScope.js'
@@ -77,8 +78,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
     case 'Failed':
       return E.right(failed(scope, index, step))
     case 'Pending': {
-      const asked = scope.requests.look()
-      if (asked !== false && (await asked)) return await interrupt(scope, index, step)
+      if (await isToStop(scope)) return await interrupt(scope, index, step)
       const reached = recorder.checkpoint()
       // Without a change since the plan, another one would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0

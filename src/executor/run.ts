@@ -12,8 +12,8 @@ import { runsAgain } from '../domain/plan/Plan.js'
 import type { WantedWorkspace, Workspace } from '../domain/workflow/Workspace.js'
 import type { Claim, ClaimOptions, Revision, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
-import { owning, takeCancelIn } from './requests/cancel.js'
-import { answersIn, takeAnswersIn } from './requests/answer.js'
+import { owning, recordCancelIfAsked } from './requests/cancel.js'
+import { readAnswers, recordAnswers } from './requests/answer.js'
 import { eventsOf } from './storage/changes.js'
 import { disposing } from './workspace/onSuccess.js'
 import type { Executor } from './Executor.js'
@@ -93,7 +93,7 @@ export interface RunOptions {
 }
 
 /** What a caller wants of a run id. */
-type Request<Input> =
+type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
   | { readonly _tag: 'Resume'; readonly input: Input | undefined; readonly options: ResumeOptions<Input> }
   | { readonly _tag: 'RunOrResume'; readonly input: Input | undefined; readonly options: RunOptions & WithoutInput }
@@ -160,7 +160,7 @@ const perform =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
     runId: string,
-    request: Request<Input>
+    request: WantedRun<Input>
   ): Executor<RunOutcome<Outputs>> =>
   (environment) =>
   async () => {
@@ -194,7 +194,7 @@ const perform =
   }
 
 /** The options that count for every plan of a call. The others are for its first plan: what they ask for is recorded then. */
-const policyOf = (request: Request<unknown>): Policy => {
+const policyOf = (request: WantedRun<unknown>): Policy => {
   if (request._tag === 'Run') return {}
   const { changes, onChanged, onRecovered } = request.options
   return {
@@ -207,7 +207,7 @@ const policyOf = (request: Request<unknown>): Policy => {
 type Policy = Pick<ResumeOptions, 'changes' | 'onChanged' | 'onRecovered'>
 
 /** A new run has no owner to supersede. */
-const howToClaim = (request: Request<unknown>): ClaimOptions =>
+const howToClaim = (request: WantedRun<unknown>): ClaimOptions =>
   request._tag !== 'Run' && request.options.takeOver === true ? { takeOver: true } : {}
 
 /** A run that is ready to be executed: from where, by which plan, and what has to be recorded first. */
@@ -224,7 +224,7 @@ const begin = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string,
-  request: Request<Input>,
+  request: WantedRun<Input>,
   initial: Inputs['initial'],
   workspace: Workspace | undefined
 ): Promise<E.Either<RunError, Prepared>> => {
@@ -258,7 +258,7 @@ const goOn = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   stored: Stored,
-  request: Request<Input>,
+  request: WantedRun<Input>,
   input: Json | undefined
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
   const { runId } = claim
@@ -270,7 +270,7 @@ const goOn = async <Outputs, Input>(
   if (E.isLeft(asked)) return asked
   const agreed = await agree(environment, stored, found, request.options)
   if (E.isLeft(agreed)) return agreed
-  const cancelled = await takeCancelIn(environment, claim, found, agreed.right)
+  const cancelled = await recordCancelIfAsked(environment, claim, found, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
   // What was recovered is first agreed on in the record; its answers are taken in later.
@@ -298,10 +298,10 @@ const withAnswers = async (
   claim: Claim,
   checkpoint: Checkpoint
 ): Promise<E.Either<RunError, Checkpoint>> => {
-  const answers = await answersIn(environment, claim.runId)
+  const answers = await readAnswers(environment, claim.runId)
   if (answers.length === 0) return E.right(checkpoint)
   const recorder = recorderFor(environment, claim, checkpoint, environment.vault.redaction)
-  const taken = await takeAnswersIn(environment, recorder, answers)
+  const taken = await recordAnswers(environment, recorder, answers)
   return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
 }
 
@@ -404,7 +404,7 @@ export const scopeOf = <Outputs, Input>(
     awake: NOBODY,
     stopping,
     stop,
-    requests: watchFor(environment, runId, (answers) => takeAnswersIn(environment, recorder, answers))
+    requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))
   }
   return { scope, dispose }
 }

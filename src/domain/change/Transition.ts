@@ -19,14 +19,14 @@ import { answered, suspended, waitStarted } from './waitChanges.js'
 import { failedInDoubt } from '../plan/subSteps.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
-  attemptOf,
+  keptAttempt,
   hasBegun,
-  here,
+  openAt,
   isBeingRetried,
   isDone,
   isInFlight,
   notInFlight,
-  recordOf,
+  recordFrom,
   refuse,
   runsAny,
   subStepAt,
@@ -188,7 +188,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     starting.add(unit)
     if (!isSubStep) tasks.push(attempt)
   }
-  const before = here(self.state, stepIndex)
+  const before = openAt(self.state, stepIndex)
   // A composite that failed at its own checks is tried again with its parts.
   for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
   let failures = withoutEarlier(before, tasks)
@@ -218,10 +218,10 @@ const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
-  const before = here(self.state, found.stepIndex)
+  const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, change, {
-    ...attemptOf(change),
+    ...keptAttempt(change),
     delayBeforeNextMillis: change.delayBeforeNextMillis
   })
   const inFlight = Units.without(before.inFlight, unit)
@@ -235,7 +235,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const isJob = isCollected(self, change)
-  const before = here(self.state, stepIndex)
+  const before = openAt(self.state, stepIndex)
   if (definition.kind === 'task') {
     if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
       return notInFlight(self, change, unit)
@@ -249,7 +249,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
     State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
   const inDoubt = failedInDoubt(before.failures, unit)
-  const record = recordOf(change, found)
+  const record = recordFrom(change, found)
   return E.right({
     state,
     completedSteps: Units.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
@@ -263,7 +263,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   if (found === undefined) return subStepFailed(self, change)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
-  const before = here(self.state, stepIndex)
+  const before = openAt(self.state, stepIndex)
   const isTask = definition.kind === 'task'
   if (last === undefined) {
     if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
@@ -276,7 +276,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
     : !runsAny(Units.within(before.inFlight, unit))
   if (!stands) return notInFlight(self, change, unit)
-  const failures = withAttempt(before.failures, unit, last, attemptOf({ ...last, at: change.at }))
+  const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at: change.at }))
   return E.right({
     state:
       unit === step.name
@@ -291,7 +291,7 @@ const interrupted = (self: Fields, change: Change.Interrupted): Result => {
   if (self.completedSteps.steps === self.workflow.steps.length)
     return refuse(self, change, 'AlreadyCompleted', change.unit)
   const { step, stepIndex } = found
-  const before = here(self.state, stepIndex)
+  const before = openAt(self.state, stepIndex)
   const begun =
     before.inFlight.size + before.failures.size > 0 ||
     Units.within(self.pending, step.name).length > 0 ||
@@ -337,7 +337,7 @@ const stateAfterRewind = (
   isNamed: (unit: Unit) => boolean
 ): CheckpointState => {
   if (state.stepIndex < stepIndex && !Units.has(completedSteps, state.step)) return state
-  const before = here(state, stepIndex)
+  const before = openAt(state, stepIndex)
   const name = workflow.steps[stepIndex]?.name ?? ''
   const goesOn = ({ unit }: InFlight): boolean => !isNamed(unit)
   return State.beforeStep(stepIndex, name, Units.filter(before.inFlight, goesOn), Units.filter(before.failures, stays))
@@ -352,7 +352,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
   if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
-  const done = { ...recordOf(completion, found), assumed: true } as const
+  const done = { ...recordFrom(completion, found), assumed: true } as const
   const record = subStep === undefined ? done : { ...done, subStep }
   return E.right({
     state: stateAfterAssumption(self, found, unit),
@@ -369,7 +369,7 @@ const stateAfterAssumption = (
 ): CheckpointState => {
   const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
   if (stepIndex !== state.stepIndex && !isNext) return state
-  return unit === step.name ? State.completed(stepIndex, unit) : settled(state, step.name, stepIndex, unit)
+  return unit === step.name ? State.completed(stepIndex, unit) : withoutUnit(state, step.name, stepIndex, unit)
 }
 
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
@@ -386,13 +386,13 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   }
   const { state } = self
   return State.inDoubt(state).has(unit)
-    ? E.right({ state: settled(state, state.step, state.stepIndex, unit) })
+    ? E.right({ state: withoutUnit(state, state.step, state.stepIndex, unit) })
     : notInFlight(self, change, unit)
 }
 
 /** The state without a unit whose question has been answered. What else was interrupted stays so. */
-const settled = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
-  const before = here(state, stepIndex)
+const withoutUnit = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
+  const before = openAt(state, stepIndex)
   const inFlight = Units.outside(before.inFlight, unit)
   const failures = Units.outside(before.failures, unit)
   const isOpen = inFlight.size + failures.size > 0

@@ -8,7 +8,16 @@ import * as Units from '../data/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Job from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
-import { attemptOf, here, isInFlight, notInFlight, refuse, runsAny, unitAt, withAttempt } from './transitionParts.js'
+import {
+  keptAttempt,
+  openAt,
+  isInFlight,
+  notInFlight,
+  refuse,
+  runsAny,
+  unitAt,
+  withAttempt
+} from './transitionParts.js'
 import type { Unit } from '../workflow/Unit.js'
 import { parent, top } from '../workflow/Unit.js'
 
@@ -35,7 +44,7 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   const { unit, attempt, job, at } = change
   const found = unitAt(self, unit)
   if (found?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
-  const before = here(self.state, found.stepIndex)
+  const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const submission = Units.get(self.submissions, unit)
   if (submission === undefined) return refuse(self, change, 'NoKey', unit)
@@ -92,8 +101,8 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   if (job === undefined || found === undefined) return refuse(self, change, 'NotPending', unit)
   if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   const { step, stepIndex } = found
-  const before = here(self.state, stepIndex)
-  const attempt = attemptOf({ ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) })
+  const before = openAt(self.state, stepIndex)
+  const attempt = keptAttempt({ ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) })
   const failures = withAttempt(before.failures, unit, change, attempt)
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({

@@ -7,11 +7,11 @@ import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../data/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
-  attemptOf,
-  here,
+  keptAttempt,
+  openAt,
   isDone,
   notInFlight,
-  recordOf,
+  recordFrom,
   refuse,
   runs,
   taskAt,
@@ -35,7 +35,7 @@ export const wrongStart = (
 
 /** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */
 export const withoutEarlier = (
-  { failures, inFlight }: ReturnType<typeof here>,
+  { failures, inFlight }: ReturnType<typeof openAt>,
   starting: ReadonlyArray<InFlight>
 ): Units.Units<Failure> =>
   anew(failures, inFlight, starting).reduce(
@@ -72,7 +72,7 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
       Units.without(before.inFlight, unit),
       Units.without(before.failures, unit)
     ),
-    completedSteps: Units.append(self.completedSteps, { ...recordOf(change, task), subStep: change.subStep ?? {} }),
+    completedSteps: Units.append(self.completedSteps, { ...recordFrom(change, task), subStep: change.subStep ?? {} }),
     ...withoutPending(self, unit)
   })
 }
@@ -84,23 +84,26 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
   const ready = ended(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
-  const failures = withAttempt(before.failures, unit, { ...last, subStep }, attemptOf({ ...last, at: change.at }))
+  const failures = withAttempt(before.failures, unit, { ...last, subStep }, keptAttempt({ ...last, at: change.at }))
   return E.right({
     state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
     ...withoutPending(self, unit)
   })
 }
 
-type Ended = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof here> }
+type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof openAt> }
 
 /** Returns the task of a sub-step that may end now. A sub-step that is not idempotent must be in flight; retries are not recorded. */
-const ended = (self: Fields, change: Change.UnitCompleted | Change.UnitFailed): E.Either<TransitionError, Ended> => {
+const ended = (
+  self: Fields,
+  change: Change.UnitCompleted | Change.UnitFailed
+): E.Either<TransitionError, SubStepEnd> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)
   if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
   return hasStarted && runs(State.inFlight(self.state), task.unit)
-    ? E.right({ task, before: here(self.state, task.stepIndex) })
+    ? E.right({ task, before: openAt(self.state, task.stepIndex) })
     : refuse(self, change, 'NotInFlight', unit)
 }

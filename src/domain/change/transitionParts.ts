@@ -113,7 +113,7 @@ export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit:
 }
 
 /** What the state says of a step: nothing, if it speaks of another. */
-export const here = (
+export const openAt = (
   state: CheckpointState,
   stepIndex: number
 ): { readonly inFlight: Units.Units<InFlight>; readonly failures: Units.Units<Failure> } =>
@@ -155,7 +155,7 @@ export const isBeingRetried = (failure: Failure): boolean =>
   failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
 
 /** A failed attempt, as it is kept. */
-export const attemptOf = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
+export const keptAttempt = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
   attempt: failed.attempt,
   startedAt: failed.startedAt,
   failedAt: failed.at,
@@ -179,7 +179,7 @@ export const withAttempt = (
 // Spelt out: a run may have 100,000 records, and to spread what some of them do not have takes several times as long.
 
 /** The record of a completed unit. */
-export const recordOf = (
+export const recordFrom = (
   {
     unit,
     output,

@@ -6,7 +6,7 @@ import * as State from '../checkpoint/CheckpointState.js'
 import { mayStandAt } from './jobChanges.js'
 import type { Pending } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
-import { here, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
+import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../data/Units.js'
 
 /** Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer. */
@@ -20,7 +20,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   if (definition.kind !== 'task' || (whole !== undefined && definition.wait !== wait._tag))
     return refuse(self, change, 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  const before = here(self.state, stepIndex)
+  const before = openAt(self.state, stepIndex)
   if (task !== undefined && !runs(before.inFlight, task.unit)) return notInFlight(self, change, unit)
   const earlier = Units.get(self.pending, unit)
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)

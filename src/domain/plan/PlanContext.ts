@@ -13,7 +13,7 @@ import type { Json } from '../data/Json.js'
 import type { GivenAnswer, Pending } from '../checkpoint/Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { find, listedParts, partNames } from '../workflow/Tree.js'
-import type { SubSteps } from './subSteps.js'
+import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join, parent } from '../workflow/Unit.js'
@@ -43,7 +43,7 @@ export interface PlanContext {
   readonly demands: Demands
   readonly answerable: Set<Unit> | undefined
   readonly recovered: boolean
-  readonly subSteps: SubSteps
+  readonly subSteps: SubStepsByTask
   readonly from: Unit | undefined
 }
 
@@ -85,7 +85,7 @@ export const targetsOf = (
   workflow: Workflow,
   items: Items,
   { fromStep, restartWave }: Pick<PlanOptions, 'fromStep' | 'restartWave'>,
-  subSteps: SubSteps
+  subSteps: SubStepsByTask
 ): { readonly from: Unit | undefined; readonly restart: Unit | undefined } => {
   const existing = (unit: Unit | undefined): Unit | undefined =>
     unit !== undefined && (find<Step>(workflow, items, unit) !== undefined || isKnown(subSteps, unit))
@@ -95,7 +95,7 @@ export const targetsOf = (
 }
 
 /** Finds a sub-step by its path. */
-const isKnown = (subSteps: SubSteps, unit: Unit): boolean => {
+const isKnown = (subSteps: SubStepsByTask, unit: Unit): boolean => {
   for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
   return false
 }
@@ -127,7 +127,7 @@ export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): bool
  */
 export const unknownNames = (
   workflow: Workflow,
-  { items, subSteps }: { readonly items: Items; readonly subSteps: SubSteps },
+  { items, subSteps }: { readonly items: Items; readonly subSteps: SubStepsByTask },
   options: PlanOptions,
   answerable: ReadonlySet<Unit>,
   changed: Pick<ReadonlySet<string>, 'has'> = new Set()
@@ -152,7 +152,7 @@ const isComposite = (step: Step | undefined): boolean => step !== undefined && s
 /** The units on the level on which a path stops to name one. */
 const besides = (
   workflow: Workflow,
-  { items, subSteps }: { readonly items: Items; readonly subSteps: SubSteps },
+  { items, subSteps }: { readonly items: Items; readonly subSteps: SubStepsByTask },
   unknown: Unit
 ): ReadonlyArray<Unit> => {
   for (const above of ancestors(unknown)) {

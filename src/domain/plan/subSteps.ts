@@ -16,10 +16,10 @@ export interface KnownSubStep {
 }
 
 /** By task: the recorded sub-steps in order, then those that failed, then those in flight, then those that wait. */
-export type SubSteps = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
+export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 /** The recorded, failed and in-flight sub-steps of a checkpoint. */
-export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubSteps => {
+export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: Checkpoint): SubStepsByTask => {
   const all = new Map<Unit, Array<KnownSubStep>>()
   const add = (unit: Unit, call: SubStep): void => {
     const task = taskAround(workflow, items, unit, state.stepIndex)?.unit

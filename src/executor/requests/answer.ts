@@ -79,8 +79,8 @@ export const answer =
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
     const act = async (): Promise<E.Either<RunError, AnswerGiven>> => {
-      const recorded = await record(environment, request())
-      await takeLeftAnswers(environment, runId)
+      const recorded = await recordAnswer(environment, request())
+      await recordLeftAnswers(environment, runId)
       return recorded
     }
     return await askOrAct(environment, () => ask(environment, request()), act)
@@ -110,12 +110,12 @@ const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }:
   get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 
 /** Claims a run that nobody owns, and records the answer. */
-const record = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
+const recordAnswer = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
   holdingIntact(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
     const { runId, unit } = request
     const recorder = recorderFor(environment, claim, checkpoint)
     // What was left for an earlier owner came first.
-    const taken = await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
+    const taken = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     if (E.isLeft(taken)) return taken
     const refused = refusal(recorder.checkpoint(), request)
     if (refused !== undefined) return E.left(refused)
@@ -136,7 +136,7 @@ const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered
  * Records the answers in the inbox of a run that this process owns, and withdraws them. One that its unit cannot take is reported as
  * `AnswerRejected`.
  */
-export const takeAnswersIn = async (
+export const recordAnswers = async (
   environment: Environment,
   recorder: Recorder,
   answers: ReadonlyArray<AnswerRequest>
@@ -154,20 +154,20 @@ export const takeAnswersIn = async (
 }
 
 /** Records answers that were left for an owner which has released the run meanwhile. Another owner looks after its own release. */
-export const takeLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
-  for (let tries = 1; tries <= MOST_TRIES && (await answersIn(environment, runId)).length > 0; tries++) {
+export const recordLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
+  for (let tries = 1; tries <= MOST_TRIES && (await readAnswers(environment, runId)).length > 0; tries++) {
     const seen = await look(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
     const taken = await holdingIntact(environment, runId, async (claim, checkpoint) => {
       const recorder = recorderFor(environment, claim, checkpoint)
-      return await takeAnswersIn(environment, recorder, await answersIn(environment, runId))
+      return await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     })
     if (E.isLeft(taken)) return
   }
 }
 
 /** The answers in the inbox of a run. */
-export const answersIn = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
+export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
 }

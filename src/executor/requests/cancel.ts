@@ -7,7 +7,7 @@ import { isFinal, status } from '../../domain/checkpoint/Checkpoint.js'
 import type { CancelRequest } from '../../domain/request/Request.js'
 import type { Claim, ClaimOptions, Holder, Stored } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import { takeLeftAnswers } from './answer.js'
+import { recordLeftAnswers } from './answer.js'
 import type { Executor } from '../Executor.js'
 import { askOrAct, askOwner, isAny, look, recorderFor, requestsFor, withdraw } from './inbox.js'
 import { clearRequest, removePointer } from './pause.js'
@@ -88,15 +88,15 @@ const tooLate = async (
 /** Claims a run that nobody owns, and records that it is cancelled. */
 const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
   holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
-    const left = O.fromNullable(await cancelIn(environment, runId))
+    const left = O.fromNullable(await readCancel(environment, runId))
     if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
-    const recorded = await record(environment, claim, checkpoint, [])
+    const recorded = await recordCancelled(environment, claim, checkpoint, [])
     if (E.isLeft(recorded)) return recorded
     if (O.isSome(left)) await withdraw(environment, left.value)
     return E.right({ _tag: 'Cancelled', runId, checkpoint: recorded.right })
   })
 
-const record = async (
+const recordCancelled = async (
   environment: Environment,
   claim: Claim,
   checkpoint: Checkpoint,
@@ -116,23 +116,23 @@ const record = async (
 }
 
 /** The cancel request of a run, if one can be read. */
-const cancelIn = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
+const readCancel = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
 }
 
 /** Records a cancel request that was left for an earlier owner, after the changes `before`. None: there is none, or the run is over. */
-export const takeCancelIn = async (
+export const recordCancelIfAsked = async (
   environment: Environment,
   claim: Claim,
   checkpoint: Checkpoint,
   before: ReadonlyArray<Change> = []
 ): Promise<E.Either<RunError, O.Option<Interrupted>>> => {
   const { runId } = checkpoint
-  const request = await cancelIn(environment, runId)
+  const request = await readCancel(environment, runId)
   if (request === undefined) return E.right(O.none)
   const over = isOver(checkpoint)
-  const recorded = over ? E.right(checkpoint) : await record(environment, claim, checkpoint, before)
+  const recorded = over ? E.right(checkpoint) : await recordCancelled(environment, claim, checkpoint, before)
   if (E.isLeft(recorded)) return recorded
   // If this fails, whoever finds the request sees that the run is over.
   await withdraw(environment, request)
@@ -150,15 +150,15 @@ export const owning = async <A>(
   how: ClaimOptions = {}
 ): Promise<E.Either<RunError, A>> => {
   const ended = await holding(environment, runId, use, how)
-  await takeLeftIn(environment, runId)
+  await recordLeftRequests(environment, runId)
   return ended
 }
 
 /** Takes in what was left for an owner that has released the run meanwhile. Another owner looks after its own release. */
-const takeLeftIn = async (environment: Environment, runId: string): Promise<void> => {
+const recordLeftRequests = async (environment: Environment, runId: string): Promise<void> => {
   if (!isAny(environment, runId)) return
-  const request = await cancelIn(environment, runId)
-  if (request === undefined) return await takeLeftAnswers(environment, runId)
+  const request = await readCancel(environment, runId)
+  if (request === undefined) return await recordLeftAnswers(environment, runId)
   const seen = await look(environment, runId)
   if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
   if (isOver(seen.right.checkpoint)) await withdraw(environment, request)

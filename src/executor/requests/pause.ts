@@ -91,7 +91,7 @@ export type TakeIn = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
  * are taken in.
  */
 export const watchFor = (environment: Environment, runId: string, take: TakeIn): RequestWatch => {
-  let seen: Found | undefined
+  let seen: FoundRequest | undefined
   let verifying: Promise<boolean> | undefined
   const read = async (): Promise<boolean> => {
     seen = (await forThis(environment, runId, seen?.request, take)) ?? seen
@@ -118,7 +118,7 @@ const YES = Promise.resolve(true)
 const LEAST: Asked = { commit: false }
 
 /** What is asked for; `request`: by a request that is known to be for this execution. */
-interface Found extends Asked {
+interface FoundRequest extends Asked {
   readonly request?: PauseRequest
 }
 
@@ -128,7 +128,7 @@ const forThis = async (
   runId: string,
   known: PauseRequest | undefined,
   take: TakeIn
-): Promise<Found | undefined> => {
+): Promise<FoundRequest | undefined> => {
   const { storage } = environment
   const all = await requestsFor(environment, runId)
   if (E.isLeft(all)) return { ...LEAST, unreadable: all.left }

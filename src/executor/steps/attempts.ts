@@ -19,7 +19,7 @@ import { failedInDoubt } from '../../domain/plan/subSteps.js'
 import { toJson } from '../program/conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
-import type { Ended, RunScope, TaskResult } from '../RunScope.js'
+import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
 import { contextFor, report } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { sleepUnless } from '../sleep.js'
@@ -88,7 +88,7 @@ const tellOfRetry = (
   report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
 }
 
-const stopped = (failure: StepFailure | undefined, ended: Ended): TaskResult =>
+const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>
   failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
 
 /** When the first attempt began, if that was in another process: the bound on time is one for all of them. */

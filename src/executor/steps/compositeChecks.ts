@@ -142,7 +142,7 @@ export const close = async (
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
       const mayRun = isAlone(scope, place) && mayRunAgain(composite, refused)
-      if (mayRun && (await runsAgain(scope, place, guard, refused, startedAt)))
+      if (mayRun && (await mayStartAgain(scope, place, guard, refused, startedAt)))
         return E.right({ _tag: 'Back', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
       return await refuse(scope, place, refused.error, startedAt)
@@ -168,7 +168,7 @@ const done = (
 const mayRunAgain = (composite: Composite, { asked, answer }: Refused): boolean =>
   answer === 'retry' && (asked || isIdempotent(composite))
 
-const runsAgain = async (
+const mayStartAgain = async (
   scope: RunScope,
   { unit }: Place,
   guard: UnitGuard,

@@ -18,7 +18,7 @@ import { lookingOnly } from '../workspace/artifacts.js'
 import type { AttemptResult } from './AttemptResult.js'
 import { redacted } from './AttemptResult.js'
 import { runAttempt } from './attempts.js'
-import { owning, takeCancelIn } from '../requests/cancel.js'
+import { owning, recordCancelIfAsked } from '../requests/cancel.js'
 import { taskCompleted } from '../storage/changes.js'
 import type { Executor } from '../Executor.js'
 import { disposing } from '../workspace/onSuccess.js'
@@ -174,7 +174,7 @@ const pollStored = async <Outputs, Input>(
     report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
     return E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause: undefined })
   }
-  const cancelled = asking.mayRecord ? await takeCancelIn(environment, claim, restored.right) : E.right(O.none)
+  const cancelled = asking.mayRecord ? await recordCancelIfAsked(environment, claim, restored.right) : E.right(O.none)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.left({ _tag: 'RunCancelled', runId })
   const state = { checkpoint: restored.right, found: stored.found }

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { runAttempts } from './attempts.js'
 import {
-  attemptOf,
+  nextAttempt,
   attemptsStart,
   jobSubmitted,
   taskCompleted,
@@ -11,30 +11,35 @@ import {
   taskSuspended
 } from '../storage/changes.js'
 import { endFailed } from './ends.js'
-import type { ProgramTask } from '../program/Program.js'
+import type { ProgramStep, ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
+
+/** Detects a task with code to run: one that does not wait. */
+export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
+  step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 
 /** Runs a task that is due. */
 export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promise<E.Either<RecordError, StepEnd>> => {
   const { recorder } = scope
   const { place, step: task, node } = due
   const { unit } = place
-  const start = { unit, attempt: attemptOf(scope, node.decision) }
-  recorder.stage([attemptsStart(scope, [start], task.job === undefined ? [] : [unit])])
+  const attempt = nextAttempt(scope, node.decision)
+  recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? [] : [unit])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const ended = await runStarted(scope, due)
+  const ended = await runStarted(scope, due, attempt)
   return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, [], ended.right.retryable) : ended
 }
 
 /** Runs a task whose start is recorded, and stages its end. */
 export const runStarted = async (
   scope: RunScope,
-  { place, step: task, node: { decision }, stopping }: DueStep<ProgramTask>
+  { place, step: task, stopping }: DueStep<ProgramTask>,
+  attempt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { recorder } = scope
-  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), stopping)
+  const result = await runAttempts(scope, place, task, attempt, stopping)
   if (E.isLeft(result)) return result
   const ended = result.right
   switch (ended._tag) {

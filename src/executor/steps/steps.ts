@@ -10,6 +10,7 @@ import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import { isToStop } from '../requests/RequestWatch.js'
 import { runTask } from './runTask.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
@@ -51,7 +52,7 @@ export const runParts = async (
   for (const [index, step] of steps.entries()) {
     const node = nodes[index]
     if (node === undefined || node.decision._tag === 'Skip') continue
-    if (stopping.aborted || (await isPausing(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
+    if (stopping.aborted || (await isToStop(scope))) return E.right({ end: { _tag: 'Stopped' }, index })
     if (node.decision._tag === 'Poll' && !scope.awake.has(node.decision.unit))
       return E.right({ end: { _tag: 'Pending' }, index })
     const place = { unit: join(parent.unit, step.name), stepIndex: parent.stepIndex ?? index }
@@ -60,11 +61,6 @@ export const runParts = async (
     if (ended.right._tag !== 'Done') return E.right({ end: ended.right, index })
   }
   return E.right({ end: { _tag: 'Done' }, index: steps.length })
-}
-
-const isPausing = async ({ requests }: RunScope): Promise<boolean> => {
-  const asked = requests.look()
-  return asked !== false && (await asked)
 }
 
 const NOT_RESUMED =

@@ -4,19 +4,20 @@ import type { Change } from '../../domain/change/Change.js'
 import { indexed } from '../../domain/data/indexed.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
+import { isToStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
-import { attemptOf, attemptsStart, HALTED, leftUndone } from '../storage/changes.js'
+import { nextAttempt, attemptsStart, HALTED, leftUndone } from '../storage/changes.js'
 import { close, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
-import type { ProgramGroup, ProgramTask, ProgramWave } from '../program/Program.js'
+import type { ProgramGroup, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import { runStarted } from './runTask.js'
+import { hasCode, runStarted } from './runTask.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
 /** A group that ended, or that could not be recorded. */
-interface Ended {
+interface GroupEnd {
   readonly name: string
   readonly group: ProgramGroup
   readonly result: E.Either<RecordError, StepEnd>
@@ -63,11 +64,13 @@ export const runWave = async (
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
   const halt = linked(due.stopping)
-  const mailbox = makeMailbox<Ended>()
+  const mailbox = makeMailbox<GroupEnd>()
   const launch = ({ name, group, node }: Waiting): void => {
     board.running.add(name)
     const part = { place: { ...place, unit: join(place.unit, name) }, node, stopping: halt.signal }
-    const ending = isRun(group) ? runStarted(scope, { ...part, step: group }) : run(scope, { ...part, step: group })
+    const ending = hasCode(group)
+      ? runStarted(scope, { ...part, step: group }, nextAttempt(scope, node.decision))
+      : run(scope, { ...part, step: group })
     void ending.then((result) => mailbox.put({ name, group, result }))
   }
   const { recorder } = scope
@@ -93,14 +96,10 @@ export const runWave = async (
   return await conclude(scope, board, due, startedAt)
 }
 
-/** Detects a task with code to run. */
-const isRun = (group: ProgramGroup): group is ProgramGroup & ProgramTask =>
-  group._tag === 'Task' && group.awaits === undefined
-
 /** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
 const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
-    isRun(group) ? [{ unit: join(wave, name), attempt: attemptOf(scope, node.decision), job: group.job }] : []
+    hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
   )
   if (tasks.length === 0) return []
   const submitting = tasks.flatMap(({ unit, job }) => (job === undefined ? [] : [unit]))
@@ -176,8 +175,7 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
 /** The groups that start now: none any more, once the run is to pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<Waiting>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
-  const asked = scope.requests.look()
-  if (asked !== false && (await asked)) board.paused = true
+  if (await isToStop(scope)) board.paused = true
   return board.paused || scope.stopping.aborted ? [] : take(board, wave)
 }
 
@@ -190,7 +188,7 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
 }
 
 /** Notes how a group ended. What it was part of stages what is left of it. */
-const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Ended, end: StepEnd): void => {
+const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: GroupEnd, end: StepEnd): void => {
   switch (end._tag) {
     case 'Done':
       return complete(board, name)
@@ -201,8 +199,8 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: En
       board.failed.push(end.retryable)
       return
     default:
-      if (scope.stopping.aborted || (!isRun(group) && scope.requests.seen())) board.stopped = true
-      if (!scope.stopping.aborted && !isRun(group))
+      if (scope.stopping.aborted || (!hasCode(group) && scope.requests.seen())) board.stopped = true
+      if (!scope.stopping.aborted && !hasCode(group))
         scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
   }
 }

@@ -17,7 +17,7 @@ import { ancestors, nameOf, parent } from '../../domain/workflow/Unit.js'
 import { get, within } from '../../domain/data/Units.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
-import type { Ended, RunScope, TaskResult } from '../RunScope.js'
+import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { add } from '../Values.js'
@@ -59,7 +59,7 @@ export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag:
 export const attemptFailed = (
   place: Place,
   failure: StepFailure,
-  ended: Ended,
+  ended: AttemptTimes,
   delayBeforeNextMillis: number
 ): Change => ({
   _tag: 'AttemptFailed',
@@ -115,7 +115,7 @@ export const taskSuspended = (
 })
 
 /** The number of the next attempt of a unit: that of its suspended one, if it has one. */
-export const attemptOf = ({ recorder }: RunScope, decision: Decision): number => {
+export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number => {
   if (decision._tag === 'Retry') return decision.attempt
   if (decision._tag !== 'Poll') return 1
   return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
@@ -169,14 +169,14 @@ export const compositeCompleted = (
 }
 
 /** A unit ended badly. */
-export const taskFailed = (unit: Unit, result: Ended & { readonly failure: StepFailure }): UnitFailed => {
+export const taskFailed = (unit: Unit, result: AttemptTimes & { readonly failure: StepFailure }): UnitFailed => {
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
 }
 
 /** A sub-step ended badly. Its task may still end well. */
-export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, ended: Ended): UnitFailed => ({
+export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, ended: AttemptTimes): UnitFailed => ({
   ...taskFailed(unit, { failure, ...ended }),
   subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
 })

@@ -43,7 +43,7 @@ import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
 /** The sub-steps of one attempt of a task. */
-export interface SubSteps {
+export interface AttemptCalls {
   readonly step: RunSubStep
   readonly sleep: SleepUntil
   readonly waitFor: WaitForAnswer
@@ -68,7 +68,7 @@ export const subStepsOfAttempt = (
   isIdempotent: boolean,
   attempt: Attempt,
   suspend: Suspend
-): SubSteps => {
+): AttemptCalls => {
   const isRepeated = scope.toRepeat.delete(place.unit)
   let isClosed = false
   let made: Made | undefined
@@ -92,7 +92,7 @@ export const subStepsOfAttempt = (
 }
 
 /** What there is from the first call on. */
-interface Made extends Omit<SubSteps, 'close'> {
+interface Made extends Omit<AttemptCalls, 'close'> {
   readonly level: Level
 }
 

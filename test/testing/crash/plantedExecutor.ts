@@ -96,8 +96,8 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/steps.ts',
-    text: 'if (stopping.aborted || (await isPausing(scope))) return',
-    instead: 'if (stopping.aborted || ((await isPausing(scope)) && index > 1)) return',
+    text: 'if (stopping.aborted || (await isToStop(scope))) return',
+    instead: 'if (stopping.aborted || ((await isToStop(scope)) && index > 1)) return',
     breaks: 'PauseKept'
   },
   {
@@ -105,7 +105,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [wave([0], [0]), task()],
     only: told([pause('s0/g0')]),
     module: 'executor/steps/wave.ts',
-    text: 'if (asked !== false && (await asked)) board.paused = true',
+    text: 'if (await isToStop(scope)) board.paused = true',
     instead: '',
     breaks: 'PauseKept'
   },
@@ -114,7 +114,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task({ sleeps: 1 }), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), stopping)\n',
+    text: '  const result = await runAttempts(scope, place, task, attempt, stopping)\n',
     instead: `  const halt = new AbortController()
   let isOver = false
   const { runId } = scope.recorder.checkpoint()
@@ -123,7 +123,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     else if (!isOver) setImmediate(watch)
   }
   watch()
-  const result = await runAttempts(scope, place, task, attemptOf(scope, decision), halt.signal)
+  const result = await runAttempts(scope, place, task, attempt, halt.signal)
   isOver = true
   if (halt.signal.aborted) {
     await scope.requests.look()
@@ -379,11 +379,11 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/steps/runTask.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const ended = await runStarted(scope, due)
+  const ended = await runStarted(scope, due, attempt)
 `,
     instead: `  const saving = recorder.commit()
   const isTold = recorder.checkpoint().generation > 0
-  const ended = isTold || E.isRight(await saving) ? await runStarted(scope, due) : await saving
+  const ended = isTold || E.isRight(await saving) ? await runStarted(scope, due, attempt) : await saving
   const started = await saving
   if (E.isLeft(started)) return started
 `,
