@@ -80,7 +80,7 @@ export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<Record
  */
 export interface RunScope {
   readonly environment: Secured
-  readonly definition: Program<unknown, never>
+  readonly program: Program<unknown, never>
   readonly recorder: Recorder
   readonly values: Values
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
@@ -166,7 +166,7 @@ export const contextFor = (
   attempt: Attempt,
   { own, calls = NO_CALLS }: { readonly own?: string | undefined; readonly calls?: Calls } = {}
 ): StepContext<unknown, unknown> => {
-  const { definition: program, values } = scope
+  const { program, values } = scope
   const { unit } = place
   const { runId, createdAt, renewals, items, input, submissions, pending, workspace } = scope.recorder.checkpoint()
   const folder = own ?? workspace?.path
@@ -224,13 +224,13 @@ const ONLY_IN_RUN = StepError.make(
 
 /** What is done for an item of a map gets that as well. The map has seen to it that it decodes. */
 const withItem = <A extends StepContext<unknown, unknown>>(
-  { definition, recorder }: RunScope,
+  { program, recorder }: RunScope,
   { stepIndex }: Place,
   context: A,
   { map: unit, item: { key, value: stored } }: NonNullable<ReturnType<typeof Items.around>>
 ): A => {
   let made: { readonly value: unknown } | undefined
-  const map = find<ProgramStep>(definition, recorder.checkpoint().items, unit, stepIndex)?.definition
+  const map = find<ProgramStep>(program, recorder.checkpoint().items, unit, stepIndex)?.definition
   const decode = (): unknown => (map?._tag === 'Map' ? orStored(map.items.decode(stored), stored) : stored)
   return Object.defineProperties(context, {
     item: { enumerable: true, configurable: true, get: () => (made ??= { value: decode() }).value },

@@ -6,7 +6,7 @@ import { wakeAt } from '../domain/checkpoint/Pending.js'
 import { decisionTrees } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
 import { top } from '../domain/workflow/Unit.js'
-import { refuse } from './steps/compositeChecks.js'
+import { failComposite } from './steps/compositeChecks.js'
 import { goBack, planAgain, recordOverrides } from './goBack.js'
 import { completed } from './outputs.js'
 import { withdraw } from './requests/inbox.js'
@@ -57,7 +57,7 @@ const wake = async (
 const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Promise<E.Either<RunError, RunOutcome>> => {
   const step = top(place.unit)
   const { stepIndex } = place
-  const ended = await refuse(scope, place, failure, scope.environment.clock.now())
+  const ended = await failComposite(scope, place, failure, scope.environment.clock.now())
   if (E.isLeft(ended)) return ended
   return ended.right._tag === 'Stopped' ? interrupt(scope, stepIndex, step) : E.right(failed(scope, stepIndex, step))
 }
@@ -67,7 +67,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
   const { recorder, environment } = scope
   const { revision } = recorder.checkpoint()
   scope.awake = awakeIn(recorder.checkpoint(), environment.clock.now())
-  const { steps } = scope.definition
+  const { steps } = scope.program
   const ended = await runParts(scope, { unit: undefined }, steps, decisionTrees(plan), scope.stopping)
   if (E.isLeft(ended)) return ended
   const { end, index } = ended.right
@@ -91,7 +91,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
       if (E.isLeft(saved)) return saved
       const checkpoint = saved.right
       report(environment, { _tag: 'RunCompleted', runId: checkpoint.runId })
-      return E.right(completed(scope.definition, checkpoint))
+      return E.right(completed(scope.program, checkpoint))
     }
   }
 }

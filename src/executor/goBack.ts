@@ -14,11 +14,11 @@ import { reset } from './Values.js'
 
 /** Plans the run again. Questions are refused. */
 export const planAgain = async (
-  { definition, environment, recorder, policy }: RunScope,
+  { program, environment, recorder, policy }: RunScope,
   options: PlanOptions = {}
 ): Promise<E.Either<RunError, Planned>> => {
   const state = { checkpoint: recorder.checkpoint(), found: EXACT }
-  const planned = await planStored(definition, state, { ...policy, ...options })(environment)()
+  const planned = await planStored(program, state, { ...policy, ...options })(environment)()
   if (E.isLeft(planned)) return planned
   const [question, ...others] = planned.right.questions
   return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
@@ -26,12 +26,12 @@ export const planAgain = async (
 
 /** Records what a plan overrides, before it is obeyed. `why`: the reason for its rewinds, if it is not that of the plan. */
 export const recordOverrides = async (
-  { definition, environment, recorder, values }: RunScope,
+  { program, environment, recorder, values }: RunScope,
   { plan, checkpoint, options }: Planned,
   why?: string
 ): Promise<E.Either<RecordError, void>> => {
   const at = timestamp(environment.clock.now())
-  const changes = overrides(checkpoint, definition, plan, options, at)
+  const changes = overrides(checkpoint, program, plan, options, at)
   if (changes.length === 0) return E.right(undefined)
   recorder.stage(
     changes.map((change): Change => (change._tag === 'Rewound' && why !== undefined ? { ...change, why } : change))

@@ -1,19 +1,18 @@
-/** Pausing a run: asking for it, seeing that it was asked for, and what a pause leaves behind. */
+/** Pausing a run: asking for it, and what a pause leaves behind. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { continueHere } from '../../domain/request/Pause.js'
-import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
-import { isFor, isSame } from '../../domain/request/Request.js'
-import type { Holder, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { PauseRequest } from '../../domain/request/Request.js'
+import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { PointerError } from '../../ports/Requests.js'
 import type { WorkspaceError } from '../../ports/Workspaces.js'
 import type { Executor } from '../Executor.js'
-import { askOwner, isAny, requestsFor, withdraw } from './inbox.js'
-import type { Asked, RequestWatch } from './RequestWatch.js'
+import { askOwner, isAny, withdraw } from './inbox.js'
+import type { Asked } from './RequestWatch.js'
 import { report, timestamp } from '../RunScope.js'
 import { callStore } from '../storage/stored.js'
 
@@ -82,72 +81,6 @@ export const pause =
     if (E.isLeft(withdrawn)) return withdrawn
     return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
   }
-
-/** Records answers of the inbox. */
-export type TakeIn = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
-
-/**
- * Looks for requests to pause or cancel a run that this process owns, and withdraws a pause request for an earlier execution. Answers
- * are taken in.
- */
-export const watchFor = (environment: Environment, runId: string, take: TakeIn): RequestWatch => {
-  let seen: FoundRequest | undefined
-  let verifying: Promise<boolean> | undefined
-  const read = async (): Promise<boolean> => {
-    seen = (await forThis(environment, runId, seen?.request, take)) ?? seen
-    verifying = undefined
-    return seen !== undefined
-  }
-  // Groups look at the same time, and an answer is recorded once.
-  const verify = (): Promise<boolean> => (verifying ??= read())
-  return {
-    look: () => (seen !== undefined ? YES : isAny(environment, runId) ? verify() : false),
-    seen: () => seen !== undefined,
-    // Another may have come since, while what ran was waited for.
-    asked: async () => {
-      await verifying
-      await verify()
-      return seen ?? LEAST
-    }
-  }
-}
-
-const YES = Promise.resolve(true)
-
-/** A pause, and nothing else: what is done where nobody knows what was asked for. */
-const LEAST: Asked = { commit: false }
-
-/** What is asked for; `request`: by a request that is known to be for this execution. */
-interface FoundRequest extends Asked {
-  readonly request?: PauseRequest
-}
-
-/** What is asked of the execution that owns the run now, if anything is. A request that is `known` to be for it is not verified again. */
-const forThis = async (
-  environment: Environment,
-  runId: string,
-  known: PauseRequest | undefined,
-  take: TakeIn
-): Promise<FoundRequest | undefined> => {
-  const { storage } = environment
-  const all = await requestsFor(environment, runId)
-  if (E.isLeft(all)) return { ...LEAST, unreadable: all.left }
-  const answers = all.right.filter((one) => one._tag === 'Answer')
-  if (answers.length > 0) await take(answers)
-  const cancel = all.right.find((one) => one._tag === 'Cancel')
-  if (cancel !== undefined) return { ...LEAST, cancel }
-  const value = all.right.find((one) => one._tag === 'Pause')
-  if (value === undefined) return undefined
-  const { commit } = value
-  if (known !== undefined && isSame(value, known)) return { commit, request: known }
-  const stored: E.Either<StorageError, O.Option<Stored>> = await callStore('load', () => storage.load(runId))
-  if (E.isLeft(stored)) return { ...LEAST, unreadable: stored.left }
-  const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
-  if (O.isNone(holder)) return { commit }
-  if (isFor(value, holder.value)) return { commit, request: value }
-  await withdraw(environment, value)
-  return undefined
-}
 
 /**
  * Leaves behind what a pause leaves, once it is on record: a commit of what was not committed, and the pointer. Neither is needed to go

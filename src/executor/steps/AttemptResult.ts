@@ -7,8 +7,11 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { Secured } from '../secrets.js'
+import { notAwaited } from '../subSteps/subStepFailures.js'
+import type { Attempt } from './Attempt.js'
 
 /**
  * How one attempt ended. A stopped attempt has a failure if its code failed; a suspended one only waits. `again`: a user asked for another attempt.
@@ -18,6 +21,51 @@ export type AttemptResult =
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
+
+/** How the code of an attempt ended. `GivenUp`: not within the grace after it was told to stop. */
+export type CodeEnd =
+  | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
+  | { readonly _tag: 'Error'; readonly error: unknown; readonly again?: boolean }
+  | { readonly _tag: 'GivenUp' }
+
+/**
+ * What the end of its code makes of an attempt. Work that ended well counts, even if it was told to stop; what failed after that was
+ * stopped, not wrong. `refused`: why it fails, whatever its code returned; `open`: the sub-steps that it did not await.
+ */
+export const judge = (
+  end: CodeEnd,
+  attempt: Pick<Attempt, 'halted' | 'stored'>,
+  {
+    timeoutMillis,
+    refused,
+    open,
+    encode
+  }: {
+    readonly timeoutMillis: number | undefined
+    readonly refused?: StepFailure | undefined
+    readonly open: ReadonlyArray<Unit>
+    readonly encode: (value: unknown) => E.Either<StepFailure, Json | undefined>
+  }
+): AttemptResult => {
+  const settled = end._tag !== 'GivenUp'
+  const wrong = refused ?? (end._tag === 'Value' && open.length > 0 ? notAwaited(open) : undefined)
+  if (wrong === undefined && end._tag === 'Value') {
+    const output = encode(end.value)
+    if (E.isLeft(output)) return { _tag: 'Failed', failure: output.left, settled }
+    const stored = attempt.stored()
+    const evidence = stored.length === 0 ? end.evidence : [...end.evidence, ...stored]
+    return { _tag: 'Done', output: output.right, evidence }
+  }
+  const halted = attempt.halted()
+  const late = halted === 'timeout' ? Failure.transient(timedOut(timeoutMillis)) : undefined
+  const failure = wrong ?? late ?? (end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined)
+  if (halted === 'stop' || failure === undefined) return { _tag: 'Stopped', failure: settled ? failure : undefined }
+  const again = end._tag === 'Error' && end.again === true && wrong === undefined && halted === undefined
+  return { _tag: 'Failed', failure, settled, again }
+}
+
+const timedOut = (millis = 0): StepError.StepError =>
+  StepError.make('TimeoutError', `timed out after ${millis} ms`, { code: 'TIMEOUT' })
 
 /**
  * Redacts the result of an attempt before it is recorded, reported, and read by later steps, in the first run as after a resume. The

@@ -5,14 +5,16 @@ import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { delay } from '../../domain/workflow/RetryPolicy.js'
+import type { Json } from '../../domain/data/Json.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import type { TransitionError } from '../../domain/change/Transition.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Attempt } from './Attempt.js'
-import type { AttemptResult } from './AttemptResult.js'
-import { mayRetry, redacted } from './AttemptResult.js'
+import type { AttemptResult, CodeEnd } from './AttemptResult.js'
+import { judge, mayRetry, redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
 import { attemptFailed, attemptsStart, subStepsUndone } from '../storage/changes.js'
 import { failedInDoubt } from '../../domain/plan/subSteps.js'
@@ -23,7 +25,6 @@ import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
 import { contextFor, report } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { sleepUnless } from '../sleep.js'
-import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { Closed } from '../subSteps/subSteps.js'
 import { subStepsOfAttempt } from '../subSteps/subSteps.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
@@ -121,25 +122,29 @@ export const runAttempt = async (
   void callTask(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
   const closing = close()
-  const { left, waits, dropped, refused } = closing === undefined ? NOTHING_LEFT : await closing
+  const { left: open, waits, dropped, refused } = closing === undefined ? NOTHING_LEFT : await closing
   if (ended._tag === 'Suspended') {
     attempt.suspend()
     scope.toRepeat.add(place.unit)
     return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
   }
   attempt.end()
-  const failure = refused ?? (ended._tag === 'Value' && left.length > 0 ? notAwaited(left) : undefined)
-  const judged = failure === undefined ? judge(task, ended, attempt) : failedBecause(failure, ended, attempt)
+  const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
+    E.mapLeft(notStorable)(encodeOf(task)(value))
+  const judged = judge(ended, attempt, { timeoutMillis: task.timeoutMillis, refused, open, encode })
   return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
 }
 
 const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined }
 
-/** Fails the attempt because of its sub-steps, whatever its code returned, unless it was stopped. */
-const failedBecause = (failure: StepFailure, { _tag }: Ending, attempt: Attempt): AttemptResult =>
-  attempt.halted() === 'stop'
-    ? { _tag: 'Stopped', failure: _tag === 'GivenUp' ? undefined : failure }
-    : { _tag: 'Failed', failure, settled: _tag !== 'GivenUp' }
+/** What a submission gives is a job, which is kept as it is. */
+const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)
+
+/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
+const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
+  Failure.permanent(
+    StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
+  )
 
 /** Records unknown outcomes for its sub-steps in flight. The task is not retried while one of them is in doubt. */
 const settledIn = (
@@ -163,14 +168,7 @@ const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (se
 /** Its start was on record when the stop came, and its work was not called. */
 const NEVER_BEGAN = Failure.permanent(StepError.make('NeverBegan', 'stopped before it began'), 'notApplied')
 
-/** What the work gave: a value, an error, or nothing within the grace after it was told to stop. */
-type Settled =
-  | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
-  | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
-  | { readonly _tag: 'GivenUp' }
-  | { readonly _tag: 'Suspended' }
-
-type Ending = Exclude<Settled, { readonly _tag: 'Suspended' }>
+type Settled = CodeEnd | { readonly _tag: 'Suspended' }
 
 /** Runs the task's own code and takes whatever comes of it, thrown or returned. */
 const callTask = async (
@@ -193,45 +191,11 @@ const callTask = async (
     done(
       E.isRight(result)
         ? { _tag: 'Value', value: result.right, evidence: NO_EVIDENCE }
-        : { _tag: 'Error', error: result.left, again: false }
+        : { _tag: 'Error', error: result.left }
     )
   } catch (error) {
-    done({ _tag: 'Error', error, again: false })
+    done({ _tag: 'Error', error })
   }
 }
 
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []
-
-/** Work that ended well counts, even if it was told to stop; what failed after that was stopped, not wrong. */
-const judge = (task: ProgramTask, ended: Ending, attempt: Attempt): AttemptResult => {
-  if (ended._tag === 'Value') return keep(task, ended, attempt.stored())
-  const halted = attempt.halted()
-  if (halted === 'timeout') {
-    const error = StepError.make('TimeoutError', `timed out after ${task.timeoutMillis} ms`, { code: 'TIMEOUT' })
-    return { _tag: 'Failed', failure: Failure.transient(error), settled: ended._tag !== 'GivenUp' }
-  }
-  if (ended._tag === 'GivenUp') return { _tag: 'Stopped', failure: undefined }
-  const failure = Failure.fromUnknown(ended.error)
-  return halted === 'stop'
-    ? { _tag: 'Stopped', failure }
-    : { _tag: 'Failed', failure, settled: true, again: ended.again }
-}
-
-/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. What a submission gives is a job. */
-const keep = (
-  task: ProgramTask,
-  { value, evidence }: Settled & { readonly _tag: 'Value' },
-  stored: ReadonlyArray<Evidence>
-): AttemptResult => {
-  const encoded = task.job === undefined ? task.encode(value) : toJson(value)
-  if (E.isRight(encoded)) {
-    const all = stored.length === 0 ? evidence : [...evidence, ...stored]
-    return { _tag: 'Done', output: encoded.right, evidence: all }
-  }
-  const error = StepError.make(
-    'OutputNotStorable',
-    `the output at ${encoded.left.path} is not ${encoded.left.expected}`,
-    { code: 'OUTPUT_NOT_STORABLE' }
-  )
-  return { _tag: 'Failed', failure: Failure.permanent(error), settled: true }
-}

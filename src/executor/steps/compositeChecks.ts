@@ -8,7 +8,7 @@ import { find } from '../../domain/workflow/Tree.js'
 import { ancestors, isWithin, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Workflow.js'
 import { noAttempt } from './Attempt.js'
-import { compositeCompleted, leftUndone, taskFailed } from '../storage/changes.js'
+import { leftUndone, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
 import type { Choice, Refused } from './guarded.js'
 import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
 import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
@@ -55,16 +55,16 @@ export const endBefore = async (
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', ...previous.place })
     if (!(await looksAgain(scope, guard, refused, look, startedAt)))
-      return await refuse(scope, place, refused.error, startedAt)
+      return await failComposite(scope, place, refused.error, startedAt)
   }
 }
 
 /** The wave or map before this one in its sequence. A pending job blocks going back, which would abandon it. */
 const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice; readonly place: Place } => {
-  const { definition, recorder } = scope
+  const { program, recorder } = scope
   const { items, pending } = recorder.checkpoint()
   const above = parent(place.unit)
-  const sequence = above === undefined ? definition : find<ProgramStep>(definition, items, above)?.definition
+  const sequence = above === undefined ? program : find<ProgramStep>(program, items, above)?.definition
   const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
   const index = steps
     .slice(
@@ -86,9 +86,9 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
 }
 
 /** Whether nothing runs beside a unit. Going back would leave such work without an end. */
-const isAlone = ({ definition, recorder }: RunScope, { unit }: Place): boolean => {
+const isAlone = ({ program, recorder }: RunScope, { unit }: Place): boolean => {
   const { items } = recorder.checkpoint()
-  return [...ancestors(unit)].every((one) => find<ProgramStep>(definition, items, one)?.definition._tag === 'Sequence')
+  return [...ancestors(unit)].every((one) => find<ProgramStep>(program, items, one)?.definition._tag === 'Sequence')
 }
 
 /** Whether it is looked once more: at once if somebody said so, else as long as the policy is to. */
@@ -122,7 +122,7 @@ const contextOf = (scope: RunScope, place: Place): StepContext<unknown, unknown>
 const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'] }
 
 /** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
-export const close = async (
+export const closeComposite = async (
   scope: RunScope,
   place: Place,
   composite: Composite,
@@ -137,7 +137,7 @@ export const close = async (
   for (let look = 1; ; look++) {
     const { tree } = scope.environment
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
-    if (E.isLeft(found)) return await refuse(scope, place, unreadable(found.left), startedAt)
+    if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
@@ -145,7 +145,7 @@ export const close = async (
       if (mayRun && (await mayStartAgain(scope, place, guard, refused, startedAt)))
         return E.right({ _tag: 'Back', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
-      return await refuse(scope, place, refused.error, startedAt)
+      return await failComposite(scope, place, refused.error, startedAt)
     }
     // Its commits are evidence of the groups that made them: only those run again when one is gone.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
@@ -160,7 +160,8 @@ const done = (
   startedAt: number,
   evidence: ReadonlyArray<Evidence>
 ): E.Either<never, StepEnd> => {
-  scope.recorder.stage([compositeCompleted(scope, place, startedAt, evidence)])
+  const times = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
+  stageCompleted(scope, place, unitCompleted(place.unit, times, { evidence }))
   return E.right({ _tag: 'Done' })
 }
 
@@ -189,7 +190,7 @@ const commitsOf = ({ recorder }: RunScope, { unit }: Place): ReadonlyArray<strin
 const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
 
 /** A composite fails as a whole, while none of its parts runs. Where all work was to stop meanwhile, it has only been stopped. */
-export const refuse = async (
+export const failComposite = async (
   scope: RunScope,
   place: Place,
   failure: StepFailure,

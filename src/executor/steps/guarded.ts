@@ -147,15 +147,15 @@ const some = (names: ReadonlyArray<string>): string =>
 
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
 export const otherBefore = async (
-  { environment, recorder, values, stopping, definition }: RunScope,
+  { environment, recorder, values, stopping, program }: RunScope,
   { unit }: Place
 ): Promise<Wrong> => {
   if (!values.evident) return NOTHING_WRONG
   const now = recorder.checkpoint()
-  const sees = sightOf(definition, now.items, unit)
+  const sees = sightOf(program, now.items, unit)
   const earlier = [...now.completedSteps].filter((record) => sees(record.unit))
   const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
-  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, definition, found.right).map(describeFound)
+  return E.isLeft(found) ? [describe(found.left)] : unexplained(now, program, found.right).map(describeFound)
 }
 
 const describeFound = (found: FoundEvidence): string => {

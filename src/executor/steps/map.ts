@@ -10,7 +10,7 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import { noAttempt } from './Attempt.js'
 import { mapExpanded } from '../storage/changes.js'
-import { refuse } from './compositeChecks.js'
+import { failComposite } from './compositeChecks.js'
 import type { ProgramMap, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
@@ -27,7 +27,7 @@ export const runMap = async (
   const startedAt = scope.environment.clock.now()
   const recorded = scope.recorder.checkpoint().items.get(place.unit)
   const items = recorded === undefined ? itemsOf(scope, place, map) : accepted(map, recorded)
-  if (E.isLeft(items)) return await refuse(scope, place, items.left, startedAt)
+  if (E.isLeft(items)) return await failComposite(scope, place, items.left, startedAt)
   const step = waveOf(map, items.right)
   if (recorded !== undefined) return await runWave(scope, { place, step, node, stopping }, run)
   scope.recorder.stage([mapExpanded(scope, place, items.right)])

@@ -5,10 +5,11 @@ import {
   nextAttempt,
   attemptsStart,
   jobSubmitted,
-  taskCompleted,
+  stageCompleted,
   taskFailed,
   taskStopped,
-  taskSuspended
+  taskSuspended,
+  unitCompleted
 } from '../storage/changes.js'
 import { endFailed } from './ends.js'
 import type { ProgramStep, ProgramTask } from '../program/Program.js'
@@ -50,8 +51,12 @@ export const runStarted = async (
       recorder.stage([taskSuspended(scope, place.unit, ended)])
       return E.right({ _tag: 'Pending' })
     case 'Done':
-      recorder.stage([task.job === undefined ? taskCompleted(scope, place, task, ended) : jobSubmitted(place, ended)])
-      return E.right({ _tag: task.job === undefined ? 'Done' : 'Pending' })
+      if (task.job !== undefined) {
+        recorder.stage([jobSubmitted(place, ended)])
+        return E.right({ _tag: 'Pending' })
+      }
+      stageCompleted(scope, place, unitCompleted(place.unit, ended, { ...ended, captured: task.captures }))
+      return E.right({ _tag: 'Done' })
     case 'Failed':
       recorder.stage([taskFailed(place.unit, ended)])
       return E.right({ _tag: 'Failed', retryable: ended.failure._tag === 'Transient' })

@@ -1,16 +1,15 @@
 /** A unit that only waits, as a step of its own. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../../domain/change/Change.js'
-import type { GivenAnswer, PendingWait } from '../../domain/checkpoint/Pending.js'
-import * as Redaction from '../../domain/data/Redaction.js'
+import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import type { Awaits } from '../program/awaits.js'
-import { taskCompleted } from '../storage/changes.js'
+import { stageCompleted, unitCompleted } from '../storage/changes.js'
 import { endFailed } from './ends.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
-import { report, timestamp } from '../RunScope.js'
-import { endOfWait, restarted, timeout, waitOf } from './waits.js'
+import { timestamp } from '../RunScope.js'
+import { endOfWait, timeout, waitOf } from './waits.js'
 
 /** Starts a wait, or ends it: with the answer that is recorded, at its time, or as failed if nobody answered in time. */
 export const runWait = async (
@@ -27,29 +26,18 @@ export const runWait = async (
   const wait = waitOf(recorder.checkpoint(), unit)
   // What could not be staged is reported by the commit.
   if (wait === undefined) return await endFailed(scope, [], false)
-  const end = endOfWait(recorder.checkpoint(), wait, now)
-  const startedAt = Date.parse(wait.startedAt)
-  const completed = (output: GivenAnswer['value'] | undefined): E.Either<never, StepEnd> => {
-    const result = { _tag: 'Done', output, evidence: [], attempt: 1, startedAt, endedAt: now } as const
-    recorder.stage([taskCompleted(scope, place, task, result)])
-    return E.right({ _tag: 'Done' })
-  }
+  const end = endOfWait(scope, place, wait, task.accepts, now)
   switch (end._tag) {
     case 'Waits':
+    case 'Rejected':
       return E.right({ _tag: 'Pending' })
-    case 'Woken':
-      return completed(undefined)
     case 'TimedOut':
       return await endFailed(scope, [timedOut(wait, at)], false)
-    case 'Answered': {
-      const { by } = end.answer
-      const value = Redaction.json(environment.vault.redaction, end.answer.value)
-      const fits = task.accepts(value)
-      if (E.isRight(fits)) return completed(value)
-      recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: restarted(wait) }])
-      const { runId } = recorder.checkpoint()
-      report(environment, { _tag: 'AnswerRejected', runId, ...place, by, ...fits.left })
-      return E.right({ _tag: 'Pending' })
+    case 'Completed': {
+      const { output } = end
+      const times = { attempt: 1, startedAt: Date.parse(wait.startedAt), endedAt: now }
+      stageCompleted(scope, place, unitCompleted(unit, times, { output, captured: task.captures }))
+      return E.right({ _tag: 'Done' })
     }
   }
 }

@@ -4,7 +4,7 @@ import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { leftUndone } from '../storage/changes.js'
-import { close, endBefore } from './compositeChecks.js'
+import { closeComposite, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
@@ -79,7 +79,7 @@ const runSequence = async (
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)
   if (E.isLeft(ended)) return ended
   const { end } = ended.right
-  if (end._tag === 'Done') return await close(scope, place, step, startedAt)
+  if (end._tag === 'Done') return await closeComposite(scope, place, step, startedAt)
   if (end._tag !== 'Failed') return E.right(end)
   return await endFailedBy(scope, place, leftUndone(scope, place.unit, NOT_RESUMED), end.retryable)
 }

@@ -1,12 +1,18 @@
 /** Whether waits are over: at their time, or because somebody answered. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import type { GivenAnswer, PendingWait, Wait } from '../../domain/checkpoint/Pending.js'
+import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
+import type { Json } from '../../domain/data/Json.js'
+import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/data/Units.js'
-import { timestamp } from '../RunScope.js'
+import type { ProgramTask } from '../program/Program.js'
+import type { RunScope } from '../RunScope.js'
+import { report, timestamp } from '../RunScope.js'
+import type { Place } from '../Values.js'
 
 /** The waits that are over, because their time has come or an answer is recorded, and the units around them. */
 export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit> => {
@@ -23,14 +29,31 @@ export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit
 
 /** How a wait stands now. */
 export type WaitEnd =
-  { readonly _tag: 'Waits' | 'Woken' | 'TimedOut' } | { readonly _tag: 'Answered'; readonly answer: GivenAnswer }
+  | { readonly _tag: 'Waits' | 'Rejected' | 'TimedOut' }
+  | { readonly _tag: 'Completed'; readonly output: Json | undefined }
 
-export const endOfWait = ({ answers }: Checkpoint, wait: PendingWait, now: number): WaitEnd => {
+/** An answer that does not fit is rejected: it is reported, and staged that the wait starts again, with its time limit. */
+export const endOfWait = (
+  { recorder, environment }: RunScope,
+  place: Place,
+  wait: PendingWait,
+  accepts: ProgramTask['accepts'],
+  now: number
+): WaitEnd => {
+  const { answers, runId } = recorder.checkpoint()
+  const { unit, startedAt: _, ...again } = wait
   const answer = wait._tag === 'Answer' ? get(answers, wait.unit) : undefined
-  if (answer !== undefined) return { _tag: 'Answered', answer }
+  if (answer !== undefined) {
+    const output = Redaction.json(environment.vault.redaction, answer.value)
+    const fits = accepts(output)
+    if (E.isRight(fits)) return { _tag: 'Completed', output }
+    recorder.stage([{ _tag: 'WaitStarted', at: timestamp(now), unit, wait: again }])
+    report(environment, { _tag: 'AnswerRejected', runId, ...place, by: answer.by, ...fits.left })
+    return { _tag: 'Rejected' }
+  }
   const end = endOf(wait)
   if (end === undefined || end > timestamp(now)) return { _tag: 'Waits' }
-  return { _tag: wait._tag === 'Timer' ? 'Woken' : 'TimedOut' }
+  return wait._tag === 'Timer' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
 }
 
 /** The wait of a unit, if it has started. */
@@ -38,9 +61,6 @@ export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undef
   const found = get(pending, unit)
   return found?._tag === 'Job' ? undefined : found
 }
-
-/** The same wait from now on: an answer did not fit. Its time limit stays. */
-export const restarted = ({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => wait
 
 /** Nobody answered in time. */
 export const timeout = ({ unit, startedAt }: PendingWait, at: string) => ({

@@ -7,7 +7,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import { isToStop } from '../requests/RequestWatch.js'
 import { join } from '../../domain/workflow/Unit.js'
 import { nextAttempt, attemptsStart, HALTED, leftUndone } from '../storage/changes.js'
-import { close, endBefore } from './compositeChecks.js'
+import { closeComposite, endBefore } from './compositeChecks.js'
 import { endFailedBy } from './ends.js'
 import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
@@ -24,7 +24,7 @@ interface GroupEnd {
 }
 
 /** A group that is to run. `open`: how many of the groups that it needs are not done. */
-interface Waiting {
+interface DueGroup {
   readonly group: ProgramGroup
   readonly name: string
   readonly index: number
@@ -34,17 +34,17 @@ interface Waiting {
 
 /**
  * Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave;
- * `pending`: how many wait for their jobs.
+ * `pendingCount`: how many wait.
  */
 interface Board {
-  readonly waiting: Map<string, Waiting>
-  readonly needing: Map<string, Array<Waiting>>
-  readonly ready: Array<Waiting>
+  readonly waiting: Map<string, DueGroup>
+  readonly needing: Map<string, Array<DueGroup>>
+  readonly ready: Array<DueGroup>
   readonly running: Set<string>
   readonly done: Set<string>
   /** Of each group that failed, whether that looked transient. */
   readonly failed: Array<boolean>
-  pending: number
+  pendingCount: number
   stopped: boolean
   paused: boolean
 }
@@ -59,13 +59,13 @@ export const runWave = async (
   const { place, step: wave } = due
   const board = boardOf(scope, due)
   // One that only waits for jobs starts nothing: what must hold before it is no question then.
-  const waits = board.ready.length === 0 && board.pending > 0
+  const waits = board.ready.length === 0 && board.pendingCount > 0
   const ended = waits ? E.right(undefined) : await endBefore(scope, place, wave)
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
   const halt = linked(due.stopping)
   const mailbox = makeMailbox<GroupEnd>()
-  const launch = ({ name, group, node }: Waiting): void => {
+  const launch = ({ name, group, node }: DueGroup): void => {
     board.running.add(name)
     const part = { place: { ...place, unit: join(place.unit, name) }, node, stopping: halt.signal }
     const ending = hasCode(group)
@@ -97,7 +97,7 @@ export const runWave = async (
 }
 
 /** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
-const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<Waiting>): ReadonlyArray<Change> => {
+const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<DueGroup>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
     hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
   )
@@ -120,7 +120,7 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<P
     running: new Set(),
     done: new Set(),
     failed: [],
-    pending: 0,
+    pendingCount: 0,
     stopped: false,
     paused: false
   }
@@ -128,7 +128,7 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<P
     const node = parts[index]
     const { name } = group
     if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
-    else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pending += 1
+    else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pendingCount += 1
     else board.waiting.set(name, { group, name, index, node, open: 0 })
   }
   const { done } = board
@@ -173,14 +173,14 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
 /** The groups that start now: none any more, once the run is to pause. */
-const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<Waiting>> => {
+const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<DueGroup>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
   if (await isToStop(scope)) board.paused = true
   return board.paused || scope.stopping.aborted ? [] : take(board, wave)
 }
 
 /** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
-const take = (board: Board, wave: ProgramWave): ReadonlyArray<Waiting> => {
+const take = (board: Board, wave: ProgramWave): ReadonlyArray<DueGroup> => {
   if (!mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.waiting.delete(name)
@@ -193,7 +193,7 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
     case 'Done':
       return complete(board, name)
     case 'Pending':
-      board.pending += 1
+      board.pendingCount += 1
       return
     case 'Failed':
       board.failed.push(end.retryable)
@@ -215,9 +215,9 @@ const conclude = async (
   { place, step: wave }: DueStep<ProgramWave>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) return await close(scope, place, wave, startedAt)
+  if (board.done.size === wave.groups.length) return await closeComposite(scope, place, wave, startedAt)
   const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
-  const waits = !board.stopped && !heldBack && board.pending > 0 && board.failed.length === 0
+  const waits = !board.stopped && !heldBack && board.pendingCount > 0 && board.failed.length === 0
   if (waits) return E.right({ _tag: 'Pending' })
   if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((isTransient) => isTransient)

@@ -1,10 +1,11 @@
 /** The changes that the executor records, and the events that tell of them once they are durable. */
-import type { Change, Suspended, UnitFailed } from '../../domain/change/Change.js'
+import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
 import { inFlight } from '../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Submission } from '../../domain/checkpoint/Pending.js'
 import { keyFor } from '../../domain/checkpoint/Pending.js'
+import type { Json } from '../../domain/data/Json.js'
 import type { Item, Items } from '../../domain/checkpoint/Items.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import * as StepError from '../../domain/data/StepError.js'
@@ -121,51 +122,38 @@ export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number 
   return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
 }
 
-/** A task ended well. Its value is there for the steps to come. */
-export const taskCompleted = (
-  scope: RunScope,
-  place: Place,
-  task: ProgramTask,
-  result: TaskResult & { readonly _tag: 'Done' }
-): Change => {
-  const { output, evidence } = result
-  const captured = output === undefined ? [] : task.captures
-  const { unit } = place
-  add(scope.values, scope.recorder.checkpoint().items, place, output, captured)
-  scope.values.evident ||= evidence.length > 0
-  return {
-    _tag: 'UnitCompleted',
-    at: timestamp(result.endedAt),
-    unit,
-    ...(output === undefined ? {} : { output }),
-    captured,
-    attempts: result.attempt,
-    startedAt: timestamp(result.startedAt),
-    durationMillis: Math.max(0, result.endedAt - result.startedAt),
-    evidence
-  }
+/** What a completed unit left. */
+interface Left {
+  readonly output?: Json | undefined
+  /** The variables that its output becomes. */
+  readonly captured?: ReadonlyArray<string>
+  readonly evidence?: ReadonlyArray<Evidence>
+  readonly subStep?: SubStep
 }
 
-/** All parts of a composite ended well. */
-export const compositeCompleted = (
-  scope: RunScope,
-  place: Place,
-  startedAt: number,
-  evidence: ReadonlyArray<Evidence>
-): Change => {
-  const now = scope.environment.clock.now()
-  scope.values.outputs.set(place.unit, undefined)
-  scope.values.evident ||= evidence.length > 0
-  return {
-    _tag: 'UnitCompleted',
-    at: timestamp(now),
-    unit: place.unit,
-    captured: [],
-    attempts: 1,
-    startedAt: timestamp(startedAt),
-    durationMillis: Math.max(0, now - startedAt),
-    evidence
-  }
+/** A unit ended well. */
+export const unitCompleted = (
+  unit: Unit,
+  { attempt, startedAt, endedAt }: AttemptTimes,
+  { output, captured = [], evidence = [], subStep }: Left
+): UnitCompleted => ({
+  _tag: 'UnitCompleted',
+  at: timestamp(endedAt),
+  unit,
+  ...(output === undefined ? {} : { output }),
+  captured: output === undefined ? [] : captured,
+  attempts: attempt,
+  startedAt: timestamp(startedAt),
+  durationMillis: Math.max(0, endedAt - startedAt),
+  evidence,
+  ...(subStep === undefined ? {} : { subStep })
+})
+
+/** Stages that a unit has completed. What it left is there for the steps to come. */
+export const stageCompleted = ({ recorder, values }: RunScope, place: Place, completed: UnitCompleted): void => {
+  add(values, recorder.checkpoint().items, place, completed.output, completed.captured)
+  values.evident ||= completed.evidence.length > 0
+  recorder.stage([completed])
 }
 
 /** A unit ended badly. */

@@ -115,6 +115,3 @@ export const notSaved = (why: string): StepFailure =>
   Failure.permanent(
     StepError.make('NotSaved', `the state of the run could not be saved (${why})`, { code: 'NOT_SAVED' })
   )
-
-export const timedOut = (millis = 0): StepError.StepError =>
-  StepError.make('TimeoutError', `timed out after ${millis} ms`, { code: 'TIMEOUT' })

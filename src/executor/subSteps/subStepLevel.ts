@@ -85,7 +85,7 @@ export const named = (name: unknown): E.Either<StepFailure, string> =>
 export const never = (): Promise<never> => new Promise(() => undefined)
 
 /** Stops the open sub-steps and returns them. Open waits are forgotten. */
-export const close = async (level: Level): Promise<ReadonlyArray<Unit>> => {
+export const closeLevel = async (level: Level): Promise<ReadonlyArray<Unit>> => {
   level.isClosed = true
   const left = [...level.open.keys()]
   level.stopping?.abort(ENDED)

@@ -12,31 +12,22 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
+import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import { artifactsFor } from '../workspace/artifacts.js'
 import type { Attempt } from '../steps/Attempt.js'
 import { begin } from '../steps/Attempt.js'
-import type { AttemptResult } from '../steps/AttemptResult.js'
-import { mayRetry, redacted } from '../steps/AttemptResult.js'
+import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
+import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
-import { subStepFailed } from '../storage/changes.js'
+import { subStepFailed, unitCompleted } from '../storage/changes.js'
 import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAnswer } from '../program/StepSpec.js'
-import {
-  changedInput,
-  changedKind,
-  errorOf,
-  noRun,
-  notAwaited,
-  notDecodable,
-  notStorable,
-  timedOut,
-  wrongOption
-} from './subStepFailures.js'
+import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
-import { close, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt } from './subStepVersions.js'
 import type { Suspend } from './subWaits.js'
 import { checkLater, waitsOf } from './subWaits.js'
@@ -100,7 +91,7 @@ const closed = async (level: Level): Promise<Closed> => {
   const { root } = level
   const waits = [...level.waits.keys()]
   const dropped = root.isRepeated ? staleIn(root, waits) : []
-  return { left: await close(level), waits, dropped, refused: root.refused }
+  return { left: await closeLevel(level), waits, dropped, refused: root.refused }
 }
 
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
@@ -216,7 +207,7 @@ const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => 
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
-/** Detects a call that may have been in flight as an idempotent one, which records no start: an earlier call of its name was idempotent. */
+/** Detects a call that may have run without a record of its start: as an idempotent one, as the first call of its name was. */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps } = root.scope.recorder.checkpoint()
@@ -245,20 +236,8 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     if (ended._tag === 'Stopped' || ended._tag === 'Suspended') return E.left(stoppingOf(level).reason ?? ENDED)
     if (ended._tag === 'Done') {
       scope.values.evident ||= ended.evidence.length > 0
-      const saved = await save(scope, [
-        {
-          _tag: 'UnitCompleted',
-          at: timestamp(endedAt),
-          unit,
-          ...(ended.output === undefined ? {} : { output: ended.output }),
-          captured: [],
-          attempts: number,
-          startedAt: timestamp(startedAt),
-          durationMillis: Math.max(0, endedAt - startedAt),
-          evidence: ended.evidence,
-          subStep
-        }
-      ])
+      const times = { attempt: number, startedAt, endedAt }
+      const saved = await save(scope, [unitCompleted(unit, times, { ...ended, subStep })])
       return E.isLeft(saved) ? saved : outputOf(call, ended.output)
     }
     const { failure } = ended
@@ -282,41 +261,24 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const { clock, graceMillis, asyncContext } = scope.environment
   const limits = { stopping: stoppingOf(level), timeoutMillis: options.timeoutMillis, graceMillis }
   let giveUp = (): void => undefined
-  const givenUp = new Promise<undefined>((resolve) => (giveUp = () => resolve(undefined)))
+  const givenUp = new Promise<CodeEnd>((resolve) => (giveUp = () => resolve({ _tag: 'GivenUp' })))
   const attempt = begin(clock, number, limits, giveUp)
   const inner = levelOf(level.root, unit, subStep.idempotent !== false, attempt)
   const context = contextOf(scope, { unit, stepIndex: place.stepIndex }, inner)
-  const work = (): Promise<E.Either<unknown, unknown>> => settle(() => call.run(context))
-  const result = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
-  const left = await close(inner)
-  attempt.end()
-  const halted = attempt.halted()
-  if (result !== undefined && E.isRight(result)) {
-    if (left.length > 0) return failedWith(notAwaited(left))
-    const output = convert.encode(result.right)
-    if (E.isLeft(output)) return failedWith(notStorable(unit, output.left))
-    const done = redacted(
-      scope.environment,
-      { job: undefined, accepts: convert.accepts },
-      { _tag: 'Done', output: output.right, evidence: attempt.stored() }
-    )
-    return done
+  const work = async (): Promise<CodeEnd> => {
+    const result = await settle(() => call.run(context))
+    return E.isRight(result)
+      ? { _tag: 'Value', value: result.right, evidence: [] }
+      : { _tag: 'Error', error: result.left }
   }
-  if (halted === 'timeout')
-    return { ...failedWith(Failure.transient(timedOut(options.timeoutMillis))), settled: result !== undefined }
-  if (result === undefined || halted === 'stop') return { _tag: 'Stopped', failure: undefined }
-  return redacted(
-    scope.environment,
-    { job: undefined, accepts: convert.accepts },
-    failedWith(Failure.fromUnknown(result.left))
-  )
+  const end = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
+  const open = await closeLevel(inner)
+  attempt.end()
+  const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
+    E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
+  const result = judge(end, attempt, { timeoutMillis: options.timeoutMillis, open, encode })
+  return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }
-
-const failedWith = (failure: StepFailure): AttemptResult & { readonly _tag: 'Failed' } => ({
-  _tag: 'Failed',
-  failure,
-  settled: true
-})
 
 const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext => {
   const { unit } = place

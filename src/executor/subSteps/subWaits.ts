@@ -1,11 +1,10 @@
 /** Waits in the code of a task. When all that the code still has to do is to wait, its attempt is suspended. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
 import * as Units from '../../domain/data/Units.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
-import * as Redaction from '../../domain/data/Redaction.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -13,13 +12,14 @@ import type { Awaits, Problem } from '../program/awaits.js'
 import { sleepOf, waitForOf } from '../program/awaits.js'
 import { conversions } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
-import { report, timestamp } from '../RunScope.js'
+import { timestamp } from '../RunScope.js'
 import { sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
+import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
-import { endOfWait, restarted, timeout, waitOf } from '../steps/waits.js'
+import { endOfWait, timeout, waitOf } from '../steps/waits.js'
 
 /** Suspends the attempt. */
 export type Suspend = () => void
@@ -36,23 +36,23 @@ export const waitsOf = (
   }
 })
 
-interface Waiting {
+interface WaitCall {
   readonly awaits: E.Either<Problem, Awaits>
   readonly output: unknown
 }
 
-const call = (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<never> => {
-  const ended = callWait(level, suspend, name, waiting)
+const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<never> => {
+  const ended = callWait(level, suspend, name, asked)
   // A rejection that the task does not await must not end the process.
   ended.catch(() => undefined)
   return ended as Promise<never>
 }
 
-const callWait = async (level: Level, suspend: Suspend, name: string, waiting: Waiting): Promise<unknown> => {
+const callWait = async (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<unknown> => {
   if (level.isClosed) return await never()
   level.calls += 1
   const { refused } = level.root
-  const checked = refused === undefined ? callOf(level, name, waiting) : E.left(refused)
+  const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
   if (E.isLeft(checked)) return await Promise.reject(errorOf(checked.left))
   const ended = await perform(level, suspend, checked.right)
   if (level.isClosed) return await never()
@@ -65,7 +65,7 @@ interface Call {
   readonly convert: ReturnType<typeof conversions>
 }
 
-const callOf = (level: Level, name: unknown, { awaits, output }: Waiting): E.Either<StepFailure, Call> => {
+const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Either<StepFailure, Call> => {
   const text = named(name)
   const place = E.isLeft(text) ? text : placed(level, text.right)
   if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
@@ -120,60 +120,32 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
   const { scope, place } = level.root
   const { recorder, environment } = scope
   const now = environment.clock.now()
-  const at = timestamp(now)
   const wait = waitOf(recorder.checkpoint(), unit)
   // Another call has ended it: its task has failed, and the attempt is closed.
   if (wait === undefined) return await never()
-  const end = endOfWait(recorder.checkpoint(), wait, now)
+  const end = endOfWait(scope, { unit, stepIndex: place.stepIndex }, wait, convert.accepts, now)
+  const saving = (changes: ReadonlyArray<Change>): Promise<E.Either<Error, void>> =>
+    kept(level, unit, save(scope, changes))
+  const subStep = { wait: wait._tag }
   switch (end._tag) {
     case 'Waits':
       return undefined
-    case 'Woken':
-      return await record(level, wait, now, undefined, convert)
-    case 'TimedOut': {
-      const saved = await kept(
-        level,
-        unit,
-        save(scope, [{ _tag: 'UnitFailed', ...timeout(wait, at), subStep: { wait: wait._tag } }])
-      )
-      return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(timeout(wait, at).last.error, 'notApplied')))
-    }
-    case 'Answered': {
-      const { by } = end.answer
-      const value = Redaction.json(environment.vault.redaction, end.answer.value)
-      const fits = convert.accepts(value)
-      if (E.isRight(fits)) return await record(level, wait, now, value, convert)
-      const saved = await kept(level, unit, save(scope, [{ _tag: 'WaitStarted', at, unit, wait: restarted(wait) }]))
-      const { runId } = recorder.checkpoint()
-      report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex: place.stepIndex, by, ...fits.left })
+    case 'Rejected': {
+      const saved = await saving([])
       return E.isLeft(saved) ? saved : undefined
     }
-  }
-}
-
-const record = async (
-  level: Level,
-  { _tag, unit, startedAt }: PendingWait,
-  now: number,
-  output: Json | undefined,
-  convert: Call['convert']
-): Promise<Ending> => {
-  const completed = save(level.root.scope, [
-    {
-      _tag: 'UnitCompleted',
-      at: timestamp(now),
-      unit,
-      ...(output === undefined ? {} : { output }),
-      captured: [],
-      attempts: 1,
-      startedAt,
-      durationMillis: Math.max(0, now - Date.parse(startedAt)),
-      evidence: [],
-      subStep: { wait: _tag }
+    case 'TimedOut': {
+      const failed = timeout(wait, timestamp(now))
+      const saved = await saving([{ _tag: 'UnitFailed', ...failed, subStep }])
+      return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(failed.last.error, 'notApplied')))
     }
-  ])
-  const saved = await kept(level, unit, completed)
-  return E.isLeft(saved) ? saved : outputOf(unit, convert, output)
+    case 'Completed': {
+      const { output } = end
+      const times = { attempt: 1, startedAt: Date.parse(wait.startedAt), endedAt: now }
+      const saved = await saving([unitCompleted(unit, times, { output, subStep })])
+      return E.isLeft(saved) ? saved : outputOf(unit, convert, output)
+    }
+  }
 }
 
 /** Keeps the attempt from being suspended, or ended, while the start or the end of a wait is saved. */

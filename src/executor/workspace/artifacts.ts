@@ -20,7 +20,7 @@ import type { Place } from '../Values.js'
 export interface Holder {
   readonly scope: {
     readonly environment: Secured
-    readonly definition: Program<unknown, never>
+    readonly program: Program<unknown, never>
     readonly recorder: Recorder
     readonly stop: () => { readonly _tag: string } | undefined
   }

@@ -170,9 +170,9 @@ const PAUSING: ReadonlyArray<Fault> = [
       ],
       atUnit('s0', 'after')
     ),
-    module: 'executor/requests/pause.ts',
-    text: 'await withdraw(environment, value)',
-    instead: 'await clearRequest(environment, runId)',
+    module: 'executor/requests/watch.ts',
+    text: 'await withdraw(environment, pause)',
+    instead: "await callStore('request', () => environment.requests.clearPause(pause.runId))",
     breaks: 'PauseKept'
   },
   {
@@ -199,16 +199,16 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '      recorder.stage([task.job',
+    text: '      stageCompleted(',
     instead: `      const asked = scope.requests.look()
-      if (asked === false || !(await asked)) recorder.stage([task.job`,
+      if (asked === false || !(await asked)) stageCompleted(`,
     breaks: 'NothingLost'
   },
   {
     what: 'has forgotten that it was asked when it ends',
     spec: [task(), task()],
     only: told([pause('s0')]),
-    module: 'executor/requests/pause.ts',
+    module: 'executor/requests/watch.ts',
     text: 'seen: () => seen',
     instead: 'seen: () => undefined && seen',
     breaks: 'PauseKept'
@@ -496,9 +496,10 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
     only: told([from('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '      recorder.stage([task.job',
-    instead: `      const isBeside = recorder.checkpoint().state.failures?.size > 0
-      recorder.stage(isBeside ? taskStopped(scope, place, task, { _tag: 'Stopped' }) : [task.job`,
+    text: '      stageCompleted(',
+    instead: `      if (recorder.checkpoint().state.failures?.size > 0)
+        recorder.stage(taskStopped(scope, place, task, { _tag: 'Stopped' }))
+      else stageCompleted(`,
     breaks: 'NothingLost'
   },
   {

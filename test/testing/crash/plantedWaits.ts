@@ -99,18 +99,18 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'drops an answer that fits',
     spec: [wait(ASK)],
-    module: 'executor/steps/runWait.ts',
-    text: 'if (E.isRight(fits)) return completed(value)',
-    instead: 'if (E.isRight(fits) && by === undefined) return completed(value)',
+    module: 'executor/steps/waits.ts',
+    text: "if (E.isRight(fits)) return { _tag: 'Completed', output }",
+    instead: "if (E.isRight(fits) && answer.by === undefined) return { _tag: 'Completed', output }",
     says: 'an answer to s0 that fits was dropped'
   }),
   waits({
     what: 'takes an answer that does not fit',
     spec: [wait(SLEEP), wait(ASK)],
     only: told([early(MISFIT)]),
-    module: 'executor/steps/runWait.ts',
-    text: 'if (E.isRight(fits)) return completed(value)',
-    instead: 'if (E.isRight(fits) || by !== undefined) return completed(value)',
+    module: 'executor/steps/waits.ts',
+    text: "if (E.isRight(fits)) return { _tag: 'Completed', output }",
+    instead: "if (E.isRight(fits) || answer.by !== undefined) return { _tag: 'Completed', output }",
     breaks: 'SameEnd',
     says: 'the output of s1 is 17'
   }),
@@ -215,9 +215,8 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     spec: [wait(SLEEP), wait({ ...ASK, timesOut: 0 })],
     only: told([early(MISFIT)]),
     module: 'executor/steps/waits.ts',
-    text: '({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => wait',
-    instead:
-      "({ unit: _, startedAt: __, ...wait }: PendingWait): Wait => ({ ...wait, until: '2026-01-03T03:04:05.000Z' }) as Wait",
+    text: 'unit, wait: again }',
+    instead: "unit, wait: { ...again, until: '2026-01-03T03:04:05.000Z' } }",
     breaks: 'WaitKept',
     says: 'the wait of s1 was to end at'
   })

@@ -1,27 +1,26 @@
 /** Asking what became of the jobs that a run waits for. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Change } from '../../domain/change/Change.js'
-import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { mayStandAt } from '../../domain/change/jobChanges.js'
-import type { Json } from '../../domain/data/Json.js'
-import type { PendingJob } from '../../domain/checkpoint/Pending.js'
-import type { Decision } from '../../domain/plan/Plan.js'
-import { find } from '../../domain/workflow/Tree.js'
-import * as Redaction from '../../domain/data/Redaction.js'
-import * as StepError from '../../domain/data/StepError.js'
-import type { StepFailure } from '../../domain/data/StepFailure.js'
-import * as Failure from '../../domain/data/StepFailure.js'
-import type { TransitionError } from '../../domain/change/Transition.js'
-import type { Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
-import { lookingOnly } from '../workspace/artifacts.js'
-import type { AttemptResult } from './AttemptResult.js'
-import { redacted } from './AttemptResult.js'
-import { runAttempt } from './attempts.js'
-import { owning, recordCancelIfAsked } from '../requests/cancel.js'
-import { taskCompleted } from '../storage/changes.js'
-import type { Executor } from '../Executor.js'
-import { disposing } from '../workspace/onSuccess.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import { mayStandAt } from '../domain/change/jobChanges.js'
+import type { Json } from '../domain/data/Json.js'
+import type { PendingJob } from '../domain/checkpoint/Pending.js'
+import type { Decision } from '../domain/plan/Plan.js'
+import { find } from '../domain/workflow/Tree.js'
+import * as Redaction from '../domain/data/Redaction.js'
+import * as StepError from '../domain/data/StepError.js'
+import type { StepFailure } from '../domain/data/StepFailure.js'
+import * as Failure from '../domain/data/StepFailure.js'
+import type { TransitionError } from '../domain/change/Transition.js'
+import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
+import { lookingOnly } from './workspace/artifacts.js'
+import type { AttemptResult } from './steps/AttemptResult.js'
+import { redacted } from './steps/AttemptResult.js'
+import { runAttempt } from './steps/attempts.js'
+import { owning, recordCancelIfAsked } from './requests/cancel.js'
+import { stageCompleted, unitCompleted } from './storage/changes.js'
+import type { Executor } from './Executor.js'
+import { disposing } from './workspace/onSuccess.js'
 import type {
   ForJob,
   JobStatus,
@@ -30,18 +29,18 @@ import type {
   ProgramTask,
   RunnableJob,
   StepContext
-} from '../program/Program.js'
-import type { RunError } from '../RunError.js'
-import type { Fenced } from '../RunOutcome.js'
-import { checkDefinition, survey } from '../planRun.js'
-import { scopeOf } from '../run.js'
-import type { RunScope } from '../RunScope.js'
-import { NO_CALLS, report, timestamp } from '../RunScope.js'
-import type { Place } from '../Values.js'
-import type { Secured } from '../secrets.js'
-import { secure } from '../secrets.js'
-import { callStore, lossOf, restoreStored } from '../storage/stored.js'
-import { goneOf } from '../workspace/workspace.js'
+} from './program/Program.js'
+import type { RunError } from './RunError.js'
+import type { Fenced } from './RunOutcome.js'
+import { checkDefinition, survey } from './planRun.js'
+import { scopeOf } from './scopeOf.js'
+import type { RunScope } from './RunScope.js'
+import { NO_CALLS, report, timestamp } from './RunScope.js'
+import type { Place } from './Values.js'
+import type { Secured } from './secrets.js'
+import { secure } from './secrets.js'
+import { callStore, lossOf, restoreStored } from './storage/stored.js'
+import { goneOf } from './workspace/workspace.js'
 
 /**
  * What became of a job, and of its step.
@@ -226,12 +225,11 @@ const pollAll = async (
     if (answer === 'stopped') break
     said.set(job.key, answer)
     if (!mayRecord && !isOpen(answer)) return E.right(NEEDS_CLAIM)
-    const found = E.isLeft(waiting) ? { end: waiting.left } : await conclude(scope, waiting.right, answer)
-    if (found === 'stopped') break
-    if (found.change !== undefined) scope.recorder.stage([found.change])
+    const end = E.isLeft(waiting) ? waiting.left : await conclude(scope, waiting.right, answer)
+    if (end === 'stopped') break
     const saved = await scope.recorder.commit()
     if (E.isLeft(saved)) return saved
-    polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, found.end) })
+    polled.push({ ...job, end: endWithout(scope.environment.vault.redaction, end) })
   }
   return E.right(polled)
 }
@@ -247,12 +245,6 @@ type Answer = JobStatus | NotKnown
 
 const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'NotKnown'
 
-/** What is found out about a job, and what is to be recorded of it. */
-interface Found {
-  readonly end: JobEnd
-  readonly change?: Change
-}
-
 const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undefined): E.Either<NotKnown, Waiting> => {
   const task = taskAt(scope, decision)
   if (decision?._tag !== 'Poll' || task === undefined) return E.left(notKnown(NO_JOB))
@@ -267,12 +259,13 @@ const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped
   return isStatus(asked.output) ? asked.output : notKnown(NO_STATUS)
 }
 
-const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<Found | 'stopped'> => {
+/** What became of a job. What is to be recorded of that is staged. */
+const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<JobEnd | 'stopped'> => {
   switch (answer._tag) {
     case 'NotKnown':
-      return { end: answer }
+      return answer
     case 'Unfinished':
-      return { end: { _tag: 'Unfinished', ...countsIn(answer) } }
+      return { _tag: 'Unfinished', ...countsIn(answer) }
     case 'Finished':
       return await collect(scope, waiting)
     case 'Failed':
@@ -316,10 +309,10 @@ const NO_STATUS = Failure.permanent(
 
 const MISSING = Failure.permanent(StepError.make('JobMissing', 'its job is missing', { code: 'JOB_MISSING' }))
 
-const taskAt = ({ definition, recorder }: RunScope, decision: Decision | undefined): Waiting['task'] | undefined => {
+const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined): Waiting['task'] | undefined => {
   if (decision === undefined) return undefined
   const { items } = recorder.checkpoint()
-  const task = find<ProgramStep>(definition, items, decision.unit, decision.stepIndex)?.definition
+  const task = find<ProgramStep>(program, items, decision.unit, decision.stepIndex)?.definition
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as Waiting['task'])
 }
 
@@ -327,7 +320,7 @@ const taskAt = ({ definition, recorder }: RunScope, decision: Decision | undefin
  * Fetches what a job gave, and looks at what has to hold then. It may be there later if that fails for a reason that passes;
  * else the job has failed.
  */
-const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stopped'> => {
+const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
   for (;;) {
@@ -336,13 +329,12 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
     if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue
-      return mayComeLater(collected.failure)
-        ? { end: notKnown(collected.failure) }
-        : failed(scope, job, collected.failure)
+      return mayComeLater(collected.failure) ? notKnown(collected.failure) : failed(scope, job, collected.failure)
     }
     const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
-    const result = { ...collected, attempt: job.attempt ?? 1, startedAt, endedAt }
-    return { end: { _tag: 'Collected' }, change: taskCompleted(scope, place, task, result) }
+    const result = { attempt: job.attempt ?? 1, startedAt, endedAt }
+    stageCompleted(scope, place, unitCompleted(place.unit, result, { ...collected, captured: task.captures }))
+    return { _tag: 'Collected' }
   }
 }
 
@@ -350,17 +342,16 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<Found | 'stop
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
-const failed = (scope: RunScope, { unit }: PendingJob, { _tag, error, outcome }: StepFailure): Found => ({
-  end: { _tag: 'Failed', error },
-  change: {
-    _tag: 'JobEnded',
-    at: timestamp(scope.environment.clock.now()),
-    unit,
-    error,
-    outcome,
-    retryable: _tag === 'Transient'
-  }
-})
+/** Stages that a job has failed. */
+const failed = (
+  { recorder, environment }: RunScope,
+  { unit }: PendingJob,
+  { _tag, error, outcome }: StepFailure
+): JobEnd => {
+  const at = timestamp(environment.clock.now())
+  recorder.stage([{ _tag: 'JobEnded', at, unit, error, outcome, retryable: _tag === 'Transient' }])
+  return { _tag: 'Failed', error }
+}
 
 /** What is asked for is not kept, and nothing is looked at. */
 const ASKING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }

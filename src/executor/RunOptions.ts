@@ -1,0 +1,64 @@
+/** What callers say of how a run is to start or to resume. */
+import type * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../domain/data/Json.js'
+import type { PlanOptions } from '../domain/plan/Plan.js'
+import type { WantedWorkspace } from '../domain/workflow/Workspace.js'
+
+/**
+ * What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and
+ * what is `lost`.
+ *
+ * @category model
+ */
+export interface Recovery {
+  readonly runId: string
+  readonly from: string
+  readonly lost: string
+  readonly checkpoint: Checkpoint
+}
+
+/**
+ * How to resume.
+ *
+ * - the plan's options, see `PlanOptions`; `evidence` is looked for if it is not given;
+ * - `input`: with `fromStep`, replaces the run's input for that step and all later ones; earlier outputs stay. Without
+ *   `fromStep`, an input that differs from the stored one fails with `InputChanged`;
+ * - `planHash`: execute only the plan that has this hash;
+ * - `onRecovered`: called when the newest state is damaged; returns who agreed to continue from the recovered state, or `None`.
+ *   Without it, the resume is declined;
+ * - `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still fails the call
+ *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that
+ *   is not idempotent therefore needs an answer, as always; any other unit runs again;
+ * - `reopen`: resume a cancelled run, as an interrupted one. Without it the call fails with `RunCancelled`;
+ * - `wait`: stay in this process while the run only waits for timers or answers, and go on when a wait is over. Meanwhile the run is
+ *   released, and its record is read about every second. If the environment is interrupted, the outcome is `Pending`.
+ *
+ * @category model
+ */
+export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> {
+  readonly input?: Input | undefined
+  readonly planHash?: string
+  /** Who agrees to go on from what was recovered, or nobody. */
+  readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
+  /** Supersede an owner whose liveness the store cannot decide. */
+  readonly takeOver?: boolean
+  /** Stay while the run only waits. */
+  readonly wait?: boolean
+  /** Resume the run although it was cancelled. */
+  readonly reopen?: boolean
+}
+
+/**
+ * How to start. `wait`: as in {@link ResumeOptions}. `workspace`: where the run works, kept with it: in a folder of its own (`directory`), in a git worktree of its own
+ * (`worktree`), for which the environment needs `workspaces`; or in a folder that is there.
+ *
+ * @category model
+ */
+export interface RunOptions {
+  readonly workspace?: WantedWorkspace
+  readonly wait?: boolean
+}
+
+/** The options that count for every plan of a call. The others are for its first plan: what they ask for is recorded then. */
+export type Policy = Pick<ResumeOptions, 'changes' | 'onChanged' | 'onRecovered'>

@@ -1,0 +1,166 @@
+/** What comes before the first step: a stored run is restored and agreed on, what others asked for is recorded, and a plan is made. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change, Recovered, Started } from '../domain/change/Change.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import { start } from '../domain/checkpoint/Checkpoint.js'
+import { overrides as overridesOf } from '../domain/plan/Overrides.js'
+import type { ResumePlan } from '../domain/plan/Plan.js'
+import type { Workspace } from '../domain/workflow/Workspace.js'
+import type { Claim, Revision, Stored } from '../ports/CheckpointStorage.js'
+import type { Environment } from '../ports/Environment.js'
+import type { Inputs } from './input.js'
+import { replacing } from './input.js'
+import type { Planned } from './planRun.js'
+import { EXACT, planStored, survey, usable } from './planRun.js'
+import type { Program } from './program/Program.js'
+import { readAnswers, recordAnswers } from './requests/answer.js'
+import { recordCancelIfAsked } from './requests/cancel.js'
+import { recorderFor } from './requests/inbox.js'
+import type { RunError } from './RunError.js'
+import type { ResumeOptions, RunOptions } from './RunOptions.js'
+import type { Interrupted } from './RunOutcome.js'
+import { report, timestamp } from './RunScope.js'
+import type { Secured } from './secrets.js'
+import { revisionOf } from './storage/Recorder.js'
+import { restoreStored } from './storage/stored.js'
+
+/** What a caller wants of a run id. */
+export type WantedRun<Input> =
+  | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
+  | { readonly _tag: 'Resume'; readonly input: Input | undefined; readonly options: ResumeOptions<Input> }
+  | { readonly _tag: 'RunOrResume'; readonly input: Input | undefined; readonly options: RunOptions & WithoutInput }
+
+type WithoutInput = Omit<ResumeOptions, 'input'>
+
+/** A call that may claim its run: the program is sound, its input can be recorded, its secrets are known. */
+export interface Call<Outputs, Input> {
+  readonly environment: Secured
+  readonly program: Program<Outputs, Input, unknown, unknown>
+  readonly runId: string
+  readonly request: WantedRun<Input>
+  readonly input: Inputs
+  readonly workspace: Workspace | undefined
+}
+
+/** A run that is ready to be executed: from where, by which plan, and what has to be recorded first. */
+export interface Prepared {
+  readonly checkpoint: Checkpoint
+  readonly first: ReadonlyArray<Revision>
+  readonly plan: ResumePlan
+  readonly overrides: ReadonlyArray<Change>
+  readonly resumed: boolean
+}
+
+/** Prepares a new run: revision 0 goes out with the first save. */
+export const prepareNew = async <Outputs, Input>({
+  environment,
+  program,
+  runId,
+  request,
+  input: { initial },
+  workspace
+}: Call<Outputs, Input>): Promise<E.Either<RunError, Prepared>> => {
+  if (E.isLeft(initial)) return initial
+  const input = initial.right
+  const at = timestamp(environment.clock.now())
+  const place = workspace === undefined ? {} : { workspace }
+  const started: Started = { _tag: 'Started', at, runId, workflow: program.identity, input, ...place }
+  const checkpoint = start(started)
+  const options = request._tag === 'RunOrResume' ? request.options : {}
+  const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
+  if (E.isLeft(surveyed)) return surveyed
+  // A new run has nothing in its workspace yet.
+  const planned = usable({ ...surveyed.right, workspaceFound: true })
+  if (E.isLeft(planned)) return planned
+  const agreed = unlessOpen(planned.right, options)
+  if (E.isLeft(agreed)) return agreed
+  const { plan } = planned.right
+  return E.right({
+    checkpoint,
+    first: [revisionOf(checkpoint, started)],
+    plan,
+    overrides: overridesOf(checkpoint, program, plan, planned.right.options, at),
+    resumed: false
+  })
+}
+
+/** Prepares a stored run, unless it was cancelled meanwhile. */
+export const prepareStored = async <Outputs, Input>(
+  { environment, program, runId, request, input }: Call<Outputs, Input>,
+  claim: Claim,
+  stored: Stored
+): Promise<E.Either<RunError, Prepared | Interrupted>> => {
+  const restored = restoreStored(stored, runId)
+  if (E.isLeft(restored)) return restored
+  const found = restored.right
+  if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })
+  const asked = replacing(found, request.options, input.given)
+  if (E.isLeft(asked)) return asked
+  const agreed = await agree(environment, stored, found, request.options)
+  if (E.isLeft(agreed)) return agreed
+  const cancelled = await recordCancelIfAsked(environment, claim, found, agreed.right)
+  if (E.isLeft(cancelled)) return cancelled
+  if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
+  // What was recovered is first agreed on in the record; its answers are taken in later.
+  const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, found) : E.right(found)
+  if (E.isLeft(taken)) return taken
+  const checkpoint = taken.right
+  const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
+  if (E.isLeft(planned)) return planned
+  const answered = unlessOpen(planned.right, request.options)
+  if (E.isLeft(answered)) return answered
+  const { plan, options } = planned.right
+  const at = timestamp(environment.clock.now())
+  return E.right({
+    checkpoint,
+    first: [],
+    plan,
+    overrides: [...agreed.right, ...overridesOf(checkpoint, program, plan, options, at)],
+    resumed: true
+  })
+}
+
+/** The checkpoint with the answers of the inbox, recorded. */
+const withAnswers = async (
+  environment: Secured,
+  claim: Claim,
+  checkpoint: Checkpoint
+): Promise<E.Either<RunError, Checkpoint>> => {
+  const answers = await readAnswers(environment, claim.runId)
+  if (answers.length === 0) return E.right(checkpoint)
+  const recorder = recorderFor(environment, claim, checkpoint, environment.vault.redaction)
+  const taken = await recordAnswers(environment, recorder, answers)
+  return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
+}
+
+/** Refuses a plan that is not the one that was reviewed, or that has open questions. */
+const unlessOpen = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
+  if (planHash !== undefined && planHash !== planned.hash)
+    return E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
+  const [question, ...more] = planned.questions
+  return question === undefined ? E.right(undefined) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+}
+
+/** Asks whether to go on from what was recovered, if the newest state is damaged. */
+const agree = async (
+  environment: Environment,
+  stored: Stored,
+  checkpoint: Checkpoint,
+  options: Pick<ResumeOptions, 'onRecovered'>
+): Promise<E.Either<RunError, ReadonlyArray<Recovered>>> => {
+  if (stored.found._tag === 'Exact') return E.right([])
+  const { runId } = checkpoint
+  const { from, lost } = stored.found
+  report(environment, { _tag: 'CheckpointRecovered', runId, from, lost })
+  const refused = (cause?: unknown): E.Either<RunError, never> =>
+    E.left({ _tag: 'RecoveryRefused', runId, from, lost, cause })
+  try {
+    const agreedBy = (await options.onRecovered?.({ runId, from, lost, checkpoint })) ?? O.none
+    if (O.isNone(agreedBy)) return refused()
+    const at = timestamp(environment.clock.now())
+    return E.right([{ _tag: 'Recovered', at, from, lost, agreedBy: agreedBy.value }])
+  } catch (cause) {
+    return refused(cause)
+  }
+}

@@ -1,0 +1,78 @@
+/** Looking for requests while a run is executed: to pause it, to cancel it, and answers. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
+import { isFor, isSame } from '../../domain/request/Request.js'
+import type { StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { Environment } from '../../ports/Environment.js'
+import { callStore } from '../storage/stored.js'
+import { isAny, requestsFor, withdraw } from './inbox.js'
+import type { Asked, RequestWatch } from './RequestWatch.js'
+
+/** Records answers of the inbox. */
+export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
+
+/** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */
+export const watchFor = (environment: Environment, runId: string, record: RecordAnswers): RequestWatch => {
+  let seen: Found | undefined
+  let reading: Promise<boolean> | undefined
+  const read = async (): Promise<boolean> => {
+    seen = (await readInbox(environment, runId, seen?.pause, record)) ?? seen
+    reading = undefined
+    return seen !== undefined
+  }
+  // Groups look at the same time, and an answer is recorded once.
+  const readOnce = (): Promise<boolean> => (reading ??= read())
+  return {
+    look: () => (seen !== undefined ? YES : isAny(environment, runId) ? readOnce() : false),
+    seen: () => seen !== undefined,
+    // Another may have come since, while what ran was waited for.
+    asked: async () => {
+      await reading
+      await readOnce()
+      return seen ?? PAUSE_ONLY
+    }
+  }
+}
+
+const YES = Promise.resolve(true)
+
+/** What is done where nobody knows what was asked for. */
+const PAUSE_ONLY: Asked = { commit: false }
+
+/** What is asked for; `pause`: the request, if it is known to be for this execution. */
+interface Found extends Asked {
+  readonly pause?: PauseRequest
+}
+
+/** What is asked of the execution that owns the run now, if anything is. */
+const readInbox = async (
+  environment: Environment,
+  runId: string,
+  known: PauseRequest | undefined,
+  record: RecordAnswers
+): Promise<Found | undefined> => {
+  const all = await requestsFor(environment, runId)
+  if (E.isLeft(all)) return { ...PAUSE_ONLY, unreadable: all.left }
+  const answers = all.right.filter((one) => one._tag === 'Answer')
+  if (answers.length > 0) await record(answers)
+  const cancel = all.right.find((one) => one._tag === 'Cancel')
+  if (cancel !== undefined) return { ...PAUSE_ONLY, cancel }
+  const pause = all.right.find((one) => one._tag === 'Pause')
+  if (pause === undefined) return undefined
+  const { commit } = pause
+  return known !== undefined && isSame(pause, known) ? { commit, pause } : await verify(environment, pause)
+}
+
+/** Whether a pause request is for this execution. If it was for an earlier one, it is withdrawn. */
+const verify = async (environment: Environment, pause: PauseRequest): Promise<Found | undefined> => {
+  const { storage } = environment
+  const { commit } = pause
+  const stored: E.Either<StorageError, O.Option<Stored>> = await callStore('load', () => storage.load(pause.runId))
+  if (E.isLeft(stored)) return { ...PAUSE_ONLY, unreadable: stored.left }
+  const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
+  if (O.isNone(holder)) return { commit }
+  if (isFor(pause, holder.value)) return { commit, pause }
+  await withdraw(environment, pause)
+  return undefined
+}

@@ -1,0 +1,55 @@
+/** What the parts of one execution share, made. */
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import { inFlight } from '../domain/checkpoint/CheckpointState.js'
+import type { Claim, Revision } from '../ports/CheckpointStorage.js'
+import type { Program } from './program/Program.js'
+import { recordAnswers } from './requests/answer.js'
+import { watchFor } from './requests/watch.js'
+import type { RunScope } from './RunScope.js'
+import { report, stopOn } from './RunScope.js'
+import type { Secured } from './secrets.js'
+import { eventsOf } from './storage/changes.js'
+import { make as makeRecorder } from './storage/Recorder.js'
+import { make as makeValues } from './Values.js'
+import { workingTreeOf } from './workspace/workspace.js'
+
+const NOBODY: ReadonlySet<string> = new Set()
+
+/**
+ * What the parts of one execution share, from a checkpoint on. `first`: revisions that go out with the first save. `dispose`
+ * removes the listeners.
+ */
+export const scopeOf = <Outputs, Input>(
+  environment: Secured,
+  program: Program<Outputs, Input, unknown, unknown>,
+  claim: Claim,
+  {
+    checkpoint,
+    first = [],
+    policy = {}
+  }: { readonly checkpoint: Checkpoint; readonly first?: ReadonlyArray<Revision>; readonly policy?: RunScope['policy'] }
+): { readonly scope: RunScope; readonly dispose: () => void } => {
+  const { runId } = checkpoint
+  const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
+    report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
+    for (const { change } of revisions)
+      for (const event of eventsOf(program, reached.items, runId, change)) report(environment, event)
+  }
+  const { redaction } = environment.vault
+  const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)
+  const { stopping, stop, dispose } = stopOn(environment, claim)
+  const scope: RunScope = {
+    environment: { ...environment, tree: workingTreeOf(environment, checkpoint.workspace) },
+    program,
+    recorder,
+    values: makeValues(checkpoint),
+    policy,
+    restarts: new Map(),
+    toRepeat: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
+    awake: NOBODY,
+    stopping,
+    stop,
+    requests: watchFor(environment, runId, (answers) => recordAnswers(environment, recorder, answers))
+  }
+  return { scope, dispose }
+}
