@@ -51,7 +51,7 @@ describe('docs/errors.md', () => {
       ...literals('domain/checkpoint/RunId.ts', 'InvalidRunId'),
       ...literals('domain/workflow/RetryPolicy.ts', 'InvalidRetryPolicy'),
       ...literals('domain/data/Json.ts', 'NotJson'),
-      ...literals('ports/Subprocess.ts', 'NotStarted')
+      ...literals('adapters/node/subprocess.ts', 'NotStarted')
     ]
     expect(sorted(listed('Values that are refused'))).toEqual(sorted(refused))
   })

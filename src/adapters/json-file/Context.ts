@@ -1,5 +1,5 @@
 /** What every part of the JSON store needs: the outside world, and the settings. */
-import type { FileSystem } from '../../ports/FileSystem.js'
+import type { FileSystem } from './files/FileSystem.js'
 import type { Processes } from './claim/Processes.js'
 
 /**

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
 import { subprocess } from '../../../src/adapters/node/index.js'
-import type { Command, Ended, NotStarted } from '../../../src/ports/Subprocess.js'
+import type { Command, Ended, NotStarted } from '../../../src/adapters/node/index.js'
 import { inFolder, isRunning, until } from './processes.js'
 
 /** Before any command ran. */

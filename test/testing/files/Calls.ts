@@ -1,6 +1,6 @@
 /** The calls to files, on a volume in memory: what they give, and the system's errors (those of Linux). */
 import assert from 'node:assert'
-import type { Facts, FileSystem } from '../../../src/ports/FileSystem.js'
+import type { Facts, FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import * as Content from './Content.js'
 import { systemError } from './Intercept.js'
 import type { FileNode, FolderNode, Operation, Place, Volume } from './Volume.js'

@@ -4,7 +4,7 @@
  * They are for stores that make their calls to files through `FileSystem`: `jsonFileStorage('/store', { fs })` keeps its runs
  * in them. The idea, and much of what is left to chance, is that of ALICE (Pillai et al., OSDI 2014).
  */
-import type { FileSystem } from '../../../src/ports/FileSystem.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import type { Handle } from './Calls.js'
 import { callsOf } from './Calls.js'
 import { chance } from './Chance.js'

@@ -1,6 +1,6 @@
 /** Things that happen before a call to files: it is noted, it fails, or it does less than it was asked to. */
 import assert from 'node:assert'
-import type { FileSystem } from '../../../src/ports/FileSystem.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 
 /** The name of a call. */
 export type FileCall = keyof FileSystem

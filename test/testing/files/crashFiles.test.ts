@@ -1,7 +1,7 @@
 /** What a power cut may leave of files in memory, and what it may not. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
-import type { FileSystem } from '../../../src/ports/FileSystem.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import type { CrashFiles, PowerCutOptions } from './CrashFiles.js'
 import { crashFiles } from './CrashFiles.js'
 import { failingCalls, interceptedFiles, systemError } from './Intercept.js'

@@ -1,136 +1,105 @@
 /**
- * The file system of this machine. Every call that the JSON store makes to it is one of these. What is known of the two
- * packages is in `docs/file-format.md` §11.
+ * Files, as few calls as the JSON file store makes: so that they can be counted, ordered, broken, and made to forget what
+ * was not synced.
+ *
+ * The calls are those of `node:fs`, with what the store always wants built in (no symbolic link is followed, everything is
+ * for this user only). They reject or throw with the system's error, as `node:fs` does: `code` says which (`ENOSPC`).
  */
-import * as fs from 'node:fs'
-import * as fsp from 'node:fs/promises'
-import type { Beat, Facts, FileSystem } from '../../../ports/FileSystem.js'
-import { packages } from './Packages.js'
-import { exposureOf, foreigner } from './Users.js'
 
-// Windows has neither flag; there they are undefined.
-const CAREFULLY = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0)
-const READ = fs.constants.O_RDONLY | CAREFULLY
-const WRITE = fs.constants.O_RDWR | CAREFULLY
-const CREATE = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL | CAREFULLY
-
-const FLAGS = { read: READ, write: WRITE, create: CREATE }
-
-const placeSync = (fd: number): string | undefined =>
-  process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${fd}`) : undefined
-
-/** The trailing dot resolves to the folder itself, not to a link. */
-const folderSync = (fd: number): string | undefined => {
-  const path = `/proc/self/fd/${fd}/.`
-  if (process.platform !== 'linux') return undefined
-  return fs.lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? path : undefined
-}
-
-const BLOCK_BYTES = 4096
-const NUL = new Uint8Array(1)
-
-/** A byte at the end of each block is enough for the system to make all of it. */
-const extendSync = (fd: number, from: number, to: number): void => {
-  for (let end = (Math.floor(from / BLOCK_BYTES) + 1) * BLOCK_BYTES; end <= to; end += BLOCK_BYTES) {
-    fs.writeSync(fd, NUL, 0, 1, end - 1)
-  }
-}
-
-const factsOf = (stats: fs.BigIntStats, path: string): Facts => {
-  const foreign = foreigner(Number(stats.uid), path)
-  return {
-    kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
-    size: Number(stats.size),
-    dev: stats.dev,
-    ino: stats.ino,
-    modifiedMillis: Number(stats.mtimeMs),
-    ...(foreign === undefined ? {} : { foreign })
-  }
-}
-
-const settle =
-  <A>(resolve: (value: A) => void, reject: (error: Error) => void) =>
-  (error: Error | null, value?: A): void =>
-    error === null ? resolve(value as A) : reject(error)
-
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await fsp.open(path, fs.constants.O_RDONLY)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}
-
-/** Windows refuses to sync a folder. */
-const fsyncFolder =
-  process.platform === 'win32' ? (path: string) => syncFolder(path).catch(() => undefined) : syncFolder
-
-const replace = async (path: string, text: string): Promise<void> => {
-  const { write } = await packages()
-  await write(path, text, { mode: 0o600 })
-}
-
-/** What proper-lockfile calls; a fresh one each time, since it remembers the precision of mtimes by it. */
-const lockFileSystem = () => ({
-  mkdir: (path: string, done: fs.NoParamCallback) => fs.mkdir(path, { mode: 0o700 }, done),
-  stat: fs.stat,
-  utimes: fs.utimes,
-  rmdir: fs.rmdir,
-  rmdirSync: fs.rmdirSync,
-  realpath: fs.realpath
-})
-
-const heartbeat = async (path: string, beat: Beat, onDisturbed: () => void): Promise<() => Promise<void>> => {
-  const { lock } = await packages()
-  return lock(path, {
-    lockfilePath: path,
-    realpath: false,
-    stale: beat.staleMillis,
-    update: beat.updateMillis,
-    retries: 0,
-    fs: lockFileSystem(),
-    onCompromised: onDisturbed
-  })
+/**
+ * Facts about a file or folder. `dev` and `ino` together are its identity. `foreign`: its owner's uid, if that is neither this
+ * user nor root nor, under sudo, the invoking user.
+ *
+ * @category model
+ */
+export interface Facts {
+  readonly kind: 'file' | 'folder' | 'link' | 'other'
+  readonly size: number
+  readonly dev: bigint
+  readonly ino: bigint
+  readonly modifiedMillis: number
+  readonly foreign?: number
 }
 
 /**
- * The file system of this machine.
+ * Who else can change a folder: `everybody`, its `group` or another `owner` can `write` to it, or can `replace` entries of a
+ * parent folder, which is `where`.
  *
- * @category constructors
+ * @category model
  */
-export const nodeFileSystem: FileSystem = {
-  mkdir: (path) => fsp.mkdir(path, { mode: 0o700 }).then(() => undefined),
-  readdir: (path) => fsp.readdir(path),
-  fsyncFolder,
-  lstatSync: (path) => {
-    const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
-    return stats === undefined ? undefined : factsOf(stats, path)
-  },
-  exposureSync: exposureOf,
-  open: (path, how) => new Promise((resolve, reject) => fs.open(path, FLAGS[how], 0o600, settle(resolve, reject))),
-  placeSync,
-  folderSync,
-  fstat: (fd) =>
-    new Promise((resolve, reject) =>
-      fs.fstat(fd, { bigint: true }, (error, stats) =>
-        error === null ? resolve(factsOf(stats, `/proc/self/fd/${fd}`)) : reject(error)
-      )
-    ),
-  read: (fd, into, position) =>
-    new Promise((resolve, reject) => fs.read(fd, into, 0, into.length, position, settle(resolve, reject))),
-  write: (fd, bytes, position) =>
-    new Promise((resolve, reject) => fs.write(fd, bytes, 0, bytes.length, position, settle(resolve, reject))),
-  writeSync: (fd, bytes, position) => fs.writeSync(fd, bytes, 0, bytes.length, position),
-  extendSync,
-  ftruncateSync: (fd, length) => fs.ftruncateSync(fd, length),
-  fdatasync: (fd, done) => fs.fdatasync(fd, done),
-  close: (fd) => new Promise((resolve, reject) => fs.close(fd, settle(resolve, reject))),
-  link: (from, to) => fsp.link(from, to),
-  renameSync: (from, to) => fs.renameSync(from, to),
-  unlinkSync: (path) => fs.unlinkSync(path),
-  rmdirSync: (path) => fs.rmdirSync(path),
-  removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
-  replace,
-  heartbeat
+export interface Exposure {
+  readonly where: string
+  readonly by: 'everybody' | 'group' | 'owner'
+  readonly how: 'write' | 'replace'
+}
+
+/**
+ * How often a heartbeat touches its folder (`updateMillis`), and after what time without a touch nobody keeps it
+ * (`staleMillis`).
+ *
+ * @category model
+ */
+export interface Beat {
+  readonly updateMillis: number
+  readonly staleMillis: number
+}
+
+/**
+ * The calls. `read`, `write` and `writeSync` may do less than they are asked to and say how much, as the system does.
+ *
+ * @category model
+ */
+export interface FileSystem {
+  /** Makes one folder, mode 0700. */
+  readonly mkdir: (path: string) => Promise<void>
+  /** The names in a folder, in no order. */
+  readonly readdir: (path: string) => Promise<ReadonlyArray<string>>
+  /** Makes durable which names a folder has. */
+  readonly fsyncFolder: (path: string) => Promise<void>
+  /** What a name leads to, without following it; `undefined` if there is nothing. */
+  readonly lstatSync: (path: string) => Facts | undefined
+  /** Who else can change a folder; `undefined` if nobody can, or if the system cannot tell. */
+  readonly exposureSync: (path: string) => Exposure | undefined
+  /** Opens a file or folder for reading, or a file for writing; `create` makes a new file (mode 0600, `EEXIST` if it exists). */
+  readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
+  /**
+   * The path that an open file has now, followed by ` (deleted)` if it has none any more; `undefined`, or `ENOENT`, where
+   * the system can't tell (only Linux with `/proc` can). Unlike a stat, it costs the next write nothing.
+   */
+  readonly placeSync: (fd: number) => string | undefined
+  /** A path that leads to an open folder even after it was moved; `undefined` where the system has none (only Linux with `/proc` has). */
+  readonly folderSync: (fd: number) => string | undefined
+  /** What an open file is. */
+  readonly fstat: (fd: number) => Promise<Facts>
+  /** Reads into a buffer; how many bytes it were. */
+  readonly read: (fd: number, into: Uint8Array, position: number) => Promise<number>
+  /** Writes a buffer; how many bytes it were. */
+  readonly write: (fd: number, bytes: Uint8Array, position: number) => Promise<number>
+  /** The same, at once. */
+  readonly writeSync: (fd: number, bytes: Uint8Array, position: number) => number
+  /** Makes a file longer, by NUL bytes in blocks that it has from now on. It may fail halfway. */
+  readonly extendSync: (fd: number, from: number, to: number) => void
+  /** Makes a file so long; what is new are zeros that take no space. */
+  readonly ftruncateSync: (fd: number, length: number) => void
+  /** Makes a file's content durable. A callback, for the one call on the way of every save. */
+  readonly fdatasync: (fd: number, done: (error: Error | null) => void) => void
+  /** Closes a file. */
+  readonly close: (fd: number) => Promise<void>
+  /** Gives a file a second name; `EEXIST` if the name is taken. */
+  readonly link: (from: string, to: string) => Promise<void>
+  /** Gives a file or a folder another name, at once. */
+  readonly renameSync: (from: string, to: string) => void
+  /** Takes a name away. */
+  readonly unlinkSync: (path: string) => void
+  /** Deletes an empty folder; `ENOTEMPTY` if something is in it. */
+  readonly rmdirSync: (path: string) => void
+  /** Deletes a folder with all that is in it; nothing there is fine. */
+  readonly removeTree: (path: string) => Promise<void>
+  /** Replaces a file's content at once (write-file-atomic), mode 0600. */
+  readonly replace: (path: string, text: string) => Promise<void>
+  /**
+   * Makes a folder (mode 0700) and touches it again and again (proper-lockfile), until what it resolves with is called: that
+   * deletes the folder. When somebody else touched or deleted it, `onDisturbed` is called, once, and the heartbeat ends.
+   */
+  readonly heartbeat: (path: string, beat: Beat, onDisturbed: () => void) => Promise<() => Promise<void>>
 }

@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { FileError } from './Fault.js'
 import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
-import type { Facts, FileSystem } from '../../../ports/FileSystem.js'
+import type { Facts, FileSystem } from './FileSystem.js'
 
 /** Opens a regular file, uses it and closes it. None: there is no such file. */
 export const withFile = async <A, Failure>(

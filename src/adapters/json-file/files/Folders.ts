@@ -5,7 +5,7 @@ import type { Context } from '../Context.js'
 import type { FileError } from './Fault.js'
 import { codeOf, quietly, writeFailed, writing } from './Fault.js'
 import { isFolder, ownRoot } from './Files.js'
-import type { FileSystem } from '../../../ports/FileSystem.js'
+import type { FileSystem } from './FileSystem.js'
 import type { Layout } from './Layout.js'
 
 /**

@@ -1,7 +1,7 @@
 /** Reads a folder's file system from the kernel, because `statfs` may report a server's. */
 import { constants, fstatSync } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
-import type { FileSystem } from '../../../ports/FileSystem.js'
+import type { FileSystem } from './FileSystem.js'
 
 /** An open folder and the type of its file system (`ext4`). */
 export interface OpenFolder {

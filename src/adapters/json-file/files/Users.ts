@@ -2,7 +2,7 @@
 import type { Stats } from 'node:fs'
 import { realpathSync, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Exposure } from '../../../ports/FileSystem.js'
+import type { Exposure } from './FileSystem.js'
 
 const ROOT = 0
 

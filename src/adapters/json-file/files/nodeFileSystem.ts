@@ -1,0 +1,136 @@
+/**
+ * The file system of this machine. Every call that the JSON store makes to it is one of these. What is known of the two
+ * packages is in `docs/file-format.md` §11.
+ */
+import * as fs from 'node:fs'
+import * as fsp from 'node:fs/promises'
+import type { Beat, Facts, FileSystem } from './FileSystem.js'
+import { packages } from './Packages.js'
+import { exposureOf, foreigner } from './Users.js'
+
+// Windows has neither flag; there they are undefined.
+const CAREFULLY = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0)
+const READ = fs.constants.O_RDONLY | CAREFULLY
+const WRITE = fs.constants.O_RDWR | CAREFULLY
+const CREATE = fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_EXCL | CAREFULLY
+
+const FLAGS = { read: READ, write: WRITE, create: CREATE }
+
+const placeSync = (fd: number): string | undefined =>
+  process.platform === 'linux' ? fs.readlinkSync(`/proc/self/fd/${fd}`) : undefined
+
+/** The trailing dot resolves to the folder itself, not to a link. */
+const folderSync = (fd: number): string | undefined => {
+  const path = `/proc/self/fd/${fd}/.`
+  if (process.platform !== 'linux') return undefined
+  return fs.lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? path : undefined
+}
+
+const BLOCK_BYTES = 4096
+const NUL = new Uint8Array(1)
+
+/** A byte at the end of each block is enough for the system to make all of it. */
+const extendSync = (fd: number, from: number, to: number): void => {
+  for (let end = (Math.floor(from / BLOCK_BYTES) + 1) * BLOCK_BYTES; end <= to; end += BLOCK_BYTES) {
+    fs.writeSync(fd, NUL, 0, 1, end - 1)
+  }
+}
+
+const factsOf = (stats: fs.BigIntStats, path: string): Facts => {
+  const foreign = foreigner(Number(stats.uid), path)
+  return {
+    kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
+    size: Number(stats.size),
+    dev: stats.dev,
+    ino: stats.ino,
+    modifiedMillis: Number(stats.mtimeMs),
+    ...(foreign === undefined ? {} : { foreign })
+  }
+}
+
+const settle =
+  <A>(resolve: (value: A) => void, reject: (error: Error) => void) =>
+  (error: Error | null, value?: A): void =>
+    error === null ? resolve(value as A) : reject(error)
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await fsp.open(path, fs.constants.O_RDONLY)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** Windows refuses to sync a folder. */
+const fsyncFolder =
+  process.platform === 'win32' ? (path: string) => syncFolder(path).catch(() => undefined) : syncFolder
+
+const replace = async (path: string, text: string): Promise<void> => {
+  const { write } = await packages()
+  await write(path, text, { mode: 0o600 })
+}
+
+/** What proper-lockfile calls; a fresh one each time, since it remembers the precision of mtimes by it. */
+const lockFileSystem = () => ({
+  mkdir: (path: string, done: fs.NoParamCallback) => fs.mkdir(path, { mode: 0o700 }, done),
+  stat: fs.stat,
+  utimes: fs.utimes,
+  rmdir: fs.rmdir,
+  rmdirSync: fs.rmdirSync,
+  realpath: fs.realpath
+})
+
+const heartbeat = async (path: string, beat: Beat, onDisturbed: () => void): Promise<() => Promise<void>> => {
+  const { lock } = await packages()
+  return lock(path, {
+    lockfilePath: path,
+    realpath: false,
+    stale: beat.staleMillis,
+    update: beat.updateMillis,
+    retries: 0,
+    fs: lockFileSystem(),
+    onCompromised: onDisturbed
+  })
+}
+
+/**
+ * The file system of this machine.
+ *
+ * @category constructors
+ */
+export const nodeFileSystem: FileSystem = {
+  mkdir: (path) => fsp.mkdir(path, { mode: 0o700 }).then(() => undefined),
+  readdir: (path) => fsp.readdir(path),
+  fsyncFolder,
+  lstatSync: (path) => {
+    const stats = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return stats === undefined ? undefined : factsOf(stats, path)
+  },
+  exposureSync: exposureOf,
+  open: (path, how) => new Promise((resolve, reject) => fs.open(path, FLAGS[how], 0o600, settle(resolve, reject))),
+  placeSync,
+  folderSync,
+  fstat: (fd) =>
+    new Promise((resolve, reject) =>
+      fs.fstat(fd, { bigint: true }, (error, stats) =>
+        error === null ? resolve(factsOf(stats, `/proc/self/fd/${fd}`)) : reject(error)
+      )
+    ),
+  read: (fd, into, position) =>
+    new Promise((resolve, reject) => fs.read(fd, into, 0, into.length, position, settle(resolve, reject))),
+  write: (fd, bytes, position) =>
+    new Promise((resolve, reject) => fs.write(fd, bytes, 0, bytes.length, position, settle(resolve, reject))),
+  writeSync: (fd, bytes, position) => fs.writeSync(fd, bytes, 0, bytes.length, position),
+  extendSync,
+  ftruncateSync: (fd, length) => fs.ftruncateSync(fd, length),
+  fdatasync: (fd, done) => fs.fdatasync(fd, done),
+  close: (fd) => new Promise((resolve, reject) => fs.close(fd, settle(resolve, reject))),
+  link: (from, to) => fsp.link(from, to),
+  renameSync: (from, to) => fs.renameSync(from, to),
+  unlinkSync: (path) => fs.unlinkSync(path),
+  rmdirSync: (path) => fs.rmdirSync(path),
+  removeTree: (path) => fsp.rm(path, { recursive: true, force: true }),
+  replace,
+  heartbeat
+}
