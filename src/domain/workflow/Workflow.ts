@@ -448,25 +448,34 @@ const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowPro
 
 const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
 
+/** Where each variable is set, in the workflow or in one body of a map: usually once. */
+type Setters = Map<string, string | Array<string>>
+
 /** Two tasks may set the same variable only in different bodies of maps: variables of an item stay in the item. */
 const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
-  const places = new Map<string, Array<string>>()
-  const visit = (step: Step, place: string, bodies: string): void => {
+  const top: Setters = new Map()
+  const all = [top]
+  const visit = (step: Step, place: string, setters: Setters): void => {
     if (step._tag === 'Task') {
       for (const variable of step.captures) {
-        const key = `${bodies} ${variable}`
-        const there = places.get(key)
-        if (there === undefined) places.set(key, [place])
+        const there = setters.get(variable)
+        if (there === undefined) setters.set(variable, place)
+        else if (typeof there === 'string') setters.set(variable, [there, place])
         else there.push(place)
       }
     } else if (step._tag === 'Map') {
-      if (step.each._tag !== 'Task') visit(step.each, `${place}/*`, `${place}/*`)
-    } else for (const part of partsOf(step)) visit(part, join(place, part.name), bodies)
+      if (step.each._tag === 'Task') return
+      const body: Setters = new Map()
+      all.push(body)
+      visit(step.each, `${place}/*`, body)
+    } else for (const part of partsOf(step)) visit(part, join(place, part.name), setters)
   }
-  for (const step of steps) visit(step, step.name, '')
-  return [...places].flatMap(([key, places]): ReadonlyArray<WorkflowProblem> =>
-    places.length < 2 ? [] : [{ _tag: 'DuplicateCapture', variable: key.slice(key.indexOf(' ') + 1), places }]
-  )
+  for (const step of steps) visit(step, step.name, top)
+  const found: Array<WorkflowProblem> = []
+  for (const setters of all)
+    for (const [variable, places] of setters)
+      if (typeof places !== 'string') found.push({ _tag: 'DuplicateCapture', variable, places })
+  return found
 }
 
 /** What is recorded under the name of a secret would pass for it. */
