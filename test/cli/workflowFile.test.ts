@@ -186,6 +186,7 @@ steps:
       "w.yml:10:22: an argument must be text, not nothing",
       "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters",
       "w.yml:12:5: a task has either "shell" or "run", not both",
+      "w.yml:12:10: "run" needs a command",
       "w.yml:14:11: groups of wave "checks" need one another in a circle: unit, lint",
       "w.yml:15:16: "onFailure" must be finish, continue or halt, not "stop"",
       "w.yml:16:18: "concurrency" must be a whole number from 1 to 10000, not the number 0",

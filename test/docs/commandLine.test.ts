@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { COMPOSITE_KEYS } from '../../src/cli/workflow/decodeStep.js'
-import { TASK_KEYS } from '../../src/cli/workflow/decodeTask.js'
+import { jsonSchema } from '../../src/cli/workflow/schema/workflow.js'
 import { blocks, codes, column, read, table, tables } from './markdown.js'
 import { open, type Seen } from './terminal.js'
 
@@ -63,29 +62,36 @@ describe('the commands and flags in the guide', () => {
 })
 
 describe('the keys of a workflow file in the guide', () => {
-  const source = ['decode', 'decodeTask', 'decodeStep'].map((name) => read(`src/cli/workflow/${name}.ts`)).join('')
-  const listOf = (name: string): readonly string[] =>
-    [...(new RegExp(`const ${name}\\b[^\\[]*\\[([^\\]]*)\\]`).exec(source)?.[1] ?? '').matchAll(/'(\w+)'/g)].map(
-      ([, key]) => key ?? ''
-    )
+  interface Mapping {
+    readonly properties: Readonly<Record<string, Mapping>>
+    readonly else: Mapping
+    readonly anyOf: readonly Mapping[]
+  }
+  const { definitions, ...root } = jsonSchema() as unknown as Mapping & {
+    readonly definitions: Readonly<Record<string, Mapping>>
+  }
+  const keysOf = (mapping: Mapping | undefined): readonly string[] => Object.keys(mapping?.properties ?? {})
+  const task = definitions['step']?.else.else
   const said = (under: string, first = 'key'): readonly string[] =>
     sorted(column(tableOf(under, first), first).flatMap(codes))
 
   test('are those of a workflow', () => {
-    expect(sorted([...said('The workflow'), 'commands'])).toEqual(sorted(listOf('WORKFLOW_KEYS')))
+    expect(sorted([...said('The workflow'), 'commands'])).toEqual(sorted(keysOf(root)))
   })
   test('are those of a step and of a group', () => {
-    expect(said('A step, or a group')).toEqual(sorted([...TASK_KEYS, 'name', 'needs']))
+    const others = ['wave', 'steps', 'workflow']
+    expect(said('A step, or a group')).toEqual(
+      sorted([...keysOf(task).filter((key) => !others.includes(key)), 'needs'])
+    )
   })
   test('are those of a sequence', () => {
-    expect(said('A sequence')).toEqual(sorted([...listOf('SEQUENCE_KEYS'), ...COMPOSITE_KEYS, 'name']))
+    expect(said('A sequence')).toEqual(sorted(keysOf(definitions['step:sequence'])))
   })
   test('are those of a wave and of a map', () => {
-    const keys = [...listOf('WAVE_KEYS'), ...COMPOSITE_KEYS, 'wave']
-    expect(sorted([...said('A wave'), ...said('A map')])).toEqual(sorted(keys))
+    expect(sorted([...said('A wave'), ...said('A map')])).toEqual(sorted(keysOf(definitions['step:wave'])))
   })
   test('are those of a retry', () => {
-    expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(listOf('keys')))
+    expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(keysOf(task?.properties['retry']?.anyOf[1])))
   })
 })
 

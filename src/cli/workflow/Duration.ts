@@ -3,9 +3,14 @@ import * as O from 'fp-ts/lib/Option.js'
 
 const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
+/** A regular expression for durations. */
+export const PATTERN = '^(\\d{1,9}(?:\\.\\d{1,3})?)(ms|s|m|h)$'
+
+const DURATION = new RegExp(PATTERN)
+
 /** Milliseconds, if the text is a duration. */
 export const parse = (text: string): O.Option<number> => {
-  const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)$/.exec(text) ?? []
+  const [, amount, unit] = DURATION.exec(text) ?? []
   const factor = MILLIS[unit ?? '']
   return amount === undefined || factor === undefined ? O.none : O.some(Math.round(Number(amount) * factor))
 }

@@ -8,6 +8,9 @@ export type Part =
 /** An argument, piece by piece. */
 export type Template = ReadonlyArray<Part>
 
+/** A regular expression for arguments: it matches those that `parse` can read. */
+export const PATTERN = '^(?:\\$\\$\\{|\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}|\\$(?!\\$?\\{)|[^$])*$'
+
 /** Reads an argument. On the left: a `${` that is not followed by a name and `}`. */
 export const parse = (text: string): E.Either<string, Template> => {
   const parts: Array<Part> = []

@@ -16,6 +16,8 @@ const DANGEROUS: ReadonlySet<string> = new Set([
 
 const DANGEROUS_PREFIX = /^(LD_|DYLD_|BASH_FUNC_|GIT_CONFIG|npm_config_|NPM_CONFIG_)/
 
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
+
 /** A shell sets these when it starts, so what they were given would not arrive. */
 const SHELLS_OWN: ReadonlySet<string> = new Set([
   ...['_', 'PWD', 'OLDPWD', 'PPID', 'OPTIND', 'OPTARG', 'SHLVL', 'UID', 'EUID', 'GROUPS', 'LINENO', 'RANDOM'],
@@ -32,9 +34,17 @@ const SHELLS_OWN: ReadonlySet<string> = new Set([
   ]
 ])
 
+/** The names that a variable can have, as keywords of JSON Schema. */
+export const JSON_SCHEMA = {
+  pattern: NAME.source,
+  not: {
+    anyOf: [{ enum: [...DANGEROUS, ...SHELLS_OWN] }, { pattern: DANGEROUS_PREFIX.source }, { pattern: '^DOGEAR_' }]
+  }
+}
+
 /** Why a name can't be that of a variable, as the end of a sentence; none if it can. */
 export const objection = (name: string): O.Option<string> => {
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) {
+  if (!NAME.test(name)) {
     return O.some(`a variable's name is made of letters, digits and "_", and does not begin with a digit`)
   }
   // Windows does not tell capitals from small letters here.

@@ -1,0 +1,312 @@
+/**
+ * Schemas of the values of a workflow file. One schema both reads a value, with a report of each problem at its place, and describes it as
+ * JSON Schema. It knows nothing of steps.
+ */
+import type { JsonObject } from '../../../domain/data/Json.js'
+import type { Position } from '../Problem.js'
+import type { Entry, Node } from '../Source.js'
+import { didYouMean } from '../Suggestion.js'
+import type { Reading } from './Reading.js'
+
+/** Reads values of type A. */
+export interface Schema<A> {
+  /** Returns undefined if there is no such value, which is reported. */
+  readonly decode: (reading: Reading, entry: Entry) => A | undefined
+  /** JSON Schema, draft 7. It accepts whatever `decode` does. Schemas with a name are added to `definitions`. */
+  readonly json: (definitions: Map<string, JsonObject>) => JsonObject
+}
+
+/** The kind of a node, for messages. */
+export const kindOf = (node: Node): string => {
+  switch (node._tag) {
+    case 'List':
+      return 'a list'
+    case 'Mapping':
+      return 'a mapping'
+    case 'Scalar':
+      return node.value === null
+        ? 'nothing'
+        : typeof node.value === 'string'
+          ? `the text ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
+          : `the ${typeof node.value} ${node.source}`
+  }
+}
+
+/** Reports a value of the wrong kind. */
+export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string): undefined => {
+  const unquoted = value._tag === 'Scalar' && value.value !== null && typeof value.value !== 'string'
+  const hint = unquoted && expected.startsWith('text') ? ': put it in quotes' : ''
+  report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
+}
+
+/** An object without its undefined fields. */
+export const defined = <A extends object>(fields: A): { readonly [K in keyof A]?: Exclude<A[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    readonly [K in keyof A]?: Exclude<A[K], undefined>
+  }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// schemas from schemas
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** Turns each value into another, or reports it. */
+export const mapped = <A, B>(
+  { decode, json }: Schema<A>,
+  turn: (value: A, reading: Reading, entry: Entry) => B | undefined
+): Schema<B> => ({
+  decode: (reading, entry) => {
+    const value = decode(reading, entry)
+    return value === undefined ? undefined : turn(value, reading, entry)
+  },
+  json
+})
+
+/** Adds keywords to the JSON Schema, for what `decode` refuses anyway. */
+export const limited = <A>({ decode, json }: Schema<A>, keywords: JsonObject): Schema<A> => ({
+  decode,
+  json: (definitions) => ({ ...json(definitions), ...keywords })
+})
+
+/** Refuses some values. `keywords`: the same as JSON Schema, as far as it can express it. */
+export const refined = <A>(
+  schema: Schema<A>,
+  keywords: JsonObject,
+  problem: (value: A, entry: Entry) => string | undefined
+): Schema<A> =>
+  limited(
+    mapped(schema, (value, { report }, entry) => {
+      const message = problem(value, entry)
+      return message === undefined ? value : void report(entry.value.at, message)
+    }),
+    keywords
+  )
+
+/** One schema for nodes that fit, another for the rest. */
+export const either = <A, B>(fits: (node: Node) => boolean, one: Schema<A>, other: Schema<B>): Schema<A | B> => ({
+  decode: (reading, entry) => (fits(entry.value) ? one : other).decode(reading, entry),
+  json: (definitions) => ({ anyOf: [one.json(definitions), other.json(definitions)] })
+})
+
+/** Tests for a list. */
+export const isList = (node: Node): boolean => node._tag === 'List'
+
+/** Tests for a scalar. */
+export const isScalar = (node: Node): boolean => node._tag === 'Scalar'
+
+/** A constant, or what another schema reads. */
+export const or = <C extends boolean | null, A>(constant: C, schema: Schema<A>): Schema<C | A> =>
+  either(
+    (node) => node._tag === 'Scalar' && node.value === constant,
+    { decode: () => constant, json: () => ({ const: constant }) },
+    schema
+  )
+
+/** A schema that JSON Schema refers to by name, so that it may contain itself. */
+export const named = <A>(name: string, schema: () => Schema<A>): Schema<A> => ({
+  decode: (reading, entry) => schema().decode(reading, entry),
+  json: (definitions) => {
+    if (!definitions.has(name)) {
+      definitions.set(name, {})
+      definitions.set(name, schema().json(definitions))
+    }
+    return { $ref: `#/definitions/${name}` }
+  }
+})
+
+/** A list. Invalid items are reported and left out. `otherwise`: the message about what is no list. */
+export const list = <A>(
+  item: Schema<A>,
+  otherwise?: (kind: string, key: string) => string
+): Schema<ReadonlyArray<A>> => ({
+  decode: (reading, entry) => {
+    const { value } = entry
+    if (value._tag !== 'List')
+      return otherwise === undefined
+        ? wrong(reading, entry, 'a list')
+        : void reading.report(value.at, otherwise(kindOf(value), entry.key))
+    return value.items.flatMap((one) => {
+      const read = item.decode(reading, { ...entry, at: one.at, value: one })
+      return read === undefined ? [] : [read]
+    })
+  },
+  json: (definitions) => ({ type: 'array', items: item.json(definitions) })
+})
+
+/** A mapping with any keys of a kind, of which `names` is the JSON Schema. Invalid values are reported and left out. */
+export const mapOf = <A>(names: JsonObject, item: Schema<A>): Schema<ReadonlyArray<A>> => ({
+  decode: (reading, entry) => {
+    const { value } = entry
+    if (value._tag !== 'Mapping') return wrong(reading, entry, 'a mapping')
+    return value.entries.flatMap((one) => {
+      const read = item.decode(reading, one)
+      return read === undefined ? [] : [read]
+    })
+  },
+  json: (definitions) => ({ type: 'object', propertyNames: names, additionalProperties: item.json(definitions) })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// mappings with known keys
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A key of a mapping. `about`: a line for editors. `missing`: the problem if it is absent. */
+export interface Field<A> {
+  readonly schema: Schema<A>
+  readonly about: string
+  readonly missing?: string
+}
+
+/** The keys that a mapping may have. */
+export type Fields = Readonly<Record<string, Field<unknown>>>
+
+/** A key that is present; `value` is undefined if it could not be read. */
+export interface Found<A> {
+  readonly entry: Entry
+  readonly value: A | undefined
+}
+
+/** A mapping that was read. */
+export type Read<F extends Fields> = {
+  readonly [K in keyof F]: Found<F[K] extends Field<infer A> ? A : never> | undefined
+}
+
+/** A rule about several keys, and the same as JSON Schema. */
+export interface Rule<R> {
+  readonly check: (read: R, reading: Reading, node: Node) => void
+  readonly json: JsonObject
+}
+
+/** A key of a mapping. */
+export const field = <A>(schema: Schema<A>, about: string, missing?: string): Field<A> => ({
+  schema,
+  about,
+  ...(missing === undefined ? {} : { missing })
+})
+
+/**
+ * A mapping with these keys, but for some. `of`: whose keys they are, for messages; `otherwise`: the message about what is no mapping.
+ * Unknown keys are reported.
+ */
+export const object = <F extends Fields>(
+  of: string,
+  fields: F,
+  options: {
+    readonly except?: ReadonlyArray<keyof F>
+    readonly rules?: ReadonlyArray<Rule<Read<F>>>
+    readonly otherwise?: (kind: string) => string
+  } = {}
+): Schema<Read<F>> => {
+  const { except = [], rules = [], otherwise } = options
+  const own = new Map(Object.entries(fields).filter(([key]) => !except.includes(key)))
+  const known = [...own.keys()]
+  return {
+    decode: (reading, entry) => {
+      const { report } = reading
+      const { value: node } = entry
+      if (node._tag !== 'Mapping')
+        return otherwise === undefined
+          ? wrong(reading, entry, 'a mapping')
+          : void report(node.at, otherwise(kindOf(node)))
+      const found: Array<readonly [string, Found<unknown>]> = []
+      for (const one of node.entries) {
+        const schema = own.get(one.key)?.schema
+        if (schema === undefined) report(one.at, unknownKey(of, one.key, known))
+        else found.push([one.key, { entry: one, value: schema.decode(reading, one) }])
+      }
+      for (const [key, { missing }] of own)
+        if (missing !== undefined && !node.entries.some((one) => one.key === key)) report(entry.at, missing)
+      const read = Object.fromEntries(found) as Read<F>
+      for (const { check } of rules) check(read, reading, node)
+      return read
+    },
+    json: (definitions) => {
+      const required = known.filter((key) => own.get(key)?.missing !== undefined)
+      const properties = [...own].map(([key, { schema, about }]): readonly [string, JsonObject] => [
+        key,
+        { ...schema.json(definitions), description: about }
+      ])
+      return {
+        title: of.replace(/^an? |"/g, ''),
+        type: 'object',
+        properties: Object.fromEntries(properties),
+        additionalProperties: false,
+        ...(required.length === 0 ? {} : { required }),
+        ...(rules.length === 0 ? {} : { allOf: rules.map(({ json }) => json) })
+      }
+    }
+  }
+}
+
+const unknownKey = (of: string, key: string, known: ReadonlyArray<string>): string => {
+  const hint = didYouMean(key, known) || `. It may have ${known.map((one) => `"${one}"`).join(', ')}`
+  return `${of} has no key "${key}"${hint}`
+}
+
+/** A mapping that is read by the first of these schemas that has one of its keys, else by the last. */
+export const byKey = <A>(
+  otherwise: (kind: string) => string,
+  variants: ReadonlyArray<{ readonly keys: ReadonlyArray<string>; readonly schema: Schema<A> }>,
+  last: Schema<A>
+): Schema<A> => ({
+  decode: (reading, entry) => {
+    const { value: node } = entry
+    if (node._tag !== 'Mapping') return void reading.report(node.at, otherwise(kindOf(node)))
+    const fits = ({ keys }: { readonly keys: ReadonlyArray<string> }): boolean =>
+      node.entries.some(({ key }) => keys.includes(key))
+    return (variants.find(fits)?.schema ?? last).decode(reading, entry)
+  },
+  json: (definitions) => ({
+    type: 'object',
+    ...variants.reduceRight<JsonObject>(
+      (rest, { keys, schema }) => ({ if: hasAny(keys), then: schema.json(definitions), else: rest }),
+      last.json(definitions)
+    )
+  })
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// rules
+// ---------------------------------------------------------------------------------------------------------------------
+
+type Keyed<K extends string> = { readonly [key in K]: Found<unknown> | undefined }
+
+/** JSON Schema of a mapping that has all of these keys. */
+export const hasAll = (...keys: ReadonlyArray<string>): JsonObject => ({
+  properties: Object.fromEntries(keys.map((key) => [key, true])),
+  required: keys
+})
+
+/** JSON Schema of a mapping that has at least one of these keys. */
+const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
+
+/** A mapping has at least one of these keys. Reported at the mapping. */
+export const atLeastOne = <K extends string>(keys: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
+  check: (read, { report }, node) => {
+    if (keys.every((key) => read[key] === undefined)) report(node.at, message)
+  },
+  json: hasAny(keys)
+})
+
+/** A key excludes others. Reported at the key. */
+export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
+  check: (read, { report }) => {
+    const found = read[key]
+    if (found !== undefined && others.some((other) => read[other] !== undefined)) report(found.entry.at, message)
+  },
+  json: { dependencies: { [key]: { properties: Object.fromEntries(others.map((other) => [other, false])) } } }
+})
+
+/** A key needs one of some others. Reported at the key, unless another place is given. */
+export const onlyWith = <K extends string>(
+  key: K,
+  others: ReadonlyArray<K>,
+  message: string,
+  place?: (reading: Reading) => Position
+): Rule<Keyed<K>> => ({
+  check: (read, reading) => {
+    const found = read[key]
+    if (found !== undefined && others.every((other) => read[other] === undefined))
+      reading.report(place?.(reading) ?? found.entry.at, message)
+  },
+  json: { dependencies: { [key]: hasAny(others) } }
+})

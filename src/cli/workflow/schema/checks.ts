@@ -1,0 +1,142 @@
+/** Commands, and what is checked around a step. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { OnCheckFailure } from '../../../executor/program/Guard.js'
+import * as Template from '../Template.js'
+import type { Argument, ChecksEntry, CommandAction } from '../WorkflowFile.js'
+import { flag, number, text, word } from './scalars.js'
+import type { Read, Rule, Schema } from './Schema.js'
+import {
+  defined,
+  either,
+  field,
+  isList,
+  isScalar,
+  kindOf,
+  limited,
+  list,
+  mapped,
+  object,
+  onlyWith,
+  or,
+  refined
+} from './Schema.js'
+
+/** A text in which `${name}` stands for a variable. Numbers, true and false are taken as they are written: `[sleep, 5]` needs no quotes. */
+const argument: Schema<Argument> = {
+  decode: ({ report }, { value: node }) => {
+    const { at } = node
+    if (node._tag !== 'Scalar' || node.value === null)
+      return void report(at, `an argument must be text, not ${kindOf(node)}`)
+    const text = typeof node.value === 'string' ? node.value : node.source
+    if (text.includes('\0')) report(at, 'an argument can not contain a NUL character')
+    const template = Template.parse(text)
+    if (E.isRight(template)) return { at, text, template: template.right }
+    report(at, `only \${name} is replaced here, not "${template.left}". Write "$\${" for a plain "\${"`)
+    return { at, text, template: [] }
+  },
+  json: () => ({ anyOf: [{ type: 'string', pattern: Template.PATTERN }, { type: 'number' }, { type: 'boolean' }] })
+}
+
+/** Paths and hashes. */
+const evidence: Schema<ReadonlyArray<Argument>> = list(
+  refined(
+    argument,
+    {
+      anyOf: [
+        { type: 'string', pattern: `(?=[\\s\\S]*\\S)${Template.PATTERN}` },
+        { type: 'number' },
+        { type: 'boolean' }
+      ]
+    },
+    ({ text }, { key }) => (text.trim() === '' ? `"${key}" must not name something empty` : undefined)
+  )
+)
+
+/** A script for the shell. */
+export const script: Schema<CommandAction> = mapped(text, (script) => ({ _tag: 'Shell', script }))
+
+/** A command and its arguments. */
+export const argv = (otherwise?: (kind: string, key: string) => string): Schema<CommandAction> =>
+  limited(
+    mapped(list(argument, otherwise), ([command, ...more], { report }, { key, value }) => {
+      if (value._tag === 'List' && value.items.length === 0) report(value.at, `"${key}" needs a command`)
+      if (command === undefined) return undefined
+      if (command.text === '') report(command.at, 'the command must not be empty')
+      return { _tag: 'Argv', argv: [command, ...more] }
+    }),
+    { minItems: 1 }
+  )
+
+/** A script, or a command and its arguments. */
+export const command: Schema<CommandAction> = either(isList, argv(), script)
+
+/** One script, or a list of scripts and of commands in words. */
+const commands: Schema<ReadonlyArray<CommandAction>> = either(
+  isScalar,
+  mapped(script, (one) => [one]),
+  list(
+    either(
+      isScalar,
+      script,
+      argv((kind, key) => `"${key}" lists scripts and commands, not ${kind}`)
+    )
+  )
+)
+
+const ANSWERS: ReadonlyArray<OnCheckFailure> = ['retry', 'continue', 'abort', 'ask']
+const MAX_COMMITS = 10_000
+
+const expectation = object('"expect"', {
+  files: field(evidence, 'Files that must be there when the step has ended.'),
+  commits: field(
+    or(true, number({ from: 0, to: MAX_COMMITS, whole: true }, 'true, or ')),
+    'The number of commits that the step makes; true: at least one.'
+  ),
+  cleanTree: field(flag, 'true: nothing is left uncommitted when the step has ended.')
+})
+
+/** The keys of a composite that are about checks. */
+export const compositeChecks = {
+  before: field(commands, 'Scripts and commands that must succeed before it starts.'),
+  expect: field(expectation, 'What must hold when it has ended.'),
+  after: field(commands, 'Scripts and commands that must succeed after it.'),
+  onCheckFailure: field(word(...ANSWERS), 'What happens when a check fails. Default: ask on a terminal, else fail.')
+}
+
+/** Those of a task. */
+export const taskChecks = {
+  artifacts: field(evidence, 'Paths of files and folders that the task leaves behind.'),
+  commits: field(evidence, 'Hashes of commits that the task makes.'),
+  ...compositeChecks
+}
+
+type Checks = Read<typeof taskChecks>
+
+/** Nothing can fail where nothing is checked. A composite always has a check: whether what earlier steps left is there. */
+export const checked: Rule<Checks> = onlyWith(
+  'onCheckFailure',
+  ['artifacts', 'commits', 'before', 'expect', 'after'],
+  '"onCheckFailure" is of no use here: the task has no check. Give it "before", "expect" or "after"'
+)
+
+/** The checks of these fields; undefined if no field is about any. */
+export const checksOf = ({
+  artifacts,
+  commits,
+  before,
+  expect,
+  after,
+  onCheckFailure
+}: Partial<Checks>): ChecksEntry | undefined => {
+  if ([artifacts, commits, before, expect, after, onCheckFailure].every((one) => one === undefined)) return undefined
+  const expected = expect?.value
+  return {
+    artifacts: artifacts?.value ?? [],
+    commits: commits?.value ?? [],
+    files: expected?.files?.value ?? [],
+    before: before?.value ?? [],
+    after: after?.value ?? [],
+    expect: defined({ commits: expected?.commits?.value, cleanTree: expected?.cleanTree?.value }),
+    ...defined({ onCheckFailure: onCheckFailure?.value })
+  }
+}

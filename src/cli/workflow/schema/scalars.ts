@@ -1,0 +1,111 @@
+/** Schemas of single values: text, numbers, durations, words. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../../../domain/data/Json.js'
+import * as Duration from '../Duration.js'
+import type { Report } from '../Problem.js'
+import type { Entry, Node, Scalar } from '../Source.js'
+import { didYouMean } from '../Suggestion.js'
+import * as Variable from '../Variable.js'
+import type { Schema } from './Schema.js'
+import { kindOf, refined, wrong } from './Schema.js'
+
+const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag === 'Scalar' ? value.value : undefined)
+
+/** Text, not empty and without NUL characters, which no command and no environment can hold. */
+export const text: Schema<string> = {
+  decode: (reading, entry) => {
+    const value = scalarOf(entry)
+    if (typeof value !== 'string') return wrong(reading, entry, 'text')
+    const problem =
+      value.trim() === '' ? 'must not be empty' : value.includes('\0') ? 'contains a NUL character' : undefined
+    return problem === undefined ? value : void reading.report(entry.value.at, `"${entry.key}" ${problem}`)
+  },
+  json: () => ({ type: 'string', pattern: '\\S' })
+}
+
+/** A name in a list of such. `what` they are, for messages. */
+export const nameIn = (what: string): Schema<string> => ({
+  decode: ({ report }, { key, value }) =>
+    value._tag === 'Scalar' && typeof value.value === 'string'
+      ? value.value
+      : void report(value.at, `"${key}" lists ${what}, not ${kindOf(value)}`),
+  json: () => ({ type: 'string' })
+})
+
+/** The name of a variable. `what` it can't be if it is no such name. */
+export const variable = (schema: Schema<string>, what: string): Schema<string> =>
+  refined(schema, Variable.JSON_SCHEMA, (name) => {
+    const why = Variable.objection(name)
+    return O.isSome(why) ? `"${name}" can't be a ${what}: ${why.value}` : undefined
+  })
+
+/** `true` or `false`. */
+export const flag: Schema<boolean> = {
+  decode: (reading, entry) => {
+    const value = scalarOf(entry)
+    return typeof value === 'boolean' ? value : wrong(reading, entry, 'true or false')
+  },
+  json: () => ({ type: 'boolean' })
+}
+
+/** A number in a range. `beside`: what else might stand there, in words. */
+export const number = (
+  { from, to, whole }: { readonly from: number; readonly to: number; readonly whole: boolean },
+  beside = ''
+): Schema<number> => ({
+  decode: (reading, entry) => {
+    const value = scalarOf(entry)
+    return typeof value === 'number' && value >= from && value <= to && (!whole || Number.isInteger(value))
+      ? value
+      : wrong(reading, entry, `${beside}a ${whole ? 'whole number' : 'number'} from ${from} to ${to}`)
+  },
+  json: () => ({ type: whole ? 'integer' : 'number', minimum: from, maximum: to })
+})
+
+/** A duration, in milliseconds. */
+export const duration: Schema<number> = {
+  decode: (reading, entry) => {
+    const value = scalarOf(entry)
+    const millis = typeof value === 'string' ? Duration.parse(value) : O.none
+    return O.isSome(millis) ? millis.value : wrong(reading, entry, 'a duration like 250ms, 5s, 2m or 1h')
+  },
+  json: () => ({ type: 'string', pattern: Duration.PATTERN })
+}
+
+/** One of some words. */
+export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> => ({
+  decode: ({ report }, entry) => {
+    const value = scalarOf(entry)
+    const found = words.find((one) => one === value)
+    if (found !== undefined) return found
+    const given = typeof value === 'string' ? `"${value}"${didYouMean(value, words)}` : kindOf(entry.value)
+    report(entry.value.at, `"${entry.key}" must be ${orList(words)}, not ${given}`)
+    return undefined
+  },
+  json: () => ({ enum: words })
+})
+
+const orList = (words: ReadonlyArray<string>): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
+
+/** Any value. Since it will reach the steps as text, a number has to be written as it will read there. */
+export const json: Schema<Json> = { decode: ({ report }, { value }) => jsonOf(report, value), json: () => ({}) }
+
+const jsonOf = (report: Report, node: Node): Json => {
+  switch (node._tag) {
+    case 'Scalar':
+      return scalarJson(report, node)
+    case 'List':
+      return node.items.map((item) => jsonOf(report, item))
+    case 'Mapping':
+      return Object.fromEntries(node.entries.map(({ key, value }) => [key, jsonOf(report, value)]))
+  }
+}
+
+const scalarJson = (report: Report, { at, value, source }: Scalar): Json => {
+  if (typeof value === 'string' && value.includes('\0')) report(at, 'a value can not contain a NUL character')
+  if (typeof value === 'number' && String(value) !== source) {
+    report(at, `${source} is the number ${value}. Write that, or put it in quotes to keep it as it is`)
+  }
+  return value
+}

@@ -1,0 +1,320 @@
+/** Steps on any level: tasks, sequences, waves, and maps, which are waves of items. */
+import * as RNEA from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import { describeProblem, NAME } from '../../../domain/workflow/Workflow.js'
+import type { Position } from '../Problem.js'
+import type { Entry, Node } from '../Source.js'
+import type { CompositeEntry, ForEach, GroupEntry, StepEntry } from '../WorkflowFile.js'
+import { MAX_TASKS, numberedName } from '../WorkflowFile.js'
+import { checksOf, compositeChecks } from './checks.js'
+import { included } from './include.js'
+import type { Reading } from './Reading.js'
+import { json, nameIn, number, text, word } from './scalars.js'
+import type { Read, Schema } from './Schema.js'
+import {
+  atLeastOne,
+  byKey,
+  defined,
+  either,
+  field,
+  isList,
+  limited,
+  list,
+  mapOf,
+  mapped,
+  named,
+  notWith,
+  object,
+  onlyWith,
+  wrong
+} from './Schema.js'
+import { standIn, taskFields, taskOf, taskRules } from './task.js'
+
+/** Where a step stands: in a list of steps, as a group of a wave, or as the body of a map. */
+type Place = 'step' | 'group' | 'each'
+
+/** A step as it is read; `needs` only of a group. */
+type AnyStep = StepEntry & Partial<Pick<GroupEntry, 'needs'>>
+
+/** The schema of a step at a place. */
+const stepAt = (place: Place): Schema<AnyStep> => named(place, () => STEPS[place])
+
+/** Text that must be a valid name. The domain reports one that is not. */
+export const nameText: Schema<string> = { ...text, json: () => ({ type: 'string', pattern: NAME.source }) }
+
+/** Counts a step. The first of too many is reported. */
+const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
+  seen.steps += 1
+  if (seen.steps === MAX_TASKS + 1)
+    report(at, `a workflow file has at most ${MAX_TASKS} steps and groups, with those of the files that it includes`)
+  return seen.steps > MAX_TASKS
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// lists of steps
+// ---------------------------------------------------------------------------------------------------------------------
+
+const stepsOf = (of: 'a workflow' | 'a sequence'): Schema<ReadonlyArray<StepEntry>> => ({
+  decode: (reading, entry) => {
+    const { value } = entry
+    if (value._tag !== 'List') return wrong(reading, entry, 'a list')
+    if (value.items.length === 0) reading.report(entry.at, `${of} needs at least one step`)
+    return value.items.flatMap((item, index) => {
+      const { at } = item
+      if (isTooMany(reading, at)) return []
+      const unit = { at, name: numberedName(index) }
+      const read = stepAt('step').decode({ ...reading, unit }, { ...entry, at, value: item })
+      return read === undefined ? [] : [read]
+    })
+  },
+  json: (definitions) => ({ type: 'array', minItems: 1, maxItems: MAX_TASKS, items: stepAt('step').json(definitions) })
+})
+
+/** The keys of a workflow file that an included one may have too. */
+export const listing = {
+  name: field(nameText, 'Runs belong to a workflow by this name. Default: the name of the file without its extension.'),
+  steps: field(stepsOf('a workflow'), 'What is done, in order.'),
+  commands: field(stepsOf('a workflow'), 'Another word for "steps".')
+}
+
+/** The rules about these keys. */
+export const listingRules = [
+  notWith('commands', ['steps'], 'use "steps" or "commands", not both'),
+  atLeastOne(['steps', 'commands'], 'a workflow needs "steps"')
+]
+
+/** The message about a file that is no mapping. */
+export const notAFile = (kind: string): string => `a workflow file has the keys "name" and "steps"; this is ${kind}`
+
+/** The keys of a workflow file that are for a whole run. */
+const NOT_INCLUDED = ['input', 'secrets', 'workspace', 'onSuccess']
+
+const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
+  if (node._tag !== 'Mapping') return node
+  const isRefused = ({ key }: Entry): boolean => NOT_INCLUDED.includes(key)
+  for (const { at, key } of node.entries.filter(isRefused))
+    report(
+      at,
+      `"${key}" is for a whole run: a file that is included has none. Move it to the file that includes this one`
+    )
+  return { ...node, entries: node.entries.filter((one) => !isRefused(one)) }
+}
+
+const includedFile = object('an included workflow', listing, { rules: listingRules, otherwise: notAFile })
+
+/** The steps of another file, and what they are called there. */
+const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<StepEntry> | undefined }> = mapped(
+  text,
+  (path, reading, entry) => {
+    const file = included(reading, path, entry)
+    if (file === undefined) return undefined
+    const { node, text } = file
+    const value = withoutRunKeys(reading, node)
+    const from = RNEA.concat([text] as const)(reading.from)
+    const read = includedFile.decode({ ...reading, from }, { ...entry, at: node.at, value })
+    return { name: read?.name?.value ?? text.name, steps: (read?.steps ?? read?.commands)?.value }
+  }
+)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// sequences
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** What groups have beside the keys of a step. */
+const groupFields = {
+  needs: field(list(nameIn('names of groups')), 'The groups of its wave that must have completed.')
+}
+
+const compositeFields = {
+  summary: field(text, 'A line for people. Default: the name.'),
+  ...compositeChecks
+}
+
+const compositeOf = (
+  read: Partial<Read<typeof compositeFields>>,
+  { at }: Reading['unit'],
+  name: string
+): CompositeEntry => ({
+  at,
+  name,
+  summary: read.summary?.value ?? name,
+  ...defined({ checks: checksOf(read) })
+})
+
+const needsOf = ({ needs }: Partial<Read<typeof groupFields>>): Pick<AnyStep, 'needs'> =>
+  needs === undefined ? {} : { needs: needs.value ?? [] }
+
+const sequenceFields = {
+  name: field(nameText, 'The name of the sequence. Default: that of the included workflow.'),
+  steps: field(stepsOf('a sequence'), 'The steps of the sequence, in order.'),
+  workflow: field(inclusion, 'The path of another workflow file, relative to this one, whose steps these are.'),
+  ...compositeFields,
+  ...groupFields
+}
+
+/** The keys that a step does not have at its place. */
+const notAt = (place: Place): ReadonlyArray<'name' | 'needs'> =>
+  place === 'step' ? ['needs'] : place === 'group' ? ['name'] : ['name', 'needs']
+
+const sequence = (place: Place): Schema<AnyStep> =>
+  mapped(
+    object(ofAt(place, 'a sequence'), sequenceFields, {
+      except: notAt(place),
+      rules: [
+        notWith(
+          'workflow',
+          ['steps'],
+          'a sequence has "steps" of its own, or those of another file ("workflow"), not both'
+        ),
+        ...(place === 'step' ? [atLeastOne(['name', 'workflow'], 'a sequence needs a name: "name: deploy"')] : [])
+      ]
+    }),
+    (read, { unit }) => {
+      const { name, workflow } = read
+      const other = place === 'step' && name?.value === undefined ? workflow?.value?.name : undefined
+      const steps = workflow === undefined ? read.steps?.value : workflow.value?.steps
+      return steps === undefined
+        ? undefined
+        : { _tag: 'Sequence', ...compositeOf(read, unit, other ?? unit.name), steps, ...needsOf(read) }
+    }
+  )
+
+const ofAt = (place: Place, of: string): string => (place === 'step' ? of : place === 'group' ? 'a group' : '"each"')
+
+// ---------------------------------------------------------------------------------------------------------------------
+// waves and maps
+// ---------------------------------------------------------------------------------------------------------------------
+
+const namedGroup: Schema<GroupEntry> = {
+  decode: (reading, entry) => {
+    const unit = { at: entry.at, name: entry.key }
+    if (isTooMany(reading, unit.at)) return undefined
+    return { needs: [], ...(stepAt('group').decode({ ...reading, unit }, entry) ?? standIn(unit)) }
+  },
+  json: stepAt('group').json
+}
+
+const groups: Schema<ReadonlyArray<GroupEntry>> = limited(
+  mapped(mapOf({ pattern: NAME.source }, namedGroup), (groups, { report, unit }, { value }) => {
+    if (value._tag === 'Mapping' && value.entries.length === 0)
+      report(unit.at, describeProblem({ _tag: 'NoGroups', unit: unit.name }))
+    return groups
+  }),
+  { minProperties: 1, maxProperties: MAX_TASKS }
+)
+
+const items: Schema<ForEach> = either(
+  isList,
+  mapped(list(json), (values): ForEach => ({ _tag: 'List', values })),
+  mapped(text, (name, _, { value: { at } }): ForEach => ({ _tag: 'Variable', at, name }))
+)
+
+const waveFields = {
+  wave: field(
+    nameText,
+    'The name of a wave, which runs its groups in parallel.',
+    'a wave needs a name: "wave: checks"'
+  ),
+  groups: field(groups, 'The groups of the wave by name. They run in parallel.'),
+  forEach: field(items, 'The variable that has the items of a map, or a list of them. There is a group for each.'),
+  key: field(text, 'The name of an item: "item", or a field of items that are mappings. Default: its number.'),
+  each: field(stepAt('each'), 'What is done for each item, with $item.'),
+  concurrency: field(number({ from: 1, to: MAX_TASKS, whole: true }), 'How many groups run at once. Default: all.'),
+  onFailure: field(
+    word('finish', 'continue', 'halt'),
+    'What happens to the other groups when one failed. Default: continue if a group has "needs", else finish.'
+  ),
+  ...compositeFields,
+  ...groupFields
+}
+
+const atStep = ({ unit: { at } }: Reading): Position => at
+
+const wave = (place: Place): Schema<AnyStep> =>
+  mapped(
+    object(ofAt(place, 'a wave'), waveFields, {
+      except: place === 'step' ? ['needs'] : place === 'group' ? ['wave'] : ['wave', 'needs'],
+      rules: [
+        notWith('groups', ['forEach', 'each'], 'a wave has "groups", or "forEach" and "each", not both'),
+        onlyWith(
+          'each',
+          ['forEach'],
+          '"each" needs "forEach": the variable that has the items, or a list of them',
+          atStep
+        ),
+        onlyWith('forEach', ['each'], '"forEach" needs "each": what is done for each item', atStep),
+        onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
+        atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
+      ]
+    }),
+    (read, { unit }) => {
+      const { forEach, key, each, groups, concurrency, onFailure } = read
+      const common = {
+        ...compositeOf(read, unit, unit.name),
+        ...defined({ concurrency: concurrency?.value, onFailure: onFailure?.value }),
+        ...needsOf(read)
+      }
+      if (forEach === undefined && each === undefined) return { _tag: 'Wave', ...common, groups: groups?.value ?? [] }
+      return {
+        _tag: 'Map',
+        ...common,
+        forEach: forEach?.value ?? { _tag: 'List', values: [] },
+        ...defined({ key: key?.value }),
+        each: each?.value ?? standIn(unit)
+      }
+    }
+  )
+
+// ---------------------------------------------------------------------------------------------------------------------
+// steps
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** The keys of a task, and those that make something else of a step: editors offer both. */
+const stepFields = {
+  name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.'),
+  wave: field(nameText, waveFields.wave.about),
+  steps: sequenceFields.steps,
+  workflow: sequenceFields.workflow,
+  groups: waveFields.groups,
+  forEach: waveFields.forEach,
+  ...taskFields,
+  ...groupFields
+}
+
+const task = (place: Place): Schema<AnyStep> =>
+  mapped(
+    object(ofAt(place, 'a step'), stepFields, {
+      except: place === 'step' ? ['groups', 'forEach', 'needs'] : ['name', 'wave', 'workflow', ...notAt(place)],
+      rules: taskRules
+    }),
+    (read, reading) => ({ ...taskOf(read, reading, read.name?.value !== undefined), ...needsOf(read) })
+  )
+
+const anyStep = (place: Place): Schema<AnyStep> => {
+  const of = ofAt(place, 'a step')
+  const example = place === 'each' ? 'shell: convert "$item"' : 'shell: npm test'
+  const [ofSequence, ofWave] = [sequence(place), wave(place)]
+  const { decode, json } = byKey(
+    (kind) => `${of} is a mapping like "${example}", not ${kind}`,
+    [
+      { keys: ['steps', 'workflow'], schema: named(`${place}:sequence`, () => ofSequence) },
+      { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => ofWave) }
+    ],
+    task(place)
+  )
+  return { decode: (reading, entry) => decode({ ...reading, unit: unitAt(place, reading, entry) }, entry), json }
+}
+
+/** The name of a step in a list is the value of a key. What is done for each item has the name of its map. */
+const unitAt = (place: Place, { unit }: Reading, { at, value: node }: Entry): Reading['unit'] => {
+  if (place !== 'step') return place === 'each' ? { at, name: unit.name } : unit
+  const own = node._tag === 'Mapping' ? node.entries.find(({ key }) => key === 'wave' || key === 'name') : undefined
+  if (own === undefined) return unit
+  const name = own.value._tag === 'Scalar' ? own.value.value : null
+  return { at: own.value.at, name: typeof name === 'string' && name.trim() !== '' ? name : unit.name }
+}
+
+const STEPS: Readonly<Record<Place, Schema<AnyStep>>> = {
+  step: anyStep('step'),
+  group: anyStep('group'),
+  each: anyStep('each')
+}

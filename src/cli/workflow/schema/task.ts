@@ -1,0 +1,265 @@
+/** Tasks: what they execute, and how. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as RunId from '../../../domain/checkpoint/RunId.js'
+import * as ArtifactId from '../../../domain/data/ArtifactId.js'
+import type { RetryPolicy } from '../../../domain/workflow/RetryPolicy.js'
+import { MAX_ATTEMPTS, standard } from '../../../domain/workflow/RetryPolicy.js'
+import * as Duration from '../Duration.js'
+import { didYouMean } from '../Suggestion.js'
+import type { Action, CommandAction, JobEntry, TaskEntry } from '../WorkflowFile.js'
+import { commandLine, DEFAULT_TIMEOUT_MILLIS } from '../WorkflowFile.js'
+import { argv, checked, checksOf, command, script, taskChecks } from './checks.js'
+import type { Reading } from './Reading.js'
+import { duration, flag, number, text, variable, word } from './scalars.js'
+import type { Read, Rule, Schema } from './Schema.js'
+import { defined, either, field, hasAll, mapped, object, or, refined } from './Schema.js'
+
+const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
+
+/** Stands in for a task that could not be read, so that its name is not reported as missing too. */
+export const standIn = ({ at, name }: Reading['unit']): TaskEntry => ({
+  _tag: 'Task',
+  at,
+  name,
+  action: NOTHING,
+  summary: name,
+  idempotent: true
+})
+
+// ---------------------------------------------------------------------------------------------------------------------
+// what a task does
+// ---------------------------------------------------------------------------------------------------------------------
+
+const job: Schema<JobEntry> = mapped(
+  object(
+    '"job"',
+    {
+      submit: field(
+        command,
+        'What starts the job and prints its id.',
+        '"job" needs "submit": what starts the job and prints its id'
+      ),
+      poll: field(
+        command,
+        'What asks whether the job has ended; its exit code is the answer.',
+        '"job" needs "poll": what asks whether the job has ended'
+      ),
+      collect: field(command, 'What prints the output of the job once it has ended.')
+    },
+    { otherwise: (kind) => `"job" is a mapping of "submit", "poll" and "collect", not ${kind}` }
+  ),
+  ({ submit, poll, collect }) => ({
+    submit: submit?.value ?? NOTHING,
+    poll: poll?.value ?? NOTHING,
+    ...(collect === undefined ? {} : { collect: collect.value ?? NOTHING })
+  })
+)
+
+const idBy = (parse: (id: string) => E.Either<{ readonly why: string }, string>): Schema<string> =>
+  refined(text, {}, (id, { key }) => {
+    const valid = parse(id)
+    return E.isLeft(valid) ? `"${key}" can't be "${id}": ${valid.left.why}` : undefined
+  })
+
+const reuse: Schema<Action> = mapped(
+  object(
+    '"reuse"',
+    {
+      fromRun: field(idBy(RunId.parse), 'The id of the run that has the artifact.'),
+      artifact: field(
+        idBy((id) =>
+          ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are Dogear\'s own' }) : ArtifactId.parse(id)
+        ),
+        'The id of the artifact.'
+      )
+    },
+    {
+      rules: [
+        {
+          check: ({ fromRun, artifact }, { report }, { at }) => {
+            if (fromRun === undefined || artifact === undefined)
+              report(at, '"reuse" needs "fromRun" (the id of a run) and "artifact" (the id of what it has)')
+          },
+          json: hasAll('fromRun', 'artifact')
+        }
+      ]
+    }
+  ),
+  ({ fromRun, artifact }) => ({ _tag: 'Reuse', fromRun: fromRun?.value ?? '', artifact: artifact?.value ?? '' })
+)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// how it is done
+// ---------------------------------------------------------------------------------------------------------------------
+
+const STRATEGIES: Readonly<Record<string, RetryPolicy['_tag']>> = {
+  constant: 'Constant',
+  linear: 'Linear',
+  exponential: 'Exponential'
+}
+
+/** An unknown one is only warned about. */
+const strategy: Schema<RetryPolicy['_tag']> = {
+  ...mapped(text, (name, { warn }, { value }) => {
+    const known = Object.keys(STRATEGIES)
+    if (!known.includes(name))
+      warn(value.at, `unknown retry strategy "${name}", using exponential${didYouMean(name, known)}`)
+    return known.includes(name) ? STRATEGIES[name] : 'Exponential'
+  }),
+  json: (definitions) => ({ anyOf: [{ enum: Object.keys(STRATEGIES) }, text.json(definitions)] })
+}
+
+const retry: Schema<RetryPolicy> = mapped(
+  object(
+    '"retry"',
+    {
+      strategy: field(strategy, 'How delays grow: constant, linear or exponential. Default: exponential.'),
+      attempts: field(
+        number({ from: 1, to: MAX_ATTEMPTS, whole: true }),
+        `The total number of tries. Default: ${standard.attempts}.`
+      ),
+      delay: field(duration, 'The first delay. Default: 5s.'),
+      maxDelay: field(duration, 'No delay is longer. Default: 2m.'),
+      jitter: field(
+        number({ from: 0, to: 1, whole: false }),
+        `The share by which each delay is spread to both sides. Default: ${standard.jitter}.`
+      )
+    },
+    { otherwise: (kind) => `"retry" must be a mapping or false, not ${kind}` }
+  ),
+  ({ strategy, attempts, delay, maxDelay, jitter }, { report }) => {
+    const delayMillis = delay?.value ?? standard.delayMillis
+    if (maxDelay?.value !== undefined && maxDelay.value < delayMillis)
+      report(maxDelay.entry.at, '"maxDelay" must not be shorter than "delay"')
+    return {
+      _tag: strategy?.value ?? 'Exponential',
+      attempts: attempts?.value ?? standard.attempts,
+      delayMillis,
+      maxDelayMillis: maxDelay?.value ?? Math.max(standard.maxDelayMillis, delayMillis),
+      jitter: jitter?.value ?? standard.jitter
+    }
+  }
+)
+
+/** A number counts as it is written. */
+const version: Schema<string> = either(
+  (node) => node._tag === 'Scalar' && typeof node.value === 'number',
+  {
+    decode: (_, { value }) => (value._tag === 'Scalar' ? value.source : undefined),
+    json: () => ({ type: 'number' })
+  },
+  text
+)
+
+const timeout = refined(duration, { pattern: `(?=.*[1-9])${Duration.PATTERN}` }, (millis) =>
+  millis === 0 ? '"timeout" must be longer. For none, write false' : undefined
+)
+
+/** The keys that every task may have. */
+export const taskFields = {
+  shell: field(script, 'A script for the shell. It stops at its first command that fails.'),
+  run: field(argv(), 'A command and its arguments, without a shell. ${name} in an argument stands for a variable.'),
+  reuse: field(reuse, 'Copies an artifact of another run instead of running anything.'),
+  job: field(job, 'Work that is handed over: the run rests until it has ended.'),
+  summary: field(text, 'A line for people. Default: the name, else the command.'),
+  capture: field(variable(text, 'variable'), 'The variable that standard output becomes.'),
+  retry: field(or(false, retry), 'How a failed attempt is repeated. Default: false, one try.'),
+  timeout: field(or(false, timeout), 'The time for each attempt, like 30s or 10m; false: no limit. Default: 10m.'),
+  idempotent: field(flag, 'false: Dogear asks before the task runs twice. Default: true.'),
+  version: field(version, 'Raise it when a recorded result must not count any more.'),
+  workspace: field(word('fresh'), 'fresh: each attempt runs in an empty folder of its own.'),
+  ...taskChecks
+}
+
+type Task = Read<typeof taskFields>
+
+// ---------------------------------------------------------------------------------------------------------------------
+// rules about several keys
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** A task does one thing. */
+const oneWork: Rule<Task> = {
+  check: ({ shell, run, reuse, job }, { report, unit }) => {
+    const both = shell ?? run
+    if (job !== undefined) {
+      const other = both ?? reuse
+      if (other !== undefined) report(other.entry.at, 'a task that has "job" has neither "shell" nor "run" nor "reuse"')
+    } else if (reuse !== undefined) {
+      if (both !== undefined) report(reuse.entry.at, 'a task that has "reuse" has neither "shell" nor "run"')
+    } else if (shell !== undefined) {
+      if (run !== undefined) report(run.entry.at, 'a task has either "shell" or "run", not both')
+    } else if (run === undefined)
+      report(unit.at, 'a task needs "shell" (a script), "run" (a command and its arguments) or "job"')
+  },
+  json: { oneOf: ['shell', 'run', 'reuse', 'job'].map((key) => hasAll(key)) }
+}
+
+const jobOutput: Rule<Task> = {
+  check: ({ job, capture }, { report }) => {
+    if (job?.value !== undefined && capture !== undefined && job.value.collect === undefined)
+      report(capture.entry.at, '"capture" of a job needs "collect": what prints what the job gave')
+  },
+  json: { dependencies: { capture: { properties: { job: { type: 'object', ...hasAll('collect') } } } } }
+}
+
+const jobCommits: Rule<Task> = {
+  check: ({ job, expect }, { report }) => {
+    if (job?.value !== undefined && expect?.value?.commits?.value !== undefined)
+      report(expect.entry.at, '"commits" can\'t be counted for a job: name them in "commits" of the task')
+  },
+  json: { dependencies: { job: { properties: { expect: { type: 'object', properties: { commits: false } } } } } }
+}
+
+/** The folder of a step's own is no repository. */
+const freshCommits: Rule<Task> = {
+  check: ({ workspace, commits, expect }, { report }) => {
+    const needsRepository =
+      (commits?.value ?? []).length > 0 ||
+      expect?.value?.commits?.value !== undefined ||
+      expect?.value?.cleanTree?.value !== undefined
+    if (workspace?.value !== undefined && needsRepository)
+      report(workspace.entry.at, '"commits" and "cleanTree" are for steps without a folder of their own')
+  },
+  json: {
+    dependencies: {
+      workspace: {
+        properties: {
+          commits: { type: 'array', maxItems: 0 },
+          expect: { type: 'object', properties: { commits: false, cleanTree: false } }
+        }
+      }
+    }
+  }
+}
+
+/** What tasks must keep to. */
+export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
+
+/** A task of these fields. `telling`: its name is summary enough. A group's is shown beside its summary anyway. */
+export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, telling: boolean): TaskEntry => {
+  const { shell, run, reuse, retry, timeout, workspace } = read
+  const job = read.job?.value
+  const action: Action = job?.submit ?? reuse?.value ?? run?.value ?? shell?.value ?? NOTHING
+  const policy = retry?.value === false ? undefined : retry?.value
+  const idempotent = read.idempotent?.value ?? true
+  if (retry !== undefined && policy !== undefined && !idempotent)
+    warn(retry.entry.at, `"${name}" is not idempotent: it is retried only if its command could not be started`)
+  const limit = timeout === undefined ? DEFAULT_TIMEOUT_MILLIS : timeout.value
+  return {
+    _tag: 'Task',
+    at,
+    name,
+    action,
+    summary: (read.summary?.value ?? (telling ? name : commandLine(action))).replace(/\s+/g, ' ').trim(),
+    idempotent,
+    ...defined({
+      job,
+      capture: read.capture?.value,
+      retry: policy,
+      timeoutMillis: limit === false ? undefined : limit,
+      version: read.version?.value,
+      fresh: workspace?.value === undefined ? undefined : (true as const),
+      checks: checksOf(read)
+    })
+  }
+}

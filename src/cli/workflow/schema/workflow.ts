@@ -1,0 +1,109 @@
+/** The schema of a workflow file. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { OnSuccess } from '../../../domain/checkpoint/Retention.js'
+import type { Json, JsonObject } from '../../../domain/data/Json.js'
+import { NAME } from '../../../domain/workflow/Workflow.js'
+import type { Workspace } from '../../../domain/workflow/Workspace.js'
+import type { Position } from '../Problem.js'
+import * as Variable from '../Variable.js'
+import type { StepEntry, WorkflowFile } from '../WorkflowFile.js'
+import { json, nameIn, variable, word } from './scalars.js'
+import type { Schema } from './Schema.js'
+import { field, limited, list, mapOf, mapped, object, or } from './Schema.js'
+import { listing, listingRules, notAFile } from './step.js'
+
+const namedValue: Schema<readonly [string, Json]> = {
+  decode: (reading, entry) => {
+    const { at, key } = entry
+    const why = Variable.objection(key)
+    if (O.isSome(why)) reading.report(at, `"${key}" can't be a variable: ${why.value}`)
+    return [key, json.decode(reading, entry) ?? null]
+  },
+  json: json.json
+}
+
+const input: Schema<JsonObject> = mapped(mapOf(Variable.JSON_SCHEMA, namedValue), (fields) =>
+  Object.fromEntries(fields)
+)
+
+const secret = mapped(variable(nameIn('names of environment variables'), 'secret'), (name, _, { value: { at } }) => ({
+  name,
+  at
+}))
+
+const secrets = limited(
+  mapped(list(secret), (all, { report }) => {
+    const known = new Set<string>()
+    for (const { name, at } of all) if (known.size === known.add(name).size) report(at, `"${name}" is listed twice`)
+    return all
+  }),
+  { uniqueItems: true }
+)
+
+const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
+const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
+
+/** What a workflow file says. `steps` is undefined if it lists none that can be read. */
+export interface Contents extends Omit<WorkflowFile, 'steps' | 'warnings'> {
+  readonly nameAt: Position
+  readonly steps: { readonly at: Position; readonly entries: ReadonlyArray<StepEntry> } | undefined
+}
+
+/** A workflow file. `unit` of its reading has the name of the file. */
+export const workflow: Schema<Contents> = mapped(
+  object(
+    'a workflow',
+    {
+      name: listing.name,
+      input: field(or(null, input), 'Variables by name. --input replaces their values.'),
+      secrets: field(secrets, 'Names of environment variables whose values are never stored.'),
+      onSuccess: field(word(...ON_SUCCESS), 'What becomes of a run that has completed. Default: keep.'),
+      workspace: field(
+        word(...WORKSPACES),
+        'directory or worktree: the run works in a workspace of its own. Default: none.'
+      ),
+      steps: listing.steps,
+      commands: listing.commands
+    },
+    {
+      rules: listingRules,
+      otherwise: (kind) =>
+        kind === 'nothing'
+          ? 'the file has no content; write a workflow with "steps", "dogear help" shows one'
+          : notAFile(kind)
+    }
+  ),
+  (read, { report, unit }, { value: { at } }) => {
+    const isName = NAME.test(unit.name)
+    // No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too.
+    if (read.name === undefined && !isName) report(at, `the file's name can't be the workflow's: give it a "name"`)
+    const input = read.input?.value ?? {}
+    const secrets = read.secrets?.value ?? []
+    for (const { name, at } of secrets)
+      if (Object.hasOwn(input, name))
+        report(at, `"${name}" is a secret and a field of "input", which would be stored: take it out of one of them`)
+    const steps = read.steps ?? read.commands
+    return {
+      name: read.name?.value ?? (isName ? unit.name : 'workflow'),
+      nameAt: read.name?.entry.value.at ?? at,
+      input,
+      secrets: [...new Set(secrets.map(({ name }) => name))],
+      onSuccess: read.onSuccess?.value ?? 'keep',
+      workspace: read.workspace?.value ?? 'none',
+      steps: steps?.value === undefined ? undefined : { at: steps.entry.at, entries: steps.value }
+    }
+  }
+)
+
+/** The JSON Schema of workflow files, for editors. */
+export const jsonSchema = (): JsonObject => {
+  const definitions = new Map<string, JsonObject>()
+  const root = workflow.json(definitions)
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...root,
+    title: 'Dogear workflow',
+    description: 'A workflow file of the dogear command.',
+    definitions: Object.fromEntries(definitions)
+  }
+}
