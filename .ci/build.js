@@ -34,6 +34,7 @@ await clearAway()
 emitLibrary()
 const bundledFiles = await bundleCommand()
 await writeNotices(bundledFiles)
+await writeSchema()
 await putInPlace()
 
 /** What killed builds left behind. */
@@ -104,6 +105,13 @@ async function bundleCommand() {
   })
   await chmod(freshCommand, 0o755)
   return Object.keys(metafile.inputs)
+}
+
+/** Editors read the schema of workflow files from the package. */
+async function writeSchema() {
+  const { status, stdout } = spawnSync(process.execPath, [freshCommand, 'schema'], { encoding: 'utf8' })
+  if (status !== 0) throw new Error('dogear schema failed')
+  await writeFile(join(fresh, 'workflow.schema.json'), stdout)
 }
 
 /** The licences of what went into the bundle ask to be passed on with it. */

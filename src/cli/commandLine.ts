@@ -177,6 +177,7 @@ const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform):
   addClean(program, common, perform)
   addVerify(program, common, perform)
   addPrune(program, common, perform)
+  addSchema(program, common, perform)
   addConformance(program, common, perform)
   return program
 }
@@ -426,6 +427,20 @@ const addPrune = (program: Command, common: Common, perform: Perform): void => {
       perform({ ...common(), ...flags }, async (context) => {
         const { pruneCommand } = await import('./commands/prune.js')
         return attending(context, false, (attended) => pruneCommand(attended, flags))
+      })
+    )
+}
+
+const addSchema = (program: Command, common: Common, perform: Perform): void => {
+  program
+    .command('schema')
+    .summary('print the JSON Schema of workflow files')
+    .description('Prints the JSON Schema of workflow files, with which editors complete and check them.')
+    .addHelpText('after', exampleOf('dogear schema > workflow.schema.json'))
+    .action(() =>
+      perform(common(), async (context) => {
+        const { schemaCommand } = await import('./commands/schema.js')
+        return schemaCommand(context)
       })
     )
 }

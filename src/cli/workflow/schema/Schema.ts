@@ -81,10 +81,10 @@ export const refined = <A>(
     keywords
   )
 
-/** One schema for nodes that fit, another for the rest. */
+/** One schema for nodes that fit, another for the rest. Of a value that neither accepts, editors report what the other expects. */
 export const either = <A, B>(fits: (node: Node) => boolean, one: Schema<A>, other: Schema<B>): Schema<A | B> => ({
   decode: (reading, entry) => (fits(entry.value) ? one : other).decode(reading, entry),
-  json: (definitions) => ({ anyOf: [one.json(definitions), other.json(definitions)] })
+  json: (definitions) => ({ anyOf: [other.json(definitions), one.json(definitions)] })
 })
 
 /** Tests for a list. */
@@ -102,16 +102,20 @@ export const or = <C extends boolean | null, A>(constant: C, schema: Schema<A>):
   )
 
 /** A schema that JSON Schema refers to by name, so that it may contain itself. */
-export const named = <A>(name: string, schema: () => Schema<A>): Schema<A> => ({
-  decode: (reading, entry) => schema().decode(reading, entry),
-  json: (definitions) => {
-    if (!definitions.has(name)) {
-      definitions.set(name, {})
-      definitions.set(name, schema().json(definitions))
+export const named = <A>(name: string, make: () => Schema<A>): Schema<A> => {
+  let made: Schema<A> | undefined
+  const schema = (): Schema<A> => (made ??= make())
+  return {
+    decode: (reading, entry) => schema().decode(reading, entry),
+    json: (definitions) => {
+      if (!definitions.has(name)) {
+        definitions.set(name, {})
+        definitions.set(name, schema().json(definitions))
+      }
+      return { $ref: `#/definitions/${name}` }
     }
-    return { $ref: `#/definitions/${name}` }
   }
-})
+}
 
 /** A list. Invalid items are reported and left out. `otherwise`: the message about what is no list. */
 export const list = <A>(
@@ -268,6 +272,11 @@ export const byKey = <A>(
 // rules
 // ---------------------------------------------------------------------------------------------------------------------
 
+/** JSON Schema of a mapping that has none of these keys. */
+export const hasNone = (keys: ReadonlyArray<string>): JsonObject => ({
+  properties: Object.fromEntries(keys.map((key) => [key, false]))
+})
+
 type Keyed<K extends string> = { readonly [key in K]: Found<unknown> | undefined }
 
 /** JSON Schema of a mapping that has all of these keys. */
@@ -277,7 +286,7 @@ export const hasAll = (...keys: ReadonlyArray<string>): JsonObject => ({
 })
 
 /** JSON Schema of a mapping that has at least one of these keys. */
-const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
+export const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
 
 /** A mapping has at least one of these keys. Reported at the mapping. */
 export const atLeastOne = <K extends string>(keys: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
@@ -293,7 +302,7 @@ export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, mess
     const found = read[key]
     if (found !== undefined && others.some((other) => read[other] !== undefined)) report(found.entry.at, message)
   },
-  json: { dependencies: { [key]: { properties: Object.fromEntries(others.map((other) => [other, false])) } } }
+  json: { dependencies: { [key]: hasNone(others) } }
 })
 
 /** A key needs one of some others. Reported at the key, unless another place is given. */

@@ -1,5 +1,6 @@
 /** Commands, and what is checked around a step. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { JsonObject } from '../../../domain/data/Json.js'
 import type { OnCheckFailure } from '../../../executor/program/Guard.js'
 import * as Template from '../Template.js'
 import type { Argument, ChecksEntry, CommandAction } from '../WorkflowFile.js'
@@ -15,11 +16,16 @@ import {
   limited,
   list,
   mapped,
+  named,
   object,
   onlyWith,
   or,
   refined
 } from './Schema.js'
+
+const argumentJson = (pattern: string): JsonObject => ({
+  anyOf: [{ type: 'string', pattern }, { type: 'number' }, { type: 'boolean' }]
+})
 
 /** A text in which `${name}` stands for a variable. Numbers, true and false are taken as they are written: `[sleep, 5]` needs no quotes. */
 const argument: Schema<Argument> = {
@@ -34,21 +40,15 @@ const argument: Schema<Argument> = {
     report(at, `only \${name} is replaced here, not "${template.left}". Write "$\${" for a plain "\${"`)
     return { at, text, template: [] }
   },
-  json: () => ({ anyOf: [{ type: 'string', pattern: Template.PATTERN }, { type: 'number' }, { type: 'boolean' }] })
+  json: () => argumentJson(Template.PATTERN)
 }
 
 /** Paths and hashes. */
-const evidence: Schema<ReadonlyArray<Argument>> = list(
-  refined(
-    argument,
-    {
-      anyOf: [
-        { type: 'string', pattern: `(?=[\\s\\S]*\\S)${Template.PATTERN}` },
-        { type: 'number' },
-        { type: 'boolean' }
-      ]
-    },
-    ({ text }, { key }) => (text.trim() === '' ? `"${key}" must not name something empty` : undefined)
+const evidence: Schema<ReadonlyArray<Argument>> = named('evidence', () =>
+  list(
+    refined(argument, argumentJson(`(?=[\\s\\S]*\\S)${Template.PATTERN}`), ({ text }, { key }) =>
+      text.trim() === '' ? `"${key}" must not name something empty` : undefined
+    )
   )
 )
 
@@ -57,28 +57,32 @@ export const script: Schema<CommandAction> = mapped(text, (script) => ({ _tag: '
 
 /** A command and its arguments. */
 export const argv = (otherwise?: (kind: string, key: string) => string): Schema<CommandAction> =>
-  limited(
-    mapped(list(argument, otherwise), ([command, ...more], { report }, { key, value }) => {
-      if (value._tag === 'List' && value.items.length === 0) report(value.at, `"${key}" needs a command`)
-      if (command === undefined) return undefined
-      if (command.text === '') report(command.at, 'the command must not be empty')
-      return { _tag: 'Argv', argv: [command, ...more] }
-    }),
-    { minItems: 1 }
+  named('argv', () =>
+    limited(
+      mapped(list(argument, otherwise), ([command, ...more], { report }, { key, value }) => {
+        if (value._tag === 'List' && value.items.length === 0) report(value.at, `"${key}" needs a command`)
+        if (command === undefined) return undefined
+        if (command.text === '') report(command.at, 'the command must not be empty')
+        return { _tag: 'Argv', argv: [command, ...more] }
+      }),
+      { minItems: 1 }
+    )
   )
 
 /** A script, or a command and its arguments. */
 export const command: Schema<CommandAction> = either(isList, argv(), script)
 
 /** One script, or a list of scripts and of commands in words. */
-const commands: Schema<ReadonlyArray<CommandAction>> = either(
-  isScalar,
-  mapped(script, (one) => [one]),
-  list(
-    either(
-      isScalar,
-      script,
-      argv((kind, key) => `"${key}" lists scripts and commands, not ${kind}`)
+const commands: Schema<ReadonlyArray<CommandAction>> = named('commands', () =>
+  either(
+    isScalar,
+    mapped(script, (one) => [one]),
+    list(
+      either(
+        isScalar,
+        script,
+        argv((kind, key) => `"${key}" lists scripts and commands, not ${kind}`)
+      )
     )
   )
 )
@@ -86,14 +90,16 @@ const commands: Schema<ReadonlyArray<CommandAction>> = either(
 const ANSWERS: ReadonlyArray<OnCheckFailure> = ['retry', 'continue', 'abort', 'ask']
 const MAX_COMMITS = 10_000
 
-const expectation = object('"expect"', {
-  files: field(evidence, 'Files that must be there when the step has ended.'),
-  commits: field(
-    or(true, number({ from: 0, to: MAX_COMMITS, whole: true }, 'true, or ')),
-    'The number of commits that the step makes; true: at least one.'
-  ),
-  cleanTree: field(flag, 'true: nothing is left uncommitted when the step has ended.')
-})
+const expectation = named('expect', () =>
+  object('"expect"', {
+    files: field(evidence, 'Files that must be there when the step has ended.'),
+    commits: field(
+      or(true, number({ from: 0, to: MAX_COMMITS, whole: true }, 'true, or ')),
+      'The number of commits that the step makes; true: at least one.'
+    ),
+    cleanTree: field(flag, 'true: nothing is left uncommitted when the step has ended.')
+  })
+)
 
 /** The keys of a composite that are about checks. */
 export const compositeChecks = {

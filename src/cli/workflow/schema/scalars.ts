@@ -7,7 +7,7 @@ import type { Entry, Node, Scalar } from '../Source.js'
 import { didYouMean } from '../Suggestion.js'
 import * as Variable from '../Variable.js'
 import type { Schema } from './Schema.js'
-import { kindOf, refined, wrong } from './Schema.js'
+import { kindOf, named, refined, wrong } from './Schema.js'
 
 const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag === 'Scalar' ? value.value : undefined)
 
@@ -34,10 +34,12 @@ export const nameIn = (what: string): Schema<string> => ({
 
 /** The name of a variable. `what` it can't be if it is no such name. */
 export const variable = (schema: Schema<string>, what: string): Schema<string> =>
-  refined(schema, Variable.JSON_SCHEMA, (name) => {
-    const why = Variable.objection(name)
-    return O.isSome(why) ? `"${name}" can't be a ${what}: ${why.value}` : undefined
-  })
+  named('variable', () =>
+    refined(schema, Variable.JSON_SCHEMA, (name) => {
+      const why = Variable.objection(name)
+      return O.isSome(why) ? `"${name}" can't be a ${what}: ${why.value}` : undefined
+    })
+  )
 
 /** `true` or `false`. */
 export const flag: Schema<boolean> = {

@@ -292,14 +292,13 @@ const task = (place: Place): Schema<AnyStep> =>
 const anyStep = (place: Place): Schema<AnyStep> => {
   const of = ofAt(place, 'a step')
   const example = place === 'each' ? 'shell: convert "$item"' : 'shell: npm test'
-  const [ofSequence, ofWave] = [sequence(place), wave(place)]
   const { decode, json } = byKey(
     (kind) => `${of} is a mapping like "${example}", not ${kind}`,
     [
-      { keys: ['steps', 'workflow'], schema: named(`${place}:sequence`, () => ofSequence) },
-      { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => ofWave) }
+      { keys: ['steps', 'workflow'], schema: named(`${place}:sequence`, () => sequence(place)) },
+      { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => wave(place)) }
     ],
-    task(place)
+    named(`${place}:task`, () => task(place))
   )
   return { decode: (reading, entry) => decode({ ...reading, unit: unitAt(place, reading, entry) }, entry), json }
 }

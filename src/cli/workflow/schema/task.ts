@@ -12,7 +12,7 @@ import { argv, checked, checksOf, command, script, taskChecks } from './checks.j
 import type { Reading } from './Reading.js'
 import { duration, flag, number, text, variable, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
-import { defined, either, field, hasAll, mapped, object, or, refined } from './Schema.js'
+import { defined, either, field, hasAll, hasAny, hasNone, mapped, named, object, or, refined } from './Schema.js'
 
 const NOTHING: CommandAction = { _tag: 'Shell', script: '' }
 
@@ -159,11 +159,23 @@ const timeout = refined(duration, { pattern: `(?=.*[1-9])${Duration.PATTERN}` },
 export const taskFields = {
   shell: field(script, 'A script for the shell. It stops at its first command that fails.'),
   run: field(argv(), 'A command and its arguments, without a shell. ${name} in an argument stands for a variable.'),
-  reuse: field(reuse, 'Copies an artifact of another run instead of running anything.'),
-  job: field(job, 'Work that is handed over: the run rests until it has ended.'),
+  reuse: field(
+    named('reuse', () => reuse),
+    'Copies an artifact of another run instead of running anything.'
+  ),
+  job: field(
+    named('job', () => job),
+    'Work that is handed over: the run rests until it has ended.'
+  ),
   summary: field(text, 'A line for people. Default: the name, else the command.'),
   capture: field(variable(text, 'variable'), 'The variable that standard output becomes.'),
-  retry: field(or(false, retry), 'How a failed attempt is repeated. Default: false, one try.'),
+  retry: field(
+    or(
+      false,
+      named('retry', () => retry)
+    ),
+    'How a failed attempt is repeated. Default: false, one try.'
+  ),
   timeout: field(or(false, timeout), 'The time for each attempt, like 30s or 10m; false: no limit. Default: 10m.'),
   idempotent: field(flag, 'false: Dogear asks before the task runs twice. Default: true.'),
   version: field(version, 'Raise it when a recorded result must not count any more.'),
@@ -176,6 +188,8 @@ type Task = Read<typeof taskFields>
 // ---------------------------------------------------------------------------------------------------------------------
 // rules about several keys
 // ---------------------------------------------------------------------------------------------------------------------
+
+const WORK = ['shell', 'run', 'reuse', 'job']
 
 /** A task does one thing. */
 const oneWork: Rule<Task> = {
@@ -191,7 +205,10 @@ const oneWork: Rule<Task> = {
     } else if (run === undefined)
       report(unit.at, 'a task needs "shell" (a script), "run" (a command and its arguments) or "job"')
   },
-  json: { oneOf: ['shell', 'run', 'reuse', 'job'].map((key) => hasAll(key)) }
+  json: {
+    ...hasAny(WORK),
+    dependencies: Object.fromEntries(WORK.map((key) => [key, hasNone(WORK.filter((one) => one !== key))]))
+  }
 }
 
 const jobOutput: Rule<Task> = {

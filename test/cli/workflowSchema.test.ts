@@ -1,0 +1,318 @@
+/** The JSON Schema of workflow files: editors and `dogear` agree on a file, but for the rules listed here. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import fc from 'fast-check'
+import * as E from 'fp-ts/lib/Either.js'
+import { afterAll, describe, expect, test } from 'vitest'
+import { parse as parseYaml } from 'yaml'
+import { decode } from '../../src/cli/workflow/decode.js'
+import * as Duration from '../../src/cli/workflow/Duration.js'
+import { jsonSchema } from '../../src/cli/workflow/schema/workflow.js'
+import { parse } from '../../src/cli/workflow/Source.js'
+import * as Template from '../../src/cli/workflow/Template.js'
+import * as Variable from '../../src/cli/workflow/Variable.js'
+import { blocks, pages, read, root } from '../docs/markdown.js'
+import { sandbox } from './dogear.js'
+
+const place = sandbox({})
+afterAll(() => place.remove())
+
+const schema = jsonSchema()
+const validate = new Ajv({ strict: true, allErrors: true }).compile(schema)
+
+/** What JSON Schema says of a file; empty if nothing. */
+const byEditor = (text: string): readonly string[] => {
+  validate(parseYaml(text))
+  return (validate.errors ?? []).map(({ instancePath, message = '' }) => `${instancePath} ${message}`)
+}
+
+/** What `dogear` says of a file. Any other file may be included. */
+const byDogear = (text: string): readonly string[] => {
+  const other = { path: '/b.yml', shown: 'b.yml', name: 'b', source: parse('steps: [{ shell: x }]', 'b.yml') }
+  const file = decode({ path: '/w.yml', shown: 'w.yml', name: 'w', source: parse(text) }, () => E.right(other))
+  return E.isLeft(file) ? file.left.map(({ message }) => message) : []
+}
+
+test('it compiles with all strict checks', () => {
+  expect(validate).toBeTypeOf('function')
+  expect(schema).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', title: 'Dogear workflow' })
+})
+
+test('every key has a description that is a sentence', () => {
+  const keys: Array<readonly [string, string | undefined]> = []
+  const visit = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return
+    const { title, properties = {} } = value as {
+      title?: string
+      properties?: Record<string, { description?: string }>
+    }
+    if (title !== undefined)
+      for (const [key, { description }] of Object.entries(properties)) keys.push([`${title}.${key}`, description])
+    Object.values(value).forEach(visit)
+  }
+  visit(schema)
+  expect(keys.length).toBeGreaterThan(60)
+  expect(keys.filter(([, description]) => !/^\S.*\.$/.test(description ?? ''))).toEqual([])
+})
+
+test('dogear schema prints it, and the package has it as a file', async () => {
+  const { code, stdout, stderr } = await place.dogear(['schema'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toEqual(schema)
+  expect(readFileSync(join(root, 'dist/workflow.schema.json'), 'utf8')).toBe(stdout)
+  const { exports } = JSON.parse(read('package.json')) as { readonly exports: Readonly<Record<string, string>> }
+  expect(exports['./workflow.schema.json']).toBe('./dist/workflow.schema.json')
+})
+
+const files: ReadonlyArray<readonly [string, string]> = [
+  ...readdirSync(join(root, 'examples'))
+    .filter((name) => name.endsWith('.yml'))
+    .map((name) => [`examples/${name}`, read(`examples/${name}`)] as const),
+  ...pages.flatMap((page) =>
+    ['yaml', 'yml'].flatMap((info) =>
+      blocks(read(page), info).map((text, index) => [`${page}, ${info} ${index + 1}`, text] as const)
+    )
+  )
+]
+
+test.each(files)('the workflow in %s is accepted', (_, text) => {
+  expect({ editor: byEditor(text), dogear: byDogear(text) }).toEqual({ editor: [], dogear: [] })
+})
+
+test.each([
+  [
+    'every key of a task',
+    'retry: { strategy: linear, attempts: 2, delay: 1s, maxDelay: 1.5m, jitter: 0.5 }, timeout: 1h'
+  ],
+  ['false for a retry and a timeout', 'retry: false, timeout: false, idempotent: false, version: 1.5'],
+  ['checks', 'before: x, after: [x, [a, 1]], expect: { files: [a], commits: true, cleanTree: true }, artifacts: [a]'],
+  ['an unknown retry strategy, which is only warned about', 'retry: { strategy: exponental }'],
+  ['a folder of its own without commits', 'workspace: fresh, commits: [], onCheckFailure: ask']
+])('%s: accepted', (_, keys) => {
+  const text = `steps: [{ shell: x, ${keys} }]`
+  expect({ editor: byEditor(text), dogear: byDogear(text) }).toEqual({ editor: [], dogear: [] })
+})
+
+const task = (keys: string): string => `steps: [{ ${keys} }]`
+
+test.each([
+  ['nothing', ''],
+  ['a list', '- x'],
+  ['no steps', 'name: w'],
+  ['no step in the list', 'steps: []'],
+  ['steps and commands', 'steps: [{ shell: x }]\ncommands: [{ shell: x }]'],
+  ['an unknown key', 'steps: [{ shell: x }]\nnam: w'],
+  ['a name of the wrong type', 'name: 5\nsteps: [{ shell: x }]'],
+  ['an invalid name', 'name: a b\nsteps: [{ shell: x }]'],
+  ['an input that is a list', 'input: [x]\nsteps: [{ shell: x }]'],
+  ['an input that sets PATH', 'input: { PATH: x }\nsteps: [{ shell: x }]'],
+  ['a secret of Dogear', 'secrets: [DOGEAR_X]\nsteps: [{ shell: x }]'],
+  ['a secret twice', 'secrets: [A, A]\nsteps: [{ shell: x }]'],
+  ['an unknown workspace', 'workspace: folder\nsteps: [{ shell: x }]'],
+  ['an unknown end', 'onSuccess: drop\nsteps: [{ shell: x }]'],
+  ['a step that is text', 'steps: [npm test]'],
+  ['an unknown key of a step', task('shell: x, colour: red')],
+  ['a step that does nothing', task('name: a')],
+  ['an empty script', task('shell: " "')],
+  ['a script that is a number', task('shell: 5')],
+  ['shell and run', task('shell: x, run: [x]')],
+  ['job and reuse', task('job: { submit: x, poll: x }, reuse: { fromRun: a, artifact: b }')],
+  ['a command without words', task('run: []')],
+  ['a command that is text', task('run: npm test')],
+  ['an argument that is a list', task('run: [a, [b]]')],
+  ['an argument with a bad variable', task('run: [a, "${b"]')],
+  ['a job without poll', task('job: { submit: x }')],
+  ['a job with an unknown key', task('job: { submit: x, poll: x, cancel: x }')],
+  ['a captured job without collect', task('job: { submit: x, poll: x }, capture: v')],
+  ['a job that counts commits', task('job: { submit: x, poll: x }, expect: { commits: 1 }')],
+  ['a reuse without artifact', task('reuse: { fromRun: a }')],
+  ['a bad variable', task('shell: x, capture: a-b')],
+  ['a retry that is true', task('shell: x, retry: true')],
+  ['too many attempts', task('shell: x, retry: { attempts: 1001 }')],
+  ['half an attempt', task('shell: x, retry: { attempts: 1.5 }')],
+  ['a bad duration', task('shell: x, timeout: 10')],
+  ['a duration in days', task('shell: x, timeout: 1d')],
+  ['no time', task('shell: x, timeout: 0s')],
+  ['text for a flag', task('shell: x, idempotent: "no"')],
+  ['a workspace of a task that is a worktree', task('shell: x, workspace: worktree')],
+  ['commits in a folder of its own', task('shell: x, workspace: fresh, commits: [a]')],
+  ['a clean tree in a folder of its own', task('shell: x, workspace: fresh, expect: { cleanTree: true }')],
+  ['an empty artifact', task('shell: x, artifacts: [" "]')],
+  ['a check that is a mapping', task('shell: x, before: [{ run: x }]')],
+  ['negative commits', task('shell: x, expect: { commits: -1 }')],
+  ['an answer without a check', task('shell: x, onCheckFailure: ask')],
+  ['an unknown answer', task('shell: x, before: x, onCheckFailure: stop')],
+  ['needs of a step', task('shell: x, needs: [a]')],
+  ['a task and a sequence in one step', task('name: a, shell: x, steps: [{ shell: x }]')],
+  ['a sequence and a wave in one step', task('name: a, steps: [{ shell: x }], groups: { a: { shell: x } }')],
+  ['a task and a wave in one step', task('wave: a, shell: x, groups: { a: { shell: x } }')],
+  ['a sequence without a name', task('steps: [{ shell: x }]')],
+  ['a sequence of its own and of a file', task('name: a, steps: [{ shell: x }], workflow: b.yml')],
+  ['a wave without a name', task('groups: { a: { shell: x } }')],
+  ['a wave without groups', task('wave: a')],
+  ['a wave with no group', task('wave: a, groups: {}')],
+  ['a wave with a list of groups', task('wave: a, groups: [{ shell: x }]')],
+  ['a group with a name', task('wave: a, groups: { a: { name: b, shell: x } }')],
+  ['a group with an invalid name', task('wave: a, groups: { "a b": { shell: x } }')],
+  ['a group that is text', task('wave: a, groups: { a: x }')],
+  ['needs that are text', task('wave: a, groups: { a: { shell: x, needs: b } }')],
+  ['no concurrency', task('wave: a, groups: { a: { shell: x } }, concurrency: 0')],
+  ['an unknown policy', task('wave: a, groups: { a: { shell: x } }, onFailure: stop')],
+  ['groups and items', task('wave: a, groups: { a: { shell: x } }, forEach: v, each: { shell: x }')],
+  ['items without a body', task('wave: a, forEach: v')],
+  ['a body without items', task('wave: a, each: { shell: x }')],
+  ['a key without items', task('wave: a, groups: { a: { shell: x } }, key: id')],
+  ['items in a number', task('wave: a, forEach: 5, each: { shell: x }')],
+  ['needs of a body', task('wave: a, forEach: v, each: { shell: x, needs: [a] }')]
+])('%s: refused by editors and by dogear', (_, text) => {
+  expect(byEditor(text)).not.toEqual([])
+  expect(byDogear(text)).not.toEqual([])
+})
+
+/** Rules that JSON Schema can't express, or only at length: an editor accepts these files. */
+const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
+  ['unique names', /is used more than once/, 'steps: [{ name: a, shell: x }, { name: a, shell: x }]'],
+  ['groups that there are', /which is no group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
+  ['no circles', /need one another in a circle/, task('wave: a, groups: { a: { shell: x, needs: [a] } }')],
+  ['one step for a variable', /captured by more than one/, `steps: [${'{ shell: x, capture: v }, '.repeat(2)}]`],
+  ['no variable of an item', /must be left out/, task('wave: a, forEach: v, each: { shell: x, capture: v }')],
+  ['no secret in a variable', /that of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],
+  ['no secret in the input', /is a secret and a field/, 'secrets: [A]\ninput: { A: x }\nsteps: [{ shell: x }]'],
+  ['levels', /nested too deeply/, `steps: [${'{ name: a, steps: ['.repeat(16)}{ shell: x }${'] }'.repeat(16)}]`],
+  ['an order of delays', /must not be shorter/, task('shell: x, retry: { delay: 5m, maxDelay: 1m }')],
+  ['no time once rounded', /must be longer/, task('shell: x, timeout: 0.4ms')],
+  ['the text of a command', /command must not be empty/, task('run: [""]')],
+  ['ids', /can't be "/, task('reuse: { fromRun: "a b", artifact: b }')],
+  ['numbers as they are written', /is the number/, 'input: { v: 1.10 }\nsteps: [{ shell: x }]'],
+  ['NUL characters', /NUL/, task('shell: "a\\0b"')]
+]
+
+test.each(BEYOND)('%s: refused by dogear alone', (_, message, text) => {
+  expect(byEditor(text)).toEqual([])
+  expect(byDogear(text)).toContainEqual(expect.stringMatching(message))
+})
+
+describe('of any file', () => {
+  const text = fc.constantFrom('x', 'npm test', '', ' ', '5s', '2m', '0s', 'a b', '${v}', '${', 'fresh', 'keep', 'ask')
+  const any = fc.oneof(
+    text,
+    fc.constantFrom(null, true, false, 0, 1, -1, 0.5, 20_000),
+    fc.array(text, { maxLength: 2 }),
+    fc.constant({})
+  )
+  /** A mapping that always has some of these keys, sometimes others, and seldom a value of another kind. */
+  const mapping = (keys: Readonly<Record<string, fc.Arbitrary<unknown>>>, ...always: readonly string[]) =>
+    fc.record(
+      Object.fromEntries(
+        Object.entries(keys).map(([key, value]) => [
+          key,
+          fc.oneof(
+            { weight: always.includes(key) ? 0 : 400, arbitrary: fc.constant(undefined) },
+            { weight: 100, arbitrary: value },
+            { weight: 1, arbitrary: any }
+          )
+        ])
+      )
+    )
+  const name = fc.stringMatching(/^[a-z]{2}$/)
+  const argv = fc.tuple(fc.constantFrom('ls', 'x'), fc.constantFrom('a', '${v}', 1, true))
+  const command = fc.oneof(fc.constantFrom('x', 'npm test'), argv)
+  const duration = fc.constantFrom('5s', '1.5m', '1h')
+  const checks = {
+    before: fc.oneof(fc.constant('x'), fc.array(command, { maxLength: 2 })),
+    after: fc.oneof(fc.constant('x'), fc.array(command, { maxLength: 2 })),
+    expect: mapping({
+      files: fc.constant(['a']),
+      commits: fc.constantFrom(true, 0, 3),
+      cleanTree: fc.boolean()
+    }),
+    onCheckFailure: fc.constantFrom('retry', 'continue', 'abort', 'ask')
+  }
+  const { step } = fc.letrec<Record<'step' | 'group' | 'each', unknown>>((tie) => {
+    const at = (naming: Readonly<Record<string, fc.Arbitrary<unknown>>>, wave: string) => {
+      const work = (key: string, value: fc.Arbitrary<unknown>) =>
+        mapping(
+          {
+            ...naming,
+            [key]: value,
+            capture: fc.constantFrom('v', 'w'),
+            retry: fc.oneof(
+              fc.constant(false),
+              mapping({ strategy: fc.constant('linear'), delay: duration, attempts: fc.constant(2) })
+            ),
+            timeout: fc.oneof(fc.constant(false), duration),
+            idempotent: fc.boolean(),
+            version: fc.constantFrom('a', 2),
+            workspace: fc.constant('fresh'),
+            artifacts: fc.constant(['a', 1]),
+            commits: fc.constant(['${v}']),
+            ...checks
+          },
+          key
+        )
+      const groups = fc.dictionary(name, tie('group'), { minKeys: 1, maxKeys: 2 })
+      const forEach = fc.constantFrom<unknown>('v', ['a', { b: 1 }])
+      return fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        fc.oneof(
+          work('shell', fc.constant('x')),
+          work('run', argv),
+          work('reuse', fc.constant({ fromRun: 'r', artifact: 'a' })),
+          work('job', mapping({ submit: command, poll: command, collect: command }, 'submit', 'poll'))
+        ),
+        mapping(
+          { ...naming, steps: fc.array(tie('step'), { minLength: 1, maxLength: 2 }), ...checks },
+          'steps',
+          'name'
+        ),
+        mapping({ ...naming, workflow: fc.constant('b.yml'), ...checks }, 'workflow'),
+        mapping({ [wave]: name, groups, concurrency: fc.constantFrom(1, 4), ...checks }, 'groups', wave),
+        mapping({ [wave]: name, forEach, each: tie('each'), key: fc.constant('item') }, 'forEach', 'each', wave)
+      )
+    }
+    const needs = fc.array(name, { maxLength: 1 })
+    return { step: at({ name }, 'wave'), group: at({ needs }, 'summary'), each: at({}, 'summary') }
+  })
+  const file = mapping(
+    {
+      input: fc.dictionary(fc.constantFrom('v', 'A'), any, { maxKeys: 1 }),
+      secrets: fc.uniqueArray(fc.constantFrom('A', 'B', 'IFS')),
+      workspace: fc.constantFrom('none', 'directory'),
+      steps: fc.array(step, { minLength: 1, maxLength: 3 })
+    },
+    'steps'
+  )
+  const runs = { numRuns: 2_000 }
+
+  test('editors accept it if dogear does, and dogear refuses no other but by the rules above', () => {
+    let accepted = 0
+    fc.assert(
+      fc.property(file, (document) => {
+        const text = JSON.stringify(document)
+        const [editor, dogear] = [byEditor(text), byDogear(text)]
+        if (dogear.length === 0) accepted += 1
+        if (dogear.length === 0) expect(editor, text).toEqual([])
+        if (editor.length === 0)
+          expect(dogear.filter((message) => !BEYOND.some(([, rule]) => rule.test(message)))).toEqual([])
+      }),
+      runs
+    )
+    expect(accepted).toBeGreaterThan(runs.numRuns / 10)
+  })
+
+  test('the patterns for arguments, durations and variables match what dogear reads', () => {
+    const word = fc.string({
+      unit: fc.constantFrom('$', '{', '}', 'a', '1', '.', 's', 'm', '_', '\n', 'PATH', 'DOGEAR_', '-')
+    })
+    const variable = new Ajv({ strict: true }).compile({ type: 'string', ...Variable.JSON_SCHEMA })
+    fc.assert(
+      fc.property(word, (text) => {
+        expect(new RegExp(Template.PATTERN, 'u').test(text)).toBe(E.isRight(Template.parse(text)))
+        expect(new RegExp(Duration.PATTERN, 'u').test(text)).toBe(Duration.parse(text)._tag === 'Some')
+        expect(variable(text)).toBe(Variable.objection(text)._tag === 'None')
+      }),
+      runs
+    )
+  })
+})
