@@ -319,6 +319,31 @@ describe('waits in the code of a task', () => {
     assert.equal(starts, 1)
   })
 
+  test('suspend it when one of several has ended and the others wait on, however long its end takes to be saved', async () => {
+    const { options, move, give, storage } = world()
+    const slow: typeof storage = {
+      ...storage,
+      save: (claim, revisions) => async () => {
+        await setImmediate()
+        await setImmediate()
+        return await storage.save(claim, revisions)()
+      }
+    }
+    const all = workflow('all').step('all', async ({ sleep, waitFor }) => {
+      const [, yes, no] = await Promise.all([sleep('nap', { millis: 1_000 }), waitFor('yes'), waitFor('no')])
+      return [yes, no]
+    })
+    const unitsOf = async (): Promise<ReadonlyArray<string>> =>
+      pending(await runOutcome(all, { ...options, storage: slow })).units.map(({ unit }) => unit)
+    assert.deepEqual(await unitsOf(), ['all/nap', 'all/yes', 'all/no'])
+    move(1_000)
+    assert.deepEqual(await unitsOf(), ['all/yes', 'all/no'])
+    assert.ok(E.isRight(await give('all/no', 0)))
+    assert.deepEqual(await unitsOf(), ['all/yes'])
+    assert.ok(E.isRight(await give('all/yes', 1)))
+    assert.deepEqual((await resume(all, options)).all, [1, 0])
+  })
+
   test('go on beside a sub-step that runs again in another version', async () => {
     const { options, move, give } = world()
     const calls: Array<string> = []

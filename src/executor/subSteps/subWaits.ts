@@ -55,6 +55,8 @@ const callWait = async (level: Level, suspend: Suspend, name: string, asked: Wai
   const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
   if (E.isLeft(checked)) return await Promise.reject(errorOf(checked.left))
   const ended = await perform(level, suspend, checked.right)
+  // Others may wait that could not suspend the attempt while the end of this one was saved.
+  if (level.waits.size > 0) checkLater(level, suspend)
   if (level.isClosed) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
