@@ -2,12 +2,14 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
+import { status } from '../domain/checkpoint/Checkpoint.js'
+import type { Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import type { RunError } from './RunError.js'
-import type { Pending, RunOutcome } from './RunOutcome.js'
+import type { Interrupted, Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
 import { sleepUnless } from './sleep.js'
-import { callStore } from './storage/stored.js'
+import { callStore, restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
@@ -20,7 +22,9 @@ export const staying = async <Outputs>(
   let ended = first
   let past = ''
   while (E.isRight(ended) && ended.right._tag === 'Pending' && isWoken(ended.right)) {
-    if (!(await woken(environment, ended.right, past))) return ended
+    const wakes = await woken(environment, ended.right, past)
+    if (wakes === false) return ended
+    if (wakes !== true) return E.right(wakes)
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await unlessHeld(environment, resume)
@@ -35,30 +39,43 @@ export const staying = async <Outputs>(
 
 const isWoken = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
-/** Waits until the run may go on: at its time, after `past`, or when its record has changed. False: it cannot, or the process is to stop. */
+/**
+ * Waits until the run may go on: at its time, after `past`, or when its record has changed. False: it cannot, or the process is to stop.
+ * An outcome: it was cancelled.
+ */
 const woken = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
   past: string
-): Promise<boolean> => {
+): Promise<boolean | Interrupted> => {
   const { clock, interrupt, storage } = environment
   const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > past))
   const due = next === undefined ? Infinity : Date.parse(next)
-  const isAsked = units.some(({ _tag }) => _tag !== 'Timer')
-  if (next === undefined && !isAsked) return false
+  if (next === undefined && units.every(({ _tag }) => _tag === 'Timer')) return false
   let pause = LOOK_MILLIS
   for (;;) {
     const left = due - clock.now()
     if (left <= 0) return true
-    await sleepUnless(clock, isAsked ? Math.min(left, pause) : left, interrupt.signal)
+    await sleepUnless(clock, Math.min(left, pause), interrupt.signal)
     if (interrupt.signal.aborted) return false
-    if (!isAsked) continue
     const before = clock.now()
     const stored = await callStore('load', () => storage.load(runId))
-    if (E.isRight(stored) && (O.isNone(stored.right) || stored.right.value.revision !== checkpoint.revision))
-      return true
+    if (E.isRight(stored)) {
+      if (O.isNone(stored.right)) return true
+      if (stored.right.value.revision !== checkpoint.revision) return cancelled(stored.right.value) ?? true
+    }
     pause = Math.max(LOOK_MILLIS, MOST_SHARE * (clock.now() - before))
   }
+}
+
+const cancelled = (stored: Stored): Interrupted | undefined => {
+  const restored = restoreStored(stored)
+  if (E.isLeft(restored)) return undefined
+  const checkpoint = restored.right
+  const { runId, state } = checkpoint
+  if (state._tag !== 'Interrupted' || status(checkpoint, false) !== 'cancelled') return undefined
+  const { stepIndex, step, inProgress, reason } = state
+  return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
 }
 
 /** How often the record is looked at, at most. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
-import { answer, type RunOutcome } from 'dogear'
+import { answer, cancel, type RunOutcome } from 'dogear'
 import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import { answer as answerOf, resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
@@ -899,4 +899,16 @@ test('with wait: true a timer that is over behind another wait wakes nobody', as
   stop.abort()
   pending(await ending)
   assert.ok(claims < 6, `${claims} claims`)
+})
+
+test('with wait: true a run of timers hears that it was cancelled', async () => {
+  const requests = memoryRequests()
+  const options = { id: 'run-1', storage: memoryStorage(), environment: { requests }, wait: true }
+  const ending = runOutcome(workflow('w').sleep('nap', { millis: 60_000 }), options)
+  await setTimeout(40)
+  const told = await cancel('run-1')(nodeEnvironment(options.storage, { requests }))()
+  assert.ok(E.isRight(told) && told.right._tag === 'Cancelled')
+  const outcome = await ending
+  assert.ok(outcome._tag === 'Interrupted', JSON.stringify(outcome))
+  assert.equal(outcome.reason, 'cancelled')
 })
