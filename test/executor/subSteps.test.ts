@@ -688,3 +688,110 @@ describe('a call that can not be', () => {
     assert.match(errorOf(outcome).message, /sub-steps run only in an attempt of a task/)
   })
 })
+
+describe('a sub-step in a sub-step that is not idempotent', () => {
+  const retry: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1, maxDelayMillis: 1, jitter: 0 }
+  const pay = async (step: RunSubStep, ran: Array<string>): Promise<unknown> =>
+    await step('pay', { idempotent: false }, async ({ signal }) => {
+      ran.push('pay')
+      await sleep(100, undefined, { signal }).catch(() => undefined)
+      await sleep(50)
+    })
+
+  test('is asked about, and not run again, when the one around it times out', async () => {
+    const { go, ran } = runs({ graceMillis: 10 })
+    const outcome = await go(
+      async ({ step }) => await step('outer', { timeoutMillis: 30, retry }, async (inner) => await pay(inner.step, ran))
+    )
+    assert.ok(E.isRight(outcome) && outcome.right._tag === 'Failed')
+    assert.deepEqual(ran, ['pay'])
+    assert.deepEqual(
+      outcome.right.failures.map(({ unit, outcome }) => [unit, outcome]),
+      [
+        ['agent/outer/pay', 'unknown'],
+        ['agent/outer', 'unknown'],
+        ['agent', 'unknown']
+      ]
+    )
+  })
+
+  test('is asked about, and not run again, when the one around it fails meanwhile', async () => {
+    const { go, ran } = runs({ graceMillis: 10 })
+    const outcome = await go(
+      async ({ step }) =>
+        await step('outer', { retry }, async (inner) => {
+          pay(inner.step, ran).catch(() => undefined)
+          await sleep(10)
+          throw Object.assign(new Error('flaky'), { code: 'ETIMEDOUT' })
+        })
+    )
+    assert.ok(E.isRight(outcome) && outcome.right._tag === 'Failed')
+    assert.deepEqual(ran, ['pay'])
+  })
+
+  test('is in doubt also if its task goes on and completes', async () => {
+    const { environment, ran } = runs({ graceMillis: 10 })
+    const agent = P.step('agent', {
+      run: async ({ step }) => {
+        await step('outer', { timeoutMillis: 20 }, async (inner) => await pay(inner.step, ran)).catch(() => undefined)
+      }
+    })(P.wave('checks', { a: { run: () => 1 } })(P.start('w') as never))
+    const outcome = await runOrResume(agent as never, 'r', {})(environment)()
+    assert.ok(E.isRight(outcome) && outcome.right._tag === 'Completed')
+    const planned = await planRun(agent as never, 'r', { restartWave: 'checks' })(environment)()
+    assert.ok(E.isRight(planned))
+    assert.equal(planned.right.questions.length, 1)
+  })
+
+  test('may fail another group of its wave', async () => {
+    const { environment, ran } = runs({ graceMillis: 10 })
+    const run = async ({ step }: Pick<Context, 'step'>): Promise<void> => {
+      await step('outer', { timeoutMillis: 20 }, async (inner) => await pay(inner.step, ran)).catch(() => undefined)
+    }
+    const other = { needs: ['agent'], run: () => TE.left(new Error('other failed')) } as const
+    const program = P.wave('all', { agent: { run }, other })(P.start('w') as never)
+    const outcome = await runOrResume(program as never, 'r', {})(environment)()
+    assert.ok(E.isRight(outcome), JSON.stringify(outcome))
+    assert.equal(outcome.right._tag, 'Failed')
+  })
+})
+
+test('a call that is not idempotent after one of its name that is: no doubt, if this attempt ran the first', async () => {
+  const stop = new AbortController()
+  const interrupt: Interrupt = { signal: stop.signal, reason: () => 'aborted' }
+  const { go, ran, environment } = runs({ interrupt })
+  const run = async ({ step }: Context): Promise<void> => {
+    await step('turn', async ({ signal }) => {
+      ran.push('turn')
+      if (stop.signal.aborted) return
+      stop.abort()
+      await sleep(1_000, undefined, { signal })
+    })
+    await step('turn', { idempotent: false }, () => void ran.push('turn#2'))
+  }
+  const outcome = await go(run)
+  assert.ok(E.isRight(outcome) && outcome.right._tag === 'Interrupted')
+  const program = P.step('agent', { run })(P.start('w'))
+  const again = await runOrResume(
+    program,
+    'r',
+    {}
+  )({ ...environment, interrupt: nodeEnvironment(memoryStorage()).interrupt })()
+  assert.ok(E.isRight(again) && again.right._tag === 'Completed', JSON.stringify(again))
+  assert.deepEqual(ran, ['turn', 'turn', 'turn#2'])
+})
+
+test('a wait that became a sub-step is refused as another kind of call', async () => {
+  const { go, ran } = runs()
+  const resting = await go(
+    async (context) => await Promise.all([context.sleep('y', { millis: 60 }), context.waitFor('x')])
+  )
+  assert.ok(E.isRight(resting) && resting.right._tag === 'Pending')
+  await sleep(80)
+  const edited = await go(async (context) => {
+    await context.sleep('y', { millis: 60 })
+    await context.step('x', { idempotent: false }, () => void ran.push('x'))
+  })
+  assert.equal(errorOf(edited).code, 'SUB_STEP_CHANGED')
+  assert.deepEqual(ran, [])
+})

@@ -16,8 +16,7 @@ import type { Attempt } from './Attempt.js'
 import type { AttemptResult, CodeEnd } from './AttemptResult.js'
 import { judge, mayRetry, redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
-import { attemptFailed, attemptsStart, subStepsUndone } from '../storage/changes.js'
-import { failedInDoubt } from '../../domain/plan/subSteps.js'
+import { attemptFailed, attemptsStart } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
@@ -26,6 +25,7 @@ import { contextFor, report } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { sleepUnless } from '../sleep.js'
 import type { Closed } from '../subSteps/subSteps.js'
+import { settledIn } from '../subSteps/subStepVersions.js'
 import { subStepsOfAttempt } from '../subSteps/subSteps.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
 import { get } from '../../domain/data/Units.js'
@@ -132,7 +132,7 @@ export const runAttempt = async (
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft(notStorable)(encodeOf(task)(value))
   const judged = judge(ended, attempt, { timeoutMillis: task.timeoutMillis, refused, open, encode })
-  return judged._tag === 'Failed' ? settledIn(scope, place, judged) : judged
+  return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged) : judged
 }
 
 const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined }
@@ -145,19 +145,6 @@ const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
     StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
   )
-
-/** Records unknown outcomes for its sub-steps in flight. The task is not retried while one of them is in doubt. */
-const settledIn = (
-  scope: RunScope,
-  { unit }: Place,
-  ended: AttemptResult & { readonly _tag: 'Failed' }
-): AttemptResult => {
-  const left = subStepsUndone(scope, unit)
-  if (left.length > 0) scope.recorder.stage(left)
-  return failedInDoubt(failures(scope.recorder.checkpoint().state), unit).length > 0
-    ? { ...ended, settled: false, again: false }
-    : ended
-}
 
 const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (settled: Settled) => void } => {
   let resolve: (settled: Settled) => void = () => undefined

@@ -14,7 +14,7 @@ import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import { find, taskAround } from '../../domain/workflow/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { ancestors, nameOf, parent } from '../../domain/workflow/Unit.js'
+import { ancestors, isWithin, nameOf, parent } from '../../domain/workflow/Unit.js'
 import { get, within } from '../../domain/data/Units.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
@@ -186,9 +186,11 @@ export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyAr
     .reverse()
 }
 
-/** The sub-steps in flight of a task that has failed: their outcomes are unknown. */
-export const subStepsUndone = (scope: RunScope, task: Unit): ReadonlyArray<UnitFailed> =>
-  leftUndone(scope, task, 'its step ended before it did').filter(({ unit }) => unit !== task)
+/** The sub-steps in flight of a task or sub-step that has failed: their outcomes are unknown. */
+export const subStepsUndone = (scope: RunScope, task: Unit, failed: Unit = task): ReadonlyArray<UnitFailed> =>
+  leftUndone(scope, task, 'its step ended before it did').filter(
+    ({ unit }) => unit !== failed && isWithin(unit, failed)
+  )
 
 /** What observers are told when a change is durable. */
 export const eventsOf = (

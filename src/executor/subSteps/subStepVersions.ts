@@ -1,12 +1,16 @@
 /** Sub-steps that are called in another version, or that may have been in flight: what they drop, and what the next plan asks. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
-import { restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
+import { failedInDoubt, restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors } from '../../domain/workflow/Unit.js'
-import { subStepFailed } from '../storage/changes.js'
+import { subStepFailed, subStepsUndone } from '../storage/changes.js'
+import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
+import type { AttemptResult } from '../steps/AttemptResult.js'
+import type { Place } from '../Values.js'
 import { errorOf, inDoubt, usedAlready } from './subStepFailures.js'
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
@@ -32,6 +36,23 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   if (isUsed) root.refused = usedAlready(unit)
   const saved = await save(scope, [])
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
+}
+
+/**
+ * Stages unknown outcomes for the sub-steps in flight of a task, or of one of its sub-steps (`failed`), that has failed. It is not tried
+ * again while one of them is in doubt.
+ */
+export const settledIn = (
+  scope: RunScope,
+  task: Place,
+  failed: Unit,
+  ended: AttemptResult & { readonly _tag: 'Failed' }
+): AttemptResult => {
+  const left = subStepsUndone(scope, task.unit, failed)
+  if (left.length > 0) scope.recorder.stage(left)
+  return failedInDoubt(failures(scope.recorder.checkpoint().state), failed).length > 0
+    ? { ...ended, settled: false, again: false }
+    : ended
 }
 
 /** Records sub-steps as failed with an unknown outcome, so that the next plan asks for confirmation, and ends the attempt. */

@@ -24,11 +24,12 @@ import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
+import { waitOf } from '../steps/waits.js'
 import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAnswer } from '../program/StepSpec.js'
 import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
-import { dropVersion, leaveInDoubt } from './subStepVersions.js'
+import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
 import type { Suspend } from './subWaits.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
@@ -190,6 +191,7 @@ const perform = async (level: Level, call: Call): Promise<Ending> => {
     if (known.wait !== undefined) return E.left(errorOf(changedKind(unit)))
     if (known.input !== subStep.input) return E.left(errorOf(changedInput(unit)))
   }
+  if (waitOf(root.scope.recorder.checkpoint(), unit) !== undefined) return E.left(errorOf(changedKind(unit)))
   if (record !== undefined || failure !== undefined) root.given.add(unit)
   if (record !== undefined) return outputOf(call, record.output)
   if (failure !== undefined) return E.left(errorOf(recorded(failure)))
@@ -213,6 +215,8 @@ const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   const { completedSteps } = root.scope.recorder.checkpoint()
   // Only a number has an unescaped #.
   const first = unit.replace(/#\d+$/, '')
+  // What this attempt has run first was not what was in flight.
+  if (root.own.has(first)) return false
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
@@ -276,7 +280,8 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   attempt.end()
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
-  const result = judge(end, attempt, { timeoutMillis: options.timeoutMillis, open, encode })
+  const judged = judge(end, attempt, { timeoutMillis: options.timeoutMillis, open, encode })
+  const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged) : judged
   return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }
 
