@@ -1,7 +1,7 @@
-// Fills dist/: the library through tsc, one module for each source file; the command through esbuild, one bundle that
-// needs nothing installed but the library's own dependencies. Everything is built beside dist/ and then put in its
-// place, so that a build that is killed leaves the last one whole.
-import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+// Fills dist/: one ES module for each entry point, with shared chunks, and one for the command; fp-ts, io-ts and what only
+// the command needs are bundled. Types come from tsc. Everything is built beside dist/ and then put in its place, so that
+// a build that is killed leaves the last one whole.
+import { chmod, copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -26,14 +26,35 @@ const treeShakeable = {
   }
 }
 
+/** The entry points, by their sources. */
+const entries = Object.values(manifest.exports).flatMap((target) =>
+  typeof target === 'object' ? [target.default.replace('./dist/', '').replace(/\.js$/, '')] : []
+)
+
+const bundling = {
+  absWorkingDir: root,
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  legalComments: 'none',
+  plugins: [treeShakeable],
+  metafile: true,
+  logLevel: 'warning'
+}
+
 // At the same depth as dist/: source maps name their sources relative to themselves.
 const fresh = join(root, `dist-${process.pid}`)
 const freshCommand = join(fresh, relative('dist', command))
 
 await clearAway()
-emitLibrary()
+emitTypes()
+await keepReachableTypes()
+const library = await bundleLibrary()
 const bundledFiles = await bundleCommand()
-await writeNotices(bundledFiles)
+await writeNotices(fresh, 'Dogear', library)
+await writeNotices(dirname(freshCommand), 'The dogear command', bundledFiles)
 await writeSchema()
 await putInPlace()
 
@@ -62,7 +83,7 @@ async function putInPlace() {
   await rm(former, { recursive: true, force: true })
 }
 
-function emitLibrary() {
+function emitTypes() {
   const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
   const args = [tsc, '--project', join(root, '.ci/tsconfig.build.json'), '--outDir', fresh]
   const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
@@ -71,11 +92,46 @@ function emitLibrary() {
   process.exit(status ?? 1)
 }
 
+/** Keeps the declarations that the entry points lead to. They take the types of fp-ts from a file beside them. */
+async function keepReachableTypes() {
+  const kept = new Set()
+  const visit = async (path) => {
+    if (kept.has(path)) return
+    kept.add(path)
+    const text = await readFile(path, 'utf8')
+    const types = relative(dirname(path), join(fresh, 'fp-ts.js'))
+    const named = types.startsWith('.') ? types : `./${types}`
+    await writeFile(path, text.replaceAll(/^((?:import|export) .*from )'fp-ts\/lib\/\w+\.js'/gm, `$1'${named}'`))
+    for (const [, target] of text.matchAll(/(?:from |import\()['"](\.[^'"]*)\.js['"]/g))
+      await visit(join(dirname(path), `${target}.d.ts`))
+  }
+  for (const entry of entries) await visit(join(fresh, `${entry}.d.ts`))
+  for (const path of await readdir(fresh, { recursive: true }))
+    if (path.endsWith('.d.ts') && !kept.has(join(fresh, path))) await rm(join(fresh, path))
+  await copyFile(join(root, '.ci/fp-ts.d.ts'), join(fresh, 'fp-ts.d.ts'))
+}
+
+/** Bundles the library. The process of another store is started from a file of its own. */
+async function bundleLibrary() {
+  const { metafile } = await build({
+    ...bundling,
+    // A process finds the file of another one beside its own, which is a chunk.
+    entryPoints: [
+      ...entries.map((entry) => ({ in: `src/${entry}.ts`, out: entry })),
+      { in: 'src/adapters/node/storageProcessChild.ts', out: 'chunks/storageProcessChild' }
+    ],
+    outdir: fresh,
+    chunkNames: 'chunks/[name]-[hash]',
+    external: [...Object.keys(manifest.dependencies), 'fast-check']
+  })
+  return Object.keys(metafile.inputs)
+}
+
 /** Bundles the command; what it imports dynamically becomes a chunk of its own, so that `--version` loads next to nothing. */
 async function bundleCommand() {
   const outdir = dirname(freshCommand)
   const { metafile } = await build({
-    absWorkingDir: root,
+    ...bundling,
     // The process that runs conformance cases has a file of its own, beside the command; tests call the command line.
     entryPoints: {
       main: 'src/cli/main.ts',
@@ -84,24 +140,15 @@ async function bundleCommand() {
     },
     outdir,
     chunkNames: '[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
     minifyWhitespace: true,
     minifySyntax: true,
     sourcemap: 'linked',
     sourcesContent: false,
-    legalComments: 'none',
     external: Object.keys(manifest.dependencies),
-    plugins: [treeShakeable],
     // The bundled packages that are CommonJS call require() for Node's own modules.
     banner: {
       js: `import { createRequire as $createRequire } from 'node:module';const require = $createRequire(import.meta.url);`
-    },
-    metafile: true,
-    logLevel: 'warning'
+    }
   })
   await chmod(freshCommand, 0o755)
   return Object.keys(metafile.inputs)
@@ -114,12 +161,12 @@ async function writeSchema() {
   await writeFile(join(fresh, 'workflow.schema.json'), stdout)
 }
 
-/** The licences of what went into the bundle ask to be passed on with it. */
-async function writeNotices(files) {
+/** The licences of what went into a bundle ask to be passed on with it. */
+async function writeNotices(folder, what, files) {
   const packages = new Set(files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean))
   const notices = await Promise.all([...packages].sort().map(notice))
-  const heading = `The dogear command contains the following packages.\n`
-  await writeFile(join(dirname(freshCommand), 'THIRD-PARTY-NOTICES.txt'), [heading, ...notices].join('\n'))
+  const heading = `${what} contains the following packages.\n`
+  await writeFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), [heading, ...notices].join('\n'))
 }
 
 async function notice(name) {

@@ -1,4 +1,5 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -84,4 +85,18 @@ export function start(cwd: string, file: string, ...args: readonly string[]): Pr
       ended({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, stdout, stderr })
     })
   })
+}
+
+/** Starts a program, kills it in its second step, and returns what it printed. */
+export async function killInSecondStep(node: string, ...args: readonly string[]): Promise<string> {
+  const child = spawn(node, args, { env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] })
+  let printed = ''
+  const note = (chunk: Buffer): void => {
+    printed += chunk.toString()
+    if (printed.includes('second\n')) child.kill('SIGKILL')
+  }
+  child.stdout.on('data', note)
+  child.stderr.on('data', note)
+  await once(child, 'close')
+  return printed
 }

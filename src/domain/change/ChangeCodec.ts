@@ -2,7 +2,8 @@
 import * as t from 'io-ts'
 import type { Either } from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
-import type { Malformed, Spec } from '../data/JsonCodec.js'
+import type { Spec } from '../data/JsonCodec.js'
+import type { Malformed } from '../data/Malformed.js'
 import { decodeWith, fields, json, list, millis, natural, optional, tagged, time } from '../data/JsonCodec.js'
 import {
   evidence,

@@ -8,13 +8,7 @@
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json, JsonObject } from './Json.js'
-
-/** Why a value was refused: `path` (`$.state.stepIndex`) and what was expected there. */
-export interface Malformed {
-  readonly _tag: 'Malformed'
-  readonly path: string
-  readonly expected: string
-}
+import type { Malformed } from './Malformed.js'
 
 /** A codec that answers quickly when the value is right. */
 export const checked = <A>(codec: t.Type<A>): t.Type<A> =>

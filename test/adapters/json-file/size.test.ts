@@ -1,7 +1,9 @@
 /** Naming the biggest values of what is too large must not take more than there is. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, test } from 'vitest'
+import { bundled } from '../../bundled.js'
 import { biggest } from '../../../src/adapters/json-file/journal/Size.js'
 import type { Json } from '../../../src/domain/data/Json.js'
 
@@ -44,7 +46,8 @@ describe('the biggest values', () => {
   })
 
   test('are found with little memory, however many there are', () => {
-    const url = new URL('../../../dist/adapters/json-file/journal/Size.js', import.meta.url).href
+    const source = fileURLToPath(new URL('../../../src/adapters/json-file/journal/Size.ts', import.meta.url))
+    const { href: url } = pathToFileURL(bundled(source))
     const program = `const { biggest } = await import('${url}')
       const many = []
       for (let n = 0; n < 4e6; n++) many.push(n % 10)

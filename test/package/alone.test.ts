@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Consumer, consume, killInSecondStep, manifest, root, start } from './consumer.js'
+
+let consumer: Consumer
+beforeAll(() => {
+  consumer = consume(`@types/node@${manifest.devDependencies['@types/node']}`)
+})
+afterAll(() => {
+  consumer?.remove()
+})
+
+describe('installed alone, the package', () => {
+  test('brings neither fp-ts nor io-ts', () => {
+    const lock = readFileSync(join(consumer.folder, 'node_modules/.package-lock.json'), 'utf8')
+    expect(lock).toContain('"node_modules/proper-lockfile"')
+    expect(lock).not.toMatch(/"node_modules\/(fp-ts|io-ts|fast-check)"/)
+  })
+
+  test('resumes a workflow of dogear/promise after a kill', async () => {
+    const script = consumer.write('host.mjs', readFileSync(join(import.meta.dirname, 'host.mjs'), 'utf8'))
+    const [state, log] = [join(consumer.folder, 'state'), join(consumer.folder, 'log')]
+    expect(await killInSecondStep(process.execPath, script, state, log, 'first')).toBe('first\nsecond\n')
+    const resumed = await start(consumer.folder, process.execPath, script, state, log, 'second')
+    expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
+  })
+
+  test('type-checks a program against every entry point but the kit', async () => {
+    const entries = Object.keys(manifest.exports).filter((entry) => !/json$|testing$/.test(entry))
+    const names = entries.map((entry) => entry.replace(/^\./, manifest.name))
+    const imports = names.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}\n`)
+    consumer.write('host.mts', imports.join(''))
+    const options = { module: 'nodenext', target: 'es2023', types: ['node'], strict: true, noEmit: true }
+    const tsconfig = consumer.write('tsconfig.json', JSON.stringify({ compilerOptions: options, files: ['host.mts'] }))
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    const { code, stdout } = await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)
+    expect(code, stdout).toBe(0)
+  })
+})
