@@ -9,13 +9,13 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from 'dogear'
-import { planResume, Program, restoreStored, run } from 'dogear'
+import { CheckpointCodec, planResume, Program, run } from 'dogear'
 import { jsonFileStorage } from 'dogear/json-file'
 import { memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import { heapBytes } from './durable.js'
 
-type AnyProgram = Program.Program<Readonly<Record<string, unknown>>>
+type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /** So many steps, one after the other. */
 export const linear = (steps: number): AnyProgram =>
@@ -94,7 +94,7 @@ export const loading = async (root: string, program: AnyProgram, rounds: number)
 const loadAndPlan = async (folder: string, program: AnyProgram): Promise<ReadonlyArray<unknown>> => {
   const stored = await jsonFileStorage(folder).load('loading')()
   if (E.isLeft(stored) || O.isNone(stored.right)) return Promise.reject(new Error('nothing was loaded'))
-  const checkpoint = restoreStored(stored.right.value)
+  const checkpoint = CheckpointCodec.restore(stored.right.value)
   if (E.isLeft(checkpoint)) return Promise.reject(new Error('damaged'))
   const plan = planResume(checkpoint.right, program)
   return E.isLeft(plan) ? Promise.reject(new Error('no plan')) : [checkpoint.right, plan.right]
@@ -110,7 +110,7 @@ export const planning = async (steps: number, rounds: number): Promise<Planning>
   const program = linear(steps)
   const outcome = await run(program, 'planning', {})(nodeEnvironment(memoryStorage()))()
   if (E.isLeft(outcome) || outcome.right._tag !== 'Completed') return Promise.reject(new Error('no checkpoint'))
-  const checkpoint: Checkpoint.Checkpoint = outcome.right.checkpoint
+  const checkpoint: Checkpoint = outcome.right.checkpoint
   const millis: Array<number> = []
   for (let round = 0; round < rounds; round++) millis.push(await time(() => planResume(checkpoint, program)))
   return { steps, millis: median(millis) }

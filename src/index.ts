@@ -1,80 +1,202 @@
 /**
  * Runs a workflow step by step, records each step durably, and resumes at the right one.
  *
+ * Some types share their name with the namespace of their functions: `Checkpoint` is a type, `Checkpoint.status` a function.
+ *
  * @module
  */
-export * as ArtifactId from './domain/data/ArtifactId.js'
-export * as Change from './domain/change/Change.js'
-export * as Checkpoint from './domain/checkpoint/Checkpoint.js'
-export * as CheckpointCodec from './domain/checkpoint/CheckpointCodec.js'
-export * as CheckpointState from './domain/checkpoint/CheckpointState.js'
-export * as CompletedStep from './domain/checkpoint/CompletedStep.js'
-export * as Digest from './domain/data/Digest.js'
-export * as Explain from './domain/explain/Explain.js'
-export * as IdempotencyKey from './domain/checkpoint/IdempotencyKey.js'
-export * as Items from './domain/checkpoint/Items.js'
-export * as Json from './domain/data/Json.js'
-export * as Pause from './domain/request/Pause.js'
-export * as Pending from './domain/checkpoint/Pending.js'
-export * as Plan from './domain/plan/Plan.js'
-export * as Redaction from './domain/data/Redaction.js'
-export * as Request from './domain/request/Request.js'
-export * as RequestCodec from './domain/request/RequestCodec.js'
-export * as Retention from './domain/checkpoint/Retention.js'
-export * as RetryPolicy from './domain/workflow/RetryPolicy.js'
-export * as RunId from './domain/checkpoint/RunId.js'
-export * as Vector from './domain/data/Vector.js'
-export * as StepError from './domain/data/StepError.js'
-export * as StepFailure from './domain/data/StepFailure.js'
-export * as Transition from './domain/change/Transition.js'
-export * as Unit from './domain/workflow/Unit.js'
-export * as Units from './domain/data/Units.js'
-export * as Workflow from './domain/workflow/Workflow.js'
-export * as WorkflowIdentity from './domain/workflow/WorkflowIdentity.js'
-export * as Workspace from './domain/workflow/Workspace.js'
-export type { Malformed } from './domain/data/JsonCodec.js'
-export type { SubStep } from './domain/checkpoint/SubStep.js'
-export { explain } from './domain/explain/Explain.js'
-export { hashPlan } from './domain/plan/Plan.js'
-export { planResume } from './domain/plan/planResume.js'
+import type * as model from './public/model.js'
 
-export type * from './ports/Archive.js'
-export type * from './ports/ArtifactStore.js'
-export type * from './ports/AsyncContext.js'
-export type * from './ports/CheckpointStorage.js'
-export type * from './ports/Checks.js'
-export type * from './ports/Clock.js'
-export type * from './ports/Environment.js'
-export type * from './ports/Events.js'
-export type * from './ports/Interrupt.js'
-export type * from './ports/Requests.js'
-export type * from './ports/Secrets.js'
-export type * from './ports/WorkingTree.js'
-export type * from './ports/Workspaces.js'
+// --- run
 
-export * as Program from './executor/program/Program.js'
-export * as RunError from './executor/RunError.js'
-export * as RunOutcome from './executor/RunOutcome.js'
-export type { Executor } from './executor/Executor.js'
-export type { AnswerOptions, AnswerGiven } from './executor/requests/answer.js'
-export { answer } from './executor/requests/answer.js'
-export type { JobEnd, PolledJob, PollOutcome } from './executor/poll.js'
-export { poll } from './executor/poll.js'
-export type { Reuse, RunSubStep, StepArtifacts, SubStepContext, SubStepOptions } from './executor/program/StepSpec.js'
-export type { Recovery, ResumeOptions, RunOptions } from './executor/RunOptions.js'
-export type { CompletedUnits } from './executor/workspace/evidence.js'
-export { collectEvidence } from './executor/workspace/evidence.js'
-export type { Expectation, Guard, GuardSpec, OnCheckFailure } from './executor/program/Guard.js'
-export type { CancelResult } from './executor/requests/cancel.js'
 export { cancel } from './executor/requests/cancel.js'
-export type { PauseResult, PauseOptions } from './executor/requests/pause.js'
+export type { CancelResult } from './executor/requests/cancel.js'
+export { answer } from './executor/requests/answer.js'
+export type { AnswerGiven, AnswerOptions } from './executor/requests/answer.js'
 export { pause } from './executor/requests/pause.js'
-export type { Planned, PlanRunOptions } from './executor/planRun.js'
+export type { PauseOptions, PauseResult } from './executor/requests/pause.js'
 export { planRun } from './executor/planRun.js'
+export type { Planned, PlanRunOptions } from './executor/planRun.js'
+export { poll } from './executor/poll.js'
+export type { PollOutcome } from './executor/poll.js'
 export { resume, run, runOrResume } from './executor/run.js'
-export { restoreStored } from './executor/storage/stored.js'
+export type { Executor } from './executor/Executor.js'
+export type { ResumeOptions, RunOptions } from './executor/RunOptions.js'
+
+/** Why a run could not start or go on. */
+export type RunError = model.RunError
+export * as RunError from './public/RunError.js'
+
+/** How a run ended. */
+export type RunOutcome<Outputs = unknown> = model.RunOutcome<Outputs>
+export * as RunOutcome from './public/RunOutcome.js'
+
+// --- look after runs
+
 export { cleanWorkspace, hasWorkspace, mergeWorkspace } from './executor/workspace/workspace.js'
-export type { LeftRun, Pruned } from './executor/storage/prune.js'
+export { collectEvidence } from './executor/workspace/evidence.js'
 export { findExpired, prune, removeRuns } from './executor/storage/prune.js'
-export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
 export { listRuns, viewRun } from './executor/storage/runs.js'
+export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
+export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.js'
+
+// --- define a program
+
+/** A workflow together with what it runs. */
+export type Program<Outputs, Input = model.Json, Given = unknown, Seen = model.SeenOf<Input>> = model.Program<
+  Outputs,
+  Input,
+  Given,
+  Seen
+>
+export * as Program from './public/Program.js'
+export type { Expectation } from './executor/program/Guard.js'
+export type { Schema } from './executor/program/Output.js'
+export type { ProgramOptions } from './executor/program/ProgramSpec.js'
+export type { ProgramStep } from './executor/program/ProgramStep.js'
+export type {
+  Job,
+  JobSpec,
+  JobStatus,
+  MapOptions,
+  RunSubStep,
+  SequenceOptions,
+  SleepSpec,
+  StepArtifacts,
+  StepContext,
+  StepSpec,
+  SubStepContext,
+  SubStepOptions,
+  TaskSpec,
+  WaitForSpec,
+  WaveOptions
+} from './executor/program/StepSpec.js'
+
+/** How often a step is tried again, and after which delays. */
+export type RetryPolicy = model.RetryPolicy
+export * as RetryPolicy from './public/RetryPolicy.js'
+
+/** A stored error. */
+export type StepError = model.StepError
+export * as StepError from './public/StepError.js'
+
+/** An error with its class: transient or permanent. */
+export type StepFailure = model.StepFailure
+export * as StepFailure from './public/StepFailure.js'
+
+// --- plan
+
+export { planResume } from './domain/plan/planResume.js'
+export { hashPlan, openQuestions } from './domain/plan/Plan.js'
+export { describeQuestion, describeReason, explain } from './domain/explain/Explain.js'
+export type {
+  Answer,
+  Changes,
+  Decision,
+  FoundEvidence,
+  PlanOptions,
+  PlanProblem,
+  ResumePlan
+} from './domain/plan/Plan.js'
+
+/** Why there is no plan: all problems at once. */
+export type PlanError = model.PlanError
+export * as PlanError from './public/PlanError.js'
+
+/** A workflow as data: what a planner reads. */
+export type Workflow = model.Workflow
+export * as Workflow from './public/Workflow.js'
+export type { Step, WorkflowProblem } from './domain/workflow/Workflow.js'
+export type { OwnWorkspace, Workspace } from './domain/workflow/Workspace.js'
+
+/** A workflow as a checkpoint keeps it: names, kinds and fingerprints. */
+export type WorkflowIdentity = model.WorkflowIdentity
+export * as WorkflowIdentity from './public/WorkflowIdentity.js'
+
+/** The path of a unit, as `checks/unit`. */
+export type Unit = model.Unit
+export * as Unit from './public/Unit.js'
+
+// --- the record of a run
+
+/** The whole state of a run at one revision. */
+export type Checkpoint = model.Checkpoint
+export * as Checkpoint from './public/Checkpoint.js'
+export * as CheckpointCodec from './public/CheckpointCodec.js'
+export type { Status, Variables } from './domain/checkpoint/Checkpoint.js'
+export type { CompletedStep, Evidence, ExpectedEvidence } from './domain/checkpoint/CompletedStep.js'
+export type { Pending } from './domain/checkpoint/Pending.js'
+export type { SubStep } from './domain/checkpoint/SubStep.js'
+export type { Units } from './domain/data/Units.js'
+
+/** Where a run stands. */
+export type CheckpointState = model.CheckpointState
+export * as CheckpointState from './public/CheckpointState.js'
+export type {
+  BeforeStep,
+  Completed,
+  Failed,
+  Failure,
+  InFlight,
+  Interrupted,
+  InterruptReason
+} from './domain/checkpoint/CheckpointState.js'
+
+export * as Transition from './public/Transition.js'
+export type { Change } from './domain/change/Change.js'
+export type { TransitionError } from './domain/change/Transition.js'
+
+/** Plain JSON, read-only. */
+export type Json = model.Json
+export * as Json from './public/Json.js'
+export type { NotJson } from './domain/data/Json.js'
+
+export * as RunId from './public/RunId.js'
+
+// --- write a backend
+
+export type {
+  Claim,
+  Claimed,
+  ClaimOptions,
+  Encoded,
+  Found,
+  HistoryEntry,
+  Holder,
+  Liveness,
+  Owner,
+  CheckpointStorage,
+  Revision,
+  StorageError,
+  Stored,
+  Corrupt,
+  Fenced,
+  HeldBy,
+  Insecure,
+  InvalidRunId,
+  LostFiles,
+  ReadFailed,
+  RevisionConflict,
+  TooLarge,
+  UnsupportedFormat,
+  WriteFailed
+} from './ports/CheckpointStorage.js'
+export type { Archive, ArchiveError } from './ports/Archive.js'
+export * as ArtifactId from './public/ArtifactId.js'
+export type { ArtifactError, ArtifactInfo, ArtifactStore } from './ports/ArtifactStore.js'
+export type { Requests, RequestError } from './ports/Requests.js'
+export * as RequestCodec from './public/RequestCodec.js'
+export type { Request } from './domain/request/Request.js'
+export type { ContinueHere } from './domain/request/Pause.js'
+
+// --- the environment of a run
+
+export type { CheckAnswer, FailedCheck, OnCheckFailed } from './ports/Checks.js'
+export type { Clock } from './ports/Clock.js'
+export type { Environment } from './ports/Environment.js'
+export type { Event, Events, EventUnit } from './ports/Events.js'
+export type { Interrupt } from './ports/Interrupt.js'
+export type { AsyncContext } from './ports/AsyncContext.js'
+export type { Secrets } from './ports/Secrets.js'
+export type { WorkingTree } from './ports/WorkingTree.js'
+export type { WorkspaceError, Workspaces } from './ports/Workspaces.js'

@@ -18,41 +18,26 @@ import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
 
-/**
- * There is no such run.
- *
- * @category errors
- */
+/** There is no such run. */
 export interface NoSuchRun {
   readonly _tag: 'NoSuchRun'
   readonly runId: string
 }
 
-/**
- * A run of this id exists already. An id is not silently used again.
- *
- * @category errors
- */
+/** A run of this id exists already. An id is not silently used again. */
 export interface RunExists {
   readonly _tag: 'RunExists'
   readonly runId: string
 }
 
-/**
- * A run with this id exists with another input, and `fromStep` is missing.
- *
- * @category errors
- */
+/** A run with this id exists with another input, and `fromStep` is missing. */
 export interface InputChanged {
   readonly _tag: 'InputChanged'
   readonly runId: string
 }
 
 /**
- * The run does not exist, no input was passed, and the program requires one. `path`: the path into the input; `expected`: the
- * type there.
- *
- * @category errors
+ * The run does not exist, no input was passed, and the program requires one. `path`: the path into the input; `expected`: the type there.
  */
 export interface InputMissing {
   readonly _tag: 'InputMissing'
@@ -61,43 +46,28 @@ export interface InputMissing {
   readonly expected: string
 }
 
-/**
- * The input does not fit the program: `path` into it, and what was expected there.
- *
- * @category errors
- */
+/** The input does not fit the program: `path` into it, and what was expected there. */
 export interface InvalidInput {
   readonly _tag: 'InvalidInput'
   readonly path: string
   readonly expected: string
 }
 
-/**
- * The plan that was reviewed is not the one that would be executed.
- *
- * @category errors
- */
+/** The plan that was reviewed is not the one that would be executed. */
 export interface PlanChanged {
   readonly _tag: 'PlanChanged'
   readonly expected: string
   readonly found: string
 }
 
-/**
- * The plan has questions that somebody must answer.
- *
- * @category errors
- */
+/** The plan has questions that somebody must answer. */
 export interface Unconfirmed {
   readonly _tag: 'Unconfirmed'
   readonly questions: ReadonlyNonEmptyArray<Confirm>
 }
 
 /**
- * What is stored was recovered from damage, and nobody agreed to go on from it. Nothing was changed. `cause`: what
- * asking threw, if it did.
- *
- * @category errors
+ * What is stored was recovered from damage, and nobody agreed to go on from it. Nothing was changed. `cause`: what asking threw, if it did.
  */
 export interface RecoveryRefused {
   readonly _tag: 'RecoveryRefused'
@@ -108,10 +78,8 @@ export interface RecoveryRefused {
 }
 
 /**
- * Why a secret can't be used: nobody knows of it or it is empty (`missing`), it could not be asked for (`unreadable`), or it is
- * too short to be hidden (`tooShort`); `why` says so in words.
- *
- * @category errors
+ * Why a secret can't be used: nobody knows of it or it is empty (`missing`), it could not be asked for (`unreadable`), or it is too short
+ * to be hidden (`tooShort`); `why` says so in words.
  */
 export interface SecretProblem {
   readonly name: string
@@ -120,10 +88,7 @@ export interface SecretProblem {
 }
 
 /**
- * Secrets that the program declares can't be used: all of them, and where they were looked for. Nothing was started, and
- * nothing written.
- *
- * @category errors
+ * Secrets that the program declares can't be used: all of them, and where they were looked for. Nothing was started, and nothing written.
  */
 export interface SecretsMissing {
   readonly _tag: 'SecretsMissing'
@@ -131,21 +96,13 @@ export interface SecretsMissing {
   readonly secrets: ReadonlyNonEmptyArray<SecretProblem>
 }
 
-/**
- * The program wants its completed runs archived, and the environment has no `archive`. Nothing was started.
- *
- * @category errors
- */
+/** The program wants its completed runs archived, and the environment has no `archive`. Nothing was started. */
 export interface NoArchive {
   readonly _tag: 'NoArchive'
   readonly runId: string
 }
 
-/**
- * The folder that a run works in is gone, and what completed steps left in it (`gone`). Nothing was executed.
- *
- * @category errors
- */
+/** The folder that a run works in is gone, and what completed steps left in it (`gone`). Nothing was executed. */
 export interface WorkspaceGone {
   readonly _tag: 'WorkspaceGone'
   readonly runId: string
@@ -154,41 +111,27 @@ export interface WorkspaceGone {
   readonly gone: ReadonlyArray<MissingEvidence>
 }
 
-/**
- * A run is to work in a workspace of its own, and its environment has no `workspaces`.
- *
- * @category errors
- */
+/** A run is to work in a workspace of its own, and its environment has no `workspaces`. */
 export interface NoWorkspaces {
   readonly _tag: 'NoWorkspaces'
   readonly runId: string
 }
 
-/**
- * A request is to be left for a run, and the environment has no `requests`.
- *
- * @category errors
- */
+/** A request is to be left for a run, and the environment has no `requests`. */
 export interface NoRequests {
   readonly _tag: 'NoRequests'
   readonly runId: string
 }
 
-/**
- * The run was cancelled, and `reopen` is not set.
- *
- * @category errors
- */
+/** The run was cancelled, and `reopen` is not set. */
 export interface RunCancelled {
   readonly _tag: 'RunCancelled'
   readonly runId: string
 }
 
 /**
- * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; or the
- * answer is not plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
- *
- * @category errors
+ * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; or the answer is not
+ * plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
@@ -199,11 +142,7 @@ export interface AnswerRefused {
   readonly waiting: ReadonlyArray<Unit>
 }
 
-/**
- * Why a run could not be decided. `_tag` is the stable code.
- *
- * @category errors
- */
+/** Why a run could not be decided. `_tag` is the stable code. */
 export type RunError =
   | StorageError
   | TreeUnreadable
@@ -399,11 +338,7 @@ const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   return [`The run works in ${path}`, ...named]
 }
 
-/**
- * What is wrong with a workspace, as text for people.
- *
- * @category destructors
- */
+/** What is wrong with a workspace, as text for people. */
 export const describeWorkspace = (error: WorkspaceError): string => {
   switch (error._tag) {
     case 'NoWorktree':
@@ -450,11 +385,7 @@ export const headOf = (questions: ReadonlyArray<Confirm>): string =>
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
 
-/**
- * A storage error as text for people.
- *
- * @category destructors
- */
+/** A storage error as text for people. */
 export const describeStorage = (error: StorageError): string => {
   switch (error._tag) {
     case 'HeldBy':
@@ -513,11 +444,7 @@ const withHint = (code: string, text: string): string => {
   return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
 }
 
-/**
- * Why a request could not be read, as text for people.
- *
- * @category destructors
- */
+/** Why a request could not be read, as text for people. */
 export const describeRequest = (error: StorageError): string => {
   switch (error._tag) {
     case 'Corrupt':
@@ -529,11 +456,7 @@ export const describeRequest = (error: StorageError): string => {
   }
 }
 
-/**
- * An artifact error as text for people.
- *
- * @category destructors
- */
+/** An artifact error as text for people. */
 export const describeArtifact = (error: ArtifactError): string => {
   switch (error._tag) {
     case 'InvalidArtifactId':

@@ -5,12 +5,7 @@ import type { Json } from '../domain/data/Json.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import type { WantedWorkspace } from '../domain/workflow/Workspace.js'
 
-/**
- * What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and
- * what is `lost`.
- *
- * @category model
- */
+/** What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and what is `lost`. */
 export interface Recovery {
   readonly runId: string
   readonly from: string

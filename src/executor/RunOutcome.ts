@@ -9,10 +9,8 @@ import type { Pending as PendingUnit } from '../domain/checkpoint/Pending.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
- * All steps are done. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's as a list in
- * item order. Decoded when `outputs` is first read.
- *
- * @category model
+ * All steps are done. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's as a list in item
+ * order. Decoded when `outputs` is first read.
  */
 export interface Completed<Outputs = unknown> {
   readonly _tag: 'Completed'
@@ -21,11 +19,7 @@ export interface Completed<Outputs = unknown> {
   readonly outputs: Outputs
 }
 
-/**
- * A step failed. The run can be resumed, at this step; `retryable`: the error looked as if it may pass.
- *
- * @category model
- */
+/** A step failed. The run can be resumed, at this step; `retryable`: the error looked as if it may pass. */
 export interface Failed {
   readonly _tag: 'Failed'
   readonly runId: string
@@ -36,11 +30,7 @@ export interface Failed {
   readonly retryable: boolean
 }
 
-/**
- * The run was stopped from outside. It can be resumed; if it was cancelled (`reason`), only with `reopen`.
- *
- * @category model
- */
+/** The run was stopped from outside. It can be resumed; if it was cancelled (`reason`), only with `reopen`. */
 export interface Interrupted {
   readonly _tag: 'Interrupted'
   readonly runId: string
@@ -54,8 +44,6 @@ export interface Interrupted {
 /**
  * Nothing is left to do but to wait. `units`: those that wait, and what for. Resume at `wakeAt` (UTC, ISO 8601), which is when the first
  * timer or time limit ends; after an `answer`; or after a `poll` of the jobs. A resume before that changes nothing, and is `Pending` again.
- *
- * @category model
  */
 export interface Pending {
   readonly _tag: 'Pending'
@@ -68,10 +56,8 @@ export interface Pending {
 }
 
 /**
- * Another process has superseded this one; or, if `files` is present, the run's files were deleted or replaced during the run.
- * Nothing was written since.
- *
- * @category model
+ * Another process has superseded this one; or, if `files` is present, the run's files were deleted or replaced during the run. Nothing was
+ * written since.
  */
 export interface Fenced {
   readonly _tag: 'Fenced'
@@ -79,11 +65,7 @@ export interface Fenced {
   readonly files?: LostFiles
 }
 
-/**
- * How a run ended.
- *
- * @category model
- */
+/** How a run ended. */
 export type RunOutcome<Outputs = unknown> = Completed<Outputs> | Failed | Interrupted | Pending | Fenced
 
 /**

@@ -49,8 +49,6 @@ import { goneOf } from './workspace/workspace.js'
  * - `Collected`: what it gave is recorded, and its step or group is done.
  * - `Failed`: it failed, or nobody knows of it (code `JOB_MISSING`), or what it gave can't be kept. Its step has failed.
  * - `NotKnown`: it could not be asked, or not collected, for now. Nothing has changed.
- *
- * @category model
  */
 export type JobEnd =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
@@ -58,11 +56,7 @@ export type JobEnd =
   | { readonly _tag: 'Failed'; readonly error: StepError.StepError }
   | { readonly _tag: 'NotKnown'; readonly error: StepError.StepError }
 
-/**
- * A job that was asked for, and what became of it.
- *
- * @category model
- */
+/** A job that was asked for, and what became of it. */
 export interface PolledJob extends PendingJob {
   readonly end: JobEnd
 }

@@ -27,7 +27,7 @@ export const staying = async <Outputs>(
     if (wakes !== true) return E.right(wakes)
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
-    const again = await unlessHeld(environment, resume)
+    const again = await unlessHeld(environment, ended.right.runId, resume)
     // A wait that is over and stands behind another one cannot end yet.
     const isInVain = E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     past = isInVain ? at : ''
@@ -62,18 +62,20 @@ const woken = async (
     const stored = await callStore('load', () => storage.load(runId))
     if (E.isRight(stored)) {
       if (O.isNone(stored.right)) return true
-      if (stored.right.value.revision !== checkpoint.revision) return cancelled(stored.right.value) ?? true
+      if (stored.right.value.revision !== checkpoint.revision) return stopped(stored.right.value) ?? true
     }
     pause = Math.max(LOOK_MILLIS, MOST_SHARE * (clock.now() - before))
   }
 }
 
-const cancelled = (stored: Stored): Interrupted | undefined => {
+/** What another process has recorded: the run was paused or cancelled there, and does not go on here. */
+const stopped = (stored: Stored): Interrupted | undefined => {
   const restored = restoreStored(stored)
   if (E.isLeft(restored)) return undefined
   const checkpoint = restored.right
   const { runId, state } = checkpoint
-  if (state._tag !== 'Interrupted' || status(checkpoint, false) !== 'cancelled') return undefined
+  const is = status(checkpoint, O.isSome(stored.heldBy))
+  if (state._tag !== 'Interrupted' || (is !== 'cancelled' && is !== 'paused')) return undefined
   const { stepIndex, step, inProgress, reason } = state
   return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
 }
@@ -86,7 +88,8 @@ const MOST_SHARE = 20
 
 /** Resumes; who records an answer holds the run for a moment. */
 const unlessHeld = async <Outputs>(
-  { clock, interrupt }: Environment,
+  { clock, interrupt, storage }: Environment,
+  runId: string,
   resume: () => Promise<Ended<Outputs>>
 ): Promise<Ended<Outputs>> => {
   for (let tries = 1; ; tries++) {
@@ -94,6 +97,9 @@ const unlessHeld = async <Outputs>(
     if (E.isRight(ended) || ended.left._tag !== 'HeldBy' || tries === MOST_TRIES) return ended
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
     if (interrupt.signal.aborted) return ended
+    const stored = await callStore('load', () => storage.load(runId))
+    const end = E.isRight(stored) && O.isSome(stored.right) ? stopped(stored.right.value) : undefined
+    if (end !== undefined) return E.right(end)
   }
 }
 

@@ -4,10 +4,8 @@ import type { Json } from '../domain/data/Json.js'
 import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
 
 /**
- * A run that goes to the archive: which it was, when it was made (UTC, ISO 8601), and its last checkpoint as it is stored.
- * Two runs that had the same id, one after the other, were made at different times.
- *
- * @category model
+ * A run that goes to the archive: which it was, when it was made (UTC, ISO 8601), and its last checkpoint as it is stored. Two runs that
+ * had the same id, one after the other, were made at different times.
  */
 export interface ArchivedRun {
   readonly runId: string

@@ -25,11 +25,7 @@ import type {
  */
 export type RequestError = InvalidRunId | Corrupt | UnsupportedFormat | TooLarge | Insecure | ReadFailed | WriteFailed
 
-/**
- * A unit has an answer already, which stays.
- *
- * @category errors
- */
+/** A unit has an answer already, which stays. */
 export interface AlreadyAnswered {
   readonly _tag: 'AlreadyAnswered'
   readonly runId: string
@@ -37,10 +33,8 @@ export interface AlreadyAnswered {
 }
 
 /**
- * What is in the place of the pointer is none that this version can use. It is left as it is, and no run is harmed: name the run
- * that is meant, or delete it.
- *
- * @category errors
+ * What is in the place of the pointer is none that this version can use. It is left as it is, and no run is harmed: name the run that is
+ * meant, or delete it.
  */
 export interface InvalidPointer {
   readonly _tag: 'InvalidPointer'
@@ -48,11 +42,7 @@ export interface InvalidPointer {
   readonly why: string
 }
 
-/**
- * What can go wrong with the pointer.
- *
- * @category errors
- */
+/** What can go wrong with the pointer. */
 export type PointerError = InvalidPointer | ReadFailed | WriteFailed
 
 /**

@@ -2,11 +2,7 @@
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 
-/**
- * It is not known what a secret is: whoever keeps it could not be asked, or refused.
- *
- * @category errors
- */
+/** It is not known what a secret is: whoever keeps it could not be asked, or refused. */
 export interface SecretUnreadable {
   readonly _tag: 'SecretUnreadable'
   readonly why: string

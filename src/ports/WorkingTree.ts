@@ -2,23 +2,15 @@
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 
-/**
- * What a file or a folder holds: `size` in bytes, `sha256` in hex. That of a folder covers the names and contents of all
- * that is in it.
- *
- * @category model
- */
+/** What a file or a folder holds: `size` in bytes, `sha256` in hex. That of a folder covers the names and contents of all that is in it. */
 export interface Content {
   readonly size: number
   readonly sha256: string
 }
 
 /**
- * It could not be looked at: neither that something is there nor that it is gone is known. `code`: the system's (`EACCES`,
- * `ENOENT`: git is not installed), `GIT`: git refused, `SHALLOW`: the history of HEAD is not all there, or `ABORTED`: somebody who
- * looked was told to stop.
- *
- * @category errors
+ * It could not be looked at: neither that something is there nor that it is gone is known. `code`: the system's (`EACCES`, `ENOENT`: git is
+ * not installed), `GIT`: git refused, `SHALLOW`: the history of HEAD is not all there, or `ABORTED`: somebody who looked was told to stop.
  */
 export interface TreeUnreadable {
   readonly _tag: 'TreeUnreadable'

@@ -7,10 +7,8 @@ import type { Insecure } from './CheckpointStorage.js'
 import type { WorkingTree } from './WorkingTree.js'
 
 /**
- * No worktree can be made from a folder: git is not installed (`NoGit`), it is in no repository (`NoRepository`), in one without
- * a working tree (`Bare`), or in one without a commit (`NoCommit`).
- *
- * @category errors
+ * No worktree can be made from a folder: git is not installed (`NoGit`), it is in no repository (`NoRepository`), in one without a working
+ * tree (`Bare`), or in one without a commit (`NoCommit`).
  */
 export interface NoWorktree {
   readonly _tag: 'NoWorktree'
@@ -19,10 +17,8 @@ export interface NoWorktree {
 }
 
 /**
- * What a new workspace would be is there already, and belongs to nobody that is known: a `Folder`, or a `Branch` of
- * `repository`. It is left as it is.
- *
- * @category errors
+ * What a new workspace would be is there already, and belongs to nobody that is known: a `Folder`, or a `Branch` of `repository`. It is
+ * left as it is.
  */
 export type WorkspaceTaken =
   | { readonly _tag: 'WorkspaceTaken'; readonly what: 'Folder'; readonly path: string }
@@ -34,10 +30,8 @@ export type WorkspaceTaken =
     }
 
 /**
- * A workspace could not be looked at, made or deleted. `code`: the system's (`EACCES`, `ENOSPC`), or `GIT`: git refused, and
- * `why` is what it said.
- *
- * @category errors
+ * A workspace could not be looked at, made or deleted. `code`: the system's (`EACCES`, `ENOSPC`), or `GIT`: git refused, and `why` is what
+ * it said.
  */
 export interface WorkspaceFailed {
   readonly _tag: 'WorkspaceFailed'
@@ -55,11 +49,7 @@ export interface WorkspaceFailed {
  */
 export type WorkspaceError = NoWorktree | WorkspaceTaken | WorkspaceFailed | Insecure
 
-/**
- * What there is of a run: its workspace (`there`), and all its `folders`, those of its steps among them.
- *
- * @category model
- */
+/** What there is of a run: its workspace (`there`), and all its `folders`, those of its steps among them. */
 export interface FoundWorkspace {
   readonly there: boolean
   readonly folders: ReadonlyArray<string>
@@ -75,39 +65,25 @@ export interface FoundWorkspace {
  * - `Conflict`: these files conflict. The merge was taken back.
  * - `Moved`: the worktree is not at its branch any more.
  * - `Refused`: git would not do it, and said why.
- *
- * @category model
  */
 export type MergeEnd =
   | { readonly _tag: 'Merged'; readonly into: string; readonly committed: boolean }
   | (NotMerged & { readonly _tag: 'NotMerged'; readonly committed: boolean })
 
-/**
- * Why nothing was merged.
- *
- * @category model
- */
+/** Why nothing was merged. */
 export type NotMerged =
   | { readonly why: 'Detached' | 'Moved' }
   | { readonly why: 'OtherBranch'; readonly found?: string }
   | { readonly why: 'Dirty' | 'Conflict'; readonly files: ReadonlyArray<string> }
   | { readonly why: 'Refused'; readonly said: string }
 
-/**
- * What was deleted. `keptBranch`: the branch of a worktree, if it has commits that are on no other branch; it is kept.
- *
- * @category model
- */
+/** What was deleted. `keptBranch`: the branch of a worktree, if it has commits that are on no other branch; it is kept. */
 export interface RemovedWorkspace {
   readonly folders: ReadonlyArray<string>
   readonly keptBranch?: string
 }
 
-/**
- * A unit that works in a folder of its own.
- *
- * @category model
- */
+/** A unit that works in a folder of its own. */
 export interface StepFolder {
   readonly runId: string
   readonly unit: Unit

@@ -141,11 +141,7 @@ const failureOf = (call: StorageCall): StorageError => ({
 /** A call that was not made yet. */
 type StorageTask<A> = TaskEither<StorageError, A>
 
-/**
- * A store around whose calls something happens. A task that is not run makes no call.
- *
- * @internal
- */
+/** A store around whose calls something happens. A task that is not run makes no call. */
 export const aroundEach = (
   storage: CheckpointStorage,
   around: <A>(call: StorageCall, task: StorageTask<A>) => StorageTask<A>

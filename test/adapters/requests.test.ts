@@ -7,7 +7,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, beforeEach, describe, test } from 'vitest'
 import { fileRequests } from '../../src/adapters/json-file/index.js'
 import { memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import type { Request, Requests } from '../../src/index.js'
+import type { Requests } from '../../src/index.js'
+import type * as Request from '../../src/domain/request/Request.js'
 import { seed } from '../../src/testing/conformance/fixtures.js'
 
 const at = (second: number): string => `2026-01-02T03:04:${String(second).padStart(2, '0')}.000Z`

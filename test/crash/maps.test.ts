@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { restoreStored } from '../../src/index.js'
+import { restoreStored } from '../../src/executor/storage/stored.js'
 import type { World } from './world.js'
 import { chanceOf, inWorld, sweep, until, workerFile } from './world.js'
 

@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
-import { restoreStored } from '../../src/index.js'
+import { restoreStored } from '../../src/executor/storage/stored.js'
 import { chanceOf, eachOf, inWorld, sweep, workerFile } from './world.js'
 
 const WORKER = workerFile('pauser')

@@ -1,4 +1,7 @@
-import { CheckpointState, Json, RetryPolicy, StepError } from 'dogear'
+import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
+import * as Json from '../../src/domain/data/Json.js'
+import * as StepError from '../../src/domain/data/StepError.js'
+import * as RetryPolicy from '../../src/domain/workflow/RetryPolicy.js'
 import { memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
 import { describe, expect, test } from 'vitest'

@@ -107,7 +107,7 @@ describe('the exit codes', () => {
   })
 
   test.each(exits('RunOutcome'))('of a run that ended as %s are those of the command', (_tag, said) => {
-    const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome.RunOutcome, O.some(signal)))
+    const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome, O.some(signal)))
     expect(said).toEqual([...new Set(each)])
   })
 

@@ -3,7 +3,7 @@ import { type Change, Checkpoint, Transition, Workflow, WorkflowIdentity } from 
 import { describe, expect, test } from 'vitest'
 import { codes, read, table } from './markdown.js'
 
-type AnyChange = Change.Change
+type AnyChange = Change
 type Tag = AnyChange['_tag']
 
 /** The compiler sees to it that none is missing here. */
@@ -47,10 +47,10 @@ const map = WorkflowIdentity.of({
 })
 const wave = WorkflowIdentity.of({ name: 'two', steps: [Workflow.wave('a', [Workflow.group(Workflow.task('g'))])] })
 
-const started = (workflow: WorkflowIdentity.WorkflowIdentity): Checkpoint.Checkpoint =>
+const started = (workflow: WorkflowIdentity): Checkpoint =>
   Checkpoint.start({ _tag: 'Started', at, runId: 'two-1', workflow, input: {} })
 
-const replayed = (checkpoint: Checkpoint.Checkpoint, changes: readonly AnyChange[]): Checkpoint.Checkpoint => {
+const replayed = (checkpoint: Checkpoint, changes: readonly AnyChange[]): Checkpoint => {
   const replay = Transition.replay(checkpoint, changes)
   if (E.isLeft(replay)) throw new Error(JSON.stringify(replay.left))
   return replay.right
@@ -107,7 +107,7 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
 }
 
 /** A run in this state, for a change that speaks of groups or of none. */
-const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint.Checkpoint => {
+const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint => {
   const { unit } = groups ? g : a
   const running = replayed(started(workflow), [
     { _tag: 'AttemptStarted', at, attempts: [{ unit, attempt: 1 }], submissions: [{ unit, key: 'k1' }] }
@@ -135,7 +135,7 @@ describe('the states of a run in the guide', () => {
   })
 
   /** A run in this state with one completed step. */
-  const laterIn = (state: string): Checkpoint.Checkpoint => {
+  const laterIn = (state: string): Checkpoint => {
     const built = runIn('Completed', false)
     const running = replayed(built, [{ _tag: 'AttemptStarted', at, attempts: [{ unit: 'b', attempt: 1 }] }])
     const ends: Partial<Record<string, AnyChange>> = {

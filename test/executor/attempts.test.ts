@@ -4,8 +4,11 @@ import { pipe } from 'fp-ts/lib/function.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import type { Clock, Program as ProgramType, RunOutcome } from '../../src/index.js'
-import { CheckpointState, Program, resume, RetryPolicy, run, StepError, StepFailure } from '../../src/index.js'
+import type { Clock } from '../../src/index.js'
+import type * as ProgramType from '../../src/executor/program/Program.js'
+import type * as RunOutcome from '../../src/executor/RunOutcome.js'
+import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
+import { Program, resume, RetryPolicy, run, StepError, StepFailure } from '../../src/index.js'
 import type { LooseSpec, World } from './fixtures.js'
 import {
   ended,

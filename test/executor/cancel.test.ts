@@ -5,10 +5,11 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import type { CheckpointStorage, Program as ProgramType, Requests, Stored } from '../../src/index.js'
+import type { CheckpointStorage, Requests, Stored } from '../../src/index.js'
+import type * as ProgramType from '../../src/executor/program/Program.js'
+import * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
 import {
   cancel,
-  Checkpoint,
   CheckpointState,
   pause,
   planRun,

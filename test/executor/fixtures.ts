@@ -5,8 +5,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import type { MemoryData } from '../../src/adapters/memory.js'
 import type {
-  Change,
-  Checkpoint,
   CheckpointStorage,
   Environment,
   Event,
@@ -15,9 +13,13 @@ import type {
   Stored,
   WriteFailed
 } from '../../src/index.js'
+import type * as Change from '../../src/domain/change/Change.js'
+import type * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
+import * as Program from '../../src/executor/program/Program.js'
+import { restoreStored } from '../../src/executor/storage/stored.js'
+import * as RetryPolicy from '../../src/domain/workflow/RetryPolicy.js'
 import type { RunError } from '../../src/executor/RunError.js'
 import type { RunOutcome } from '../../src/executor/RunOutcome.js'
-import { Program, restoreStored, RetryPolicy } from '../../src/index.js'
 import type { VirtualClock as FakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 import { patiently, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 import type { StorageCall } from '../../src/testing/faults.js'

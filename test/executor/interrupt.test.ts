@@ -3,8 +3,10 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import type { Program as ProgramType, StorageError } from '../../src/index.js'
-import { CheckpointState, Program, resume, run, StepError, StepFailure } from '../../src/index.js'
+import type { StorageError } from '../../src/index.js'
+import type * as ProgramType from '../../src/executor/program/Program.js'
+import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
+import { Program, resume, run, StepError, StepFailure } from '../../src/index.js'
 import type { LooseSpec, Process } from './fixtures.js'
 import {
   ended,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
-import type { Plan, Program as ProgramType, ResumeOptions } from '../../src/index.js'
+import type { ResumeOptions } from '../../src/index.js'
+import type * as Plan from '../../src/domain/plan/Plan.js'
+import type * as ProgramType from '../../src/executor/program/Program.js'
 import { Program, resume, run } from '../../src/index.js'
 import type { World } from './fixtures.js'
 import {

@@ -5,14 +5,9 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import type {
-  Checkpoint,
-  CheckpointStorage,
-  Environment,
-  Event,
-  Requests,
-  Program as ProgramType
-} from '../../src/index.js'
+import type { CheckpointStorage, Environment, Event, Requests } from '../../src/index.js'
+import type * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
+import type * as ProgramType from '../../src/executor/program/Program.js'
 import { pause, poll, Program, resume, run } from '../../src/index.js'
 import type { LooseSpec, Process, World } from './fixtures.js'
 import {

@@ -6,16 +6,19 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import type { Checkpoint, CheckpointStorage, Event, Json, Plan } from '../../src/index.js'
+import type { CheckpointStorage, Event } from '../../src/index.js'
+import type * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
+import type * as Json from '../../src/domain/data/Json.js'
+import type * as Plan from '../../src/domain/plan/Plan.js'
+import * as CheckpointState from '../../src/domain/checkpoint/CheckpointState.js'
+import * as IdempotencyKey from '../../src/domain/checkpoint/IdempotencyKey.js'
+import * as Program from '../../src/executor/program/Program.js'
+import * as RetryPolicy from '../../src/domain/workflow/RetryPolicy.js'
 import {
-  CheckpointState,
   CheckpointCodec,
   hashPlan,
-  IdempotencyKey,
   planResume,
-  Program,
   resume,
-  RetryPolicy,
   run,
   runOrResume,
   StepError,

@@ -6,7 +6,9 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
-import type { Archive, ArchivedRun, CheckpointStorage, Environment, Retention } from '../../src/index.js'
+import type { Archive, CheckpointStorage, Environment } from '../../src/index.js'
+import type { ArchivedRun } from '../../src/ports/Archive.js'
+import type * as Retention from '../../src/domain/checkpoint/Retention.js'
 import {
   CheckpointCodec,
   findExpired,

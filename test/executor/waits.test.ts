@@ -40,9 +40,9 @@ const world = () => {
   return { move, events, options, give, storage }
 }
 
-const pending = (outcome: { readonly _tag: string }): RunOutcome.Pending => {
+const pending = (outcome: { readonly _tag: string }): Extract<RunOutcome, { readonly _tag: 'Pending' }> => {
   assert.equal(outcome._tag, 'Pending')
-  return outcome as RunOutcome.Pending
+  return outcome as Extract<RunOutcome, { readonly _tag: 'Pending' }>
 }
 
 describe('a sleep', () => {

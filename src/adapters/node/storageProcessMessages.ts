@@ -39,7 +39,9 @@ export type Request =
   | { readonly _tag: 'Start'; readonly module: string; readonly exportName: string; readonly argument?: Json }
   | { readonly _tag: 'Call'; readonly id: number; readonly method: Method; readonly args: ReadonlyArray<unknown> }
 
-/** What it answers. `answer` is an `Either`; the claim in a granted one is a {@link SentClaim}, the `cause` in an error a {@link SentCause}. */
+/**
+ * What it answers. `answer` is an `Either`; the claim in a granted one is a {@link SentClaim}, the `cause` in an error a {@link SentCause}.
+ */
 export type Reply =
   | { readonly _tag: 'Started' }
   | { readonly _tag: 'NotStarted'; readonly why: string }

@@ -4,7 +4,9 @@ import { printable } from '../../domain/explain/printable.js'
 import type { Marks } from './Marks.js'
 import * as Mark from './Marks.js'
 
-/** Styles text with marks that {@link rendered} turns into escape sequences. `width`: the terminal's columns, infinity without a terminal. */
+/**
+ * Styles text with marks that {@link rendered} turns into escape sequences. `width`: the terminal's columns, infinity without a terminal.
+ */
 export interface Style {
   readonly marks: Marks
   readonly width: number

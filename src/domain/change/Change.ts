@@ -25,11 +25,7 @@ interface UnitFact extends Fact {
   readonly unit: Unit
 }
 
-/**
- * The run began. It is the change of revision 0, and of no other.
- *
- * @category model
- */
+/** The run began. It is the change of revision 0, and of no other. */
 export interface Started extends Fact {
   readonly _tag: 'Started'
   readonly runId: string
@@ -39,21 +35,15 @@ export interface Started extends Fact {
 }
 
 /**
- * The run adopts an edited definition. Records carry over by name and count as completed under the new definition, because the
- * accepted plan said so; they keep the fingerprint of the definition that ran.
- *
- * @category model
+ * The run adopts an edited definition. Records carry over by name and count as completed under the new definition, because the accepted
+ * plan said so; they keep the fingerprint of the definition that ran.
  */
 export interface WorkflowEdited extends Fact {
   readonly _tag: 'WorkflowEdited'
   readonly workflow: WorkflowIdentity
 }
 
-/**
- * The run goes on from a checkpoint that was recovered from damage: what was lost, and who agreed to go on without.
- *
- * @category model
- */
+/** The run goes on from a checkpoint that was recovered from damage: what was lost, and who agreed to go on without. */
 export interface Recovered extends Fact {
   readonly _tag: 'Recovered'
   readonly from: string
@@ -61,31 +51,21 @@ export interface Recovered extends Fact {
   readonly agreedBy: string
 }
 
-/**
- * Replaces the run's input from the named step on. Records before that step stay unchanged.
- *
- * @category model
- */
+/** Replaces the run's input from the named step on. Records before that step stay unchanged. */
 export interface InputReplaced extends Fact {
   readonly _tag: 'InputReplaced'
   readonly input: Json
 }
 
-/**
- * It is known for which items a map has groups. Holds until the map, or a step before it, is done anew.
- *
- * @category model
- */
+/** It is known for which items a map has groups. Holds until the map, or a step before it, is done anew. */
 export interface Expanded extends UnitFact {
   readonly _tag: 'Expanded'
   readonly items: ReadonlyArray<Item>
 }
 
 /**
- * Attempts of units of one step are about to start. Durable before the first of them starts. `submissions`: the keys under
- * which those of them submit that hand their work over as a job. A sub-step is named only if it is not idempotent.
- *
- * @category model
+ * Attempts of units of one step are about to start. Durable before the first of them starts. `submissions`: the keys under which those of
+ * them submit that hand their work over as a job. A sub-step is named only if it is not idempotent.
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
@@ -93,11 +73,7 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/**
- * An attempt failed and another is to follow after `delayBeforeNextMillis`.
- *
- * @category model
- */
+/** An attempt failed and another is to follow after `delayBeforeNextMillis`. */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
   readonly attempt: number
@@ -107,11 +83,7 @@ export interface AttemptFailed extends UnitFact {
   readonly delayBeforeNextMillis: number
 }
 
-/**
- * A unit ended well: a task or a sub-step with its output, or a composite all of whose parts did.
- *
- * @category model
- */
+/** A unit ended well: a task or a sub-step with its output, or a composite all of whose parts did. */
 export interface UnitCompleted extends UnitFact {
   readonly _tag: 'UnitCompleted'
   readonly output?: Json
@@ -124,10 +96,8 @@ export interface UnitCompleted extends UnitFact {
 }
 
 /**
- * A unit ended badly, its retries spent. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings of a
- * group may still run, and so may the task of a sub-step.
- *
- * @category model
+ * A unit ended badly, its retries spent. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings of a group
+ * may still run, and so may the task of a sub-step.
  */
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
@@ -142,10 +112,8 @@ export interface UnitFailed extends UnitFact {
 }
 
 /**
- * An attempt of a unit has handed its work over: it is in flight no more, and its job is pending. `job`: what the submission gave,
- * absent if it gave nothing.
- *
- * @category model
+ * An attempt of a unit has handed its work over: it is in flight no more, and its job is pending. `job`: what the submission gave, absent
+ * if it gave nothing.
  */
 export interface JobSubmitted extends UnitFact {
   readonly _tag: 'JobSubmitted'
@@ -154,10 +122,8 @@ export interface JobSubmitted extends UnitFact {
 }
 
 /**
- * A pending unit failed: its job failed, is missing or returned what cannot be stored, or nobody answered in time. One that ended well
- * is a `UnitCompleted` like any other.
- *
- * @category model
+ * A pending unit failed: its job failed, is missing or returned what cannot be stored, or nobody answered in time. One that ended well is a
+ * `UnitCompleted` like any other.
  */
 export interface JobEnded extends UnitFact {
   readonly _tag: 'JobEnded'
@@ -166,21 +132,13 @@ export interface JobEnded extends UnitFact {
   readonly retryable: boolean
 }
 
-/**
- * A unit waits: until a time, or for an answer. It waits anew if an answer did not fit, which is dropped.
- *
- * @category model
- */
+/** A unit waits: until a time, or for an answer. It waits anew if an answer did not fit, which is dropped. */
 export interface WaitStarted extends UnitFact {
   readonly _tag: 'WaitStarted'
   readonly wait: Wait
 }
 
-/**
- * Somebody answered a unit that waits, or will. The unit takes the answer, and completes with it, when it runs.
- *
- * @category model
- */
+/** Somebody answered a unit that waits, or will. The unit takes the answer, and completes with it, when it runs. */
 export interface Answered extends UnitFact {
   readonly _tag: 'Answered'
   readonly value: Json
@@ -190,8 +148,6 @@ export interface Answered extends UnitFact {
 /**
  * An attempt of a task ended without an outcome, because its code only waits. The attempt is repeated when one of its open `waits` ends.
  * `dropped`: the waits that an earlier run of its code started, and this one did not.
- *
- * @category model
  */
 export interface Suspended extends UnitFact {
   readonly _tag: 'Suspended'
@@ -202,8 +158,6 @@ export interface Suspended extends UnitFact {
 /**
  * The run stopped in or before this top-level step: somebody asked for it, or all that is left waits (`reason: 'pending'`) for a job, a
  * timer or an answer.
- *
- * @category model
  */
 export interface Interrupted extends UnitFact {
   readonly _tag: 'Interrupted'
@@ -211,10 +165,8 @@ export interface Interrupted extends UnitFact {
 }
 
 /**
- * Completed work is to be done again, by decision: the records of these units and of all that they are made of are dropped, and
- * the jobs that they wait for. So are the records of what they are part of. Raises the generation.
- *
- * @category model
+ * Completed work is to be done again, by decision: the records of these units and of all that they are made of are dropped, and the jobs
+ * that they wait for. So are the records of what they are part of. Raises the generation.
  */
 export interface Rewound extends Fact {
   readonly _tag: 'Rewound'
@@ -222,11 +174,7 @@ export interface Rewound extends Fact {
   readonly why: string
 }
 
-/**
- * The user declares a unit done that has no record. `subStep`: what is known of the call, if it is a sub-step.
- *
- * @category model
- */
+/** The user declares a unit done that has no record. `subStep`: what is known of the call, if it is a sub-step. */
 export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
   readonly output?: Json
@@ -235,10 +183,8 @@ export interface Assumed extends UnitFact {
 }
 
 /**
- * The user decides that a unit in doubt runs again; with `evidence`, that a completed unit's changed evidence is accepted.
- * `evidence` then replaces the recorded list.
- *
- * @category model
+ * The user decides that a unit in doubt runs again; with `evidence`, that a completed unit's changed evidence is accepted. `evidence` then
+ * replaces the recorded list.
  */
 export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'

@@ -1,8 +1,4 @@
-/**
- * The one function that changes a checkpoint, {@link apply}, and what each fact does to it.
- *
- * @module
- */
+/** The one function that changes a checkpoint, {@link apply}, and what each fact does to it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'

@@ -63,7 +63,8 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
       Units.without(inFlight, unit),
       Units.without(failures, unit)
     ),
-    pending: Units.append(self.pending, submitted),
+    // Waits of the code that submitted it are over with that code.
+    pending: Units.append(Units.outside(self.pending, unit), submitted),
     submissions: Units.without(self.submissions, unit)
   })
 }

@@ -1,8 +1,4 @@
-/**
- * The whole state of a run at one revision. What changes it is in Transition.
- *
- * @module
- */
+/** The whole state of a run at one revision. What changes it is in Transition. */
 import type { Started } from '../change/Change.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
@@ -21,11 +17,7 @@ import type { Workspace } from '../workflow/Workspace.js'
 
 // --- model
 
-/**
- * The format that this version writes, and the newest that it reads.
- *
- * @category model
- */
+/** The format that this version writes, and the newest that it reads. */
 export const FORMAT = 1
 
 /**
@@ -45,8 +37,6 @@ export type Variables = ReadonlyMap<string, Json>
  *   `submissions`: the keys of jobs that may have been submitted, each stored if there are any.
  * - `renewals`: how often units got another idempotency key, stored if any did.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
- *
- * @category model
  */
 export interface Fields {
   readonly format: typeof FORMAT
@@ -67,11 +57,7 @@ export interface Fields {
   readonly updatedAt: string
 }
 
-/**
- * The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read.
- *
- * @category model
- */
+/** The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read. */
 export interface Checkpoint extends Fields {
   readonly variables: Variables
 }
@@ -85,11 +71,7 @@ export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupte
 
 // --- constructors
 
-/**
- * A checkpoint of these fields.
- *
- * @category constructors
- */
+/** A checkpoint of these fields. */
 export const make = (fields: Fields): Checkpoint => {
   const plain: Fields = {
     format: fields.format,

@@ -26,22 +26,14 @@ import { from } from '../data/Units.js'
 
 // --- model
 
-/**
- * The content was written by a newer version.
- *
- * @category errors
- */
+/** The content was written by a newer version. */
 export interface NewerFormat {
   readonly _tag: 'NewerFormat'
   readonly found: number
   readonly supported: number
 }
 
-/**
- * Why stored content gives no checkpoint.
- *
- * @category errors
- */
+/** Why stored content gives no checkpoint. */
 export type CodecError = Malformed | NewerFormat | TransitionError
 
 /** How often a unit got another idempotency key. */

@@ -11,11 +11,7 @@ import { from, none } from '../data/Units.js'
 
 // --- model
 
-/**
- * Whether a failed attempt can have had an effect. `notApplied`: the step knows that nothing happened outside.
- *
- * @category model
- */
+/** Whether a failed attempt can have had an effect. `notApplied`: the step knows that nothing happened outside. */
 export type Outcome = 'notApplied' | 'unknown'
 
 /**
@@ -30,11 +26,7 @@ export interface InFlight {
   readonly suspended?: true
 }
 
-/**
- * One attempt that failed. Times are UTC, ISO 8601. `delayBeforeNextMillis` is there if another attempt was to follow.
- *
- * @category model
- */
+/** One attempt that failed. Times are UTC, ISO 8601. `delayBeforeNextMillis` is there if another attempt was to follow. */
 export interface FailedAttempt {
   readonly attempt: number
   readonly startedAt: string
@@ -59,11 +51,7 @@ export interface Failure {
   readonly subStep?: SubStep
 }
 
-/**
- * How many failed attempts of one task a checkpoint keeps.
- *
- * @category model
- */
+/** How many failed attempts of one task a checkpoint keeps. */
 export const MAX_ATTEMPTS_KEPT = 100
 
 /**
@@ -129,26 +117,12 @@ export interface Interrupted {
   readonly reason: InterruptReason
 }
 
-/**
- * Where a run stands. `stepIndex` counts from 0.
- *
- * @category model
- */
+/** Where a run stands. `stepIndex` counts from 0. */
 export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
 
 // --- constructors
 
-/**
- * Before a step, with nothing in flight unless given.
- *
- * @example
- * import { CheckpointState } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * assert.deepEqual([...CheckpointState.beforeStep(0, 'build').inFlight], [])
- *
- * @category constructors
- */
+/** Before a step, with nothing in flight unless given. */
 export const beforeStep = (
   stepIndex: number,
   step: string,
@@ -156,18 +130,10 @@ export const beforeStep = (
   failures: Iterable<Failure> = none
 ): BeforeStep => ({ _tag: 'BeforeStep', stepIndex, step, inFlight: from(inFlight), failures: from(failures) })
 
-/**
- * After a step.
- *
- * @category constructors
- */
+/** After a step. */
 export const completed = (stepIndex: number, step: string): Completed => ({ _tag: 'Completed', stepIndex, step })
 
-/**
- * Failed in a step.
- *
- * @category constructors
- */
+/** Failed in a step. */
 export const failed = (
   stepIndex: number,
   step: string,
@@ -176,11 +142,7 @@ export const failed = (
   inFlight: Iterable<InFlight> = none
 ): Failed => ({ _tag: 'Failed', stepIndex, step, inFlight: from(inFlight), failures: from(failures), retryable })
 
-/**
- * Stopped in or before a step.
- *
- * @category constructors
- */
+/** Stopped in or before a step. */
 export const interrupted = (
   stepIndex: number,
   step: string,
@@ -229,7 +191,7 @@ export const isInterrupted = (state: CheckpointState): state is Interrupted => s
  *   Failed: (state) => `failed in ${state.step}`,
  *   Interrupted: (state) => `stopped at ${state.step}`
  * })
- * assert.equal(describe(CheckpointState.completed(2, 'pack')), 'after pack')
+ * assert.equal(describe({ _tag: 'Completed', stepIndex: 2, step: 'pack' }), 'after pack')
  *
  * @category pattern matching
  */
@@ -271,10 +233,8 @@ export const inFlight = (state: CheckpointState): Units<InFlight> =>
 export const failures = (state: CheckpointState): Units<Failure> => (state._tag === 'Completed' ? none : state.failures)
 
 /**
- * The units that may have had their effect without being recorded: in flight, or failed without saying that nothing happened.
- * What waits for its job is none of that.
- *
- * @category destructors
+ * The units that may have had their effect without being recorded: in flight, or failed without saying that nothing happened. What waits
+ * for its job is none of that.
  */
 export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   const running = inFlight(state)

@@ -1,8 +1,4 @@
-/**
- * The record of a unit that ended well: what it is worth to a resume.
- *
- * @module
- */
+/** The record of a unit that ended well: what it is worth to a resume. */
 import type { Json } from '../data/Json.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'

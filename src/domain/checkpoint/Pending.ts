@@ -1,8 +1,4 @@
-/**
- * What the units of a run wait for: jobs, timers and answers.
- *
- * @module
- */
+/** What the units of a run wait for: jobs, timers and answers. */
 import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -14,8 +10,6 @@ import { get } from '../data/Units.js'
 /**
  * Outside work that a unit waits for. `key`: the unit submitted it under this key; `job`: what the submission returned, absent if it
  * returned nothing; `attempt`: the attempt that submitted it, absent if it was the first; `submittedAt`: UTC, ISO 8601.
- *
- * @category model
  */
 export interface PendingJob {
   readonly _tag: 'Job'
@@ -29,18 +23,12 @@ export interface PendingJob {
 /**
  * What a wait started for: until a time, or for an answer. `question`: for people; `until`: when the wait for an answer fails with
  * `WAIT_TIMEOUT`. Times are UTC, ISO 8601.
- *
- * @category model
  */
 export type Wait =
   | { readonly _tag: 'Timer'; readonly wakeAt: string }
   | { readonly _tag: 'Answer'; readonly question?: string; readonly until?: string }
 
-/**
- * A wait of a unit. `startedAt`: UTC, ISO 8601.
- *
- * @category model
- */
+/** A wait of a unit. `startedAt`: UTC, ISO 8601. */
 export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: string }
 
 /**
@@ -50,11 +38,7 @@ export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: stri
  */
 export type Pending = PendingJob | PendingWait
 
-/**
- * An answer that no wait has taken yet. `by`: who gave it; `at`: UTC, ISO 8601.
- *
- * @category model
- */
+/** An answer that no wait has taken yet. `by`: who gave it; `at`: UTC, ISO 8601. */
 export interface GivenAnswer {
   readonly unit: Unit
   readonly value: Json
@@ -63,10 +47,8 @@ export interface GivenAnswer {
 }
 
 /**
- * A key under which a unit submits a job. It is there before the unit first submits, and until it is known what became
- * of that: a submission that may have happened is repeated under it.
- *
- * @category model
+ * A key under which a unit submits a job. It is there before the unit first submits, and until it is known what became of that: a
+ * submission that may have happened is repeated under it.
  */
 export interface Submission {
   readonly unit: Unit
@@ -76,11 +58,7 @@ export interface Submission {
 // --- constructors
 
 /**
- * The key under which a unit submits its next job: the one that it has, if it may have submitted one already, or its
- * {@link IdempotencyKey.of}. Once a job ended badly that is another: under the old one a provider would give that job back for
- * ever.
- *
- * @category constructors
+ * The key under which a unit submits its next job: the one that it has, if it may have submitted one already, or its `IdempotencyKey.of`. Once a job ended badly that is another: under the old one a provider would give that job back for ever.
  */
 export const keyFor = (
   run: IdempotencyKey.KeyedRun & { readonly submissions: Units<Submission> },
@@ -89,25 +67,13 @@ export const keyFor = (
 
 // --- destructors
 
-/**
- * When a unit began to wait.
- *
- * @category destructors
- */
+/** When a unit began to wait. */
 export const since = (pending: Pending): string => (pending._tag === 'Job' ? pending.submittedAt : pending.startedAt)
 
-/**
- * The number of the attempt that waits.
- *
- * @category destructors
- */
+/** The number of the attempt that waits. */
 export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
 
-/**
- * The next time (UTC, ISO 8601) at which a wait ends by itself, if there is one.
- *
- * @category destructors
- */
+/** The next time (UTC, ISO 8601) at which a wait ends by itself, if there is one. */
 export const wakeAt = (all: Iterable<Pending>): string | undefined => {
   let first: string | undefined
   for (const one of all) {
@@ -117,10 +83,6 @@ export const wakeAt = (all: Iterable<Pending>): string | undefined => {
   return first
 }
 
-/**
- * When a wait ends by itself (UTC, ISO 8601): a timer at its time, a wait for an answer when it times out.
- *
- * @category destructors
- */
+/** When a wait ends by itself (UTC, ISO 8601): a timer at its time, a wait for an answer when it times out. */
 export const endOf = (pending: Pending): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined

@@ -1,8 +1,4 @@
-/**
- * What becomes of runs that are over: which of them may go.
- *
- * @module
- */
+/** What becomes of runs that are over: which of them may go. */
 import type { Status } from './Checkpoint.js'
 
 /**
@@ -13,11 +9,7 @@ import type { Status } from './Checkpoint.js'
  */
 export type OnSuccess = 'keep' | 'archive' | 'delete'
 
-/**
- * What a run may be for its state to go away: not in the hands of a process.
- *
- * @category model
- */
+/** What a run may be for its state to go away: not in the hands of a process. */
 export type PrunableStatus = Exclude<Status, 'running'>
 
 /**
@@ -37,10 +29,8 @@ export interface RetentionPolicy {
 }
 
 /**
- * What is to be known of a run: `isHeld`, whether a live process has it; `isDamaged`, whether it could only be recovered;
- * `endedAtMillis`: when it ended, or last changed, since 1970-01-01 UTC.
- *
- * @category model
+ * What is to be known of a run: `isHeld`, whether a live process has it; `isDamaged`, whether it could only be recovered; `endedAtMillis`:
+ * when it ended, or last changed, since 1970-01-01 UTC.
  */
 export interface RetainedRun {
   readonly runId: string
@@ -51,30 +41,12 @@ export interface RetainedRun {
   readonly endedAtMillis: number
 }
 
-/**
- * The statuses of runs that are over: what a policy applies to by default.
- *
- * @category model
- */
+/** The statuses of runs that are over: what a policy applies to by default. */
 export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
 
 /**
- * The runs that go, oldest first; of those that ended in the same millisecond, in the order of their ids. Never one that a live process has, nor a damaged one, which is evidence, nor one whose
- * time can't be read. `nowMillis`: the time now, since 1970-01-01 UTC.
- *
- * @example
- * import { Retention } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const run = { workflow: 'nightly', status: 'completed', isHeld: false, isDamaged: false } as const
- * const runs = [
- *   { ...run, runId: 'monday', endedAtMillis: 1_000 },
- *   { ...run, runId: 'tuesday', endedAtMillis: 2_000 }
- * ]
- * const gone = Retention.expired(runs, { keep: 1 }, 3_000)
- * assert.deepEqual(gone.map(({ runId }) => runId), ['monday'])
- *
- * @category destructors
+ * The runs that go, oldest first; of those that ended in the same millisecond, in the order of their ids. Never one that a live process
+ * has, nor a damaged one, which is evidence, nor one whose time can't be read. `nowMillis`: the time now, since 1970-01-01 UTC.
  */
 export const expired = <Run extends RetainedRun>(
   runs: ReadonlyArray<Run>,

@@ -6,11 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from '../data/Digest.js'
 
-/**
- * Why a text is no run id.
- *
- * @category model
- */
+/** Why a text is no run id. */
 export interface InvalidRunId {
   readonly _tag: 'InvalidRunId'
   readonly runId: string

@@ -6,22 +6,14 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 
-/**
- * Why a text is no artifact id.
- *
- * @category model
- */
+/** Why a text is no artifact id. */
 export interface InvalidArtifactId {
   readonly _tag: 'InvalidArtifactId'
   readonly id: string
   readonly why: string
 }
 
-/**
- * The most characters (UTF-16 units) that an artifact id has.
- *
- * @category model
- */
+/** The most characters (UTF-16 units) that an artifact id has. */
 export const MAX_LENGTH = 512
 
 /**
@@ -56,9 +48,5 @@ const problem = (id: string): string | undefined => {
   return segments.some((one) => one === '.' || one === '..') ? 'it has a segment "." or ".."' : undefined
 }
 
-/**
- * Whether an id is reserved: those begin with `_`. A step can't put them, and `clear` keeps them.
- *
- * @category refinements
- */
+/** Whether an id is reserved: those begin with `_`. A step can't put them, and `clear` keeps them. */
 export const isSystem = (id: unknown): boolean => typeof id === 'string' && id.startsWith('_')

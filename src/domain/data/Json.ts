@@ -10,25 +10,13 @@ import * as E from 'fp-ts/lib/Either.js'
 
 // --- model
 
-/**
- * A value that survives `JSON.parse(JSON.stringify(value))` unchanged.
- *
- * @category model
- */
+/** A value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
 export type Json = null | boolean | number | string | JsonArray | JsonObject
 
-/**
- * A list of JSON values.
- *
- * @category model
- */
+/** A list of JSON values. */
 export type JsonArray = ReadonlyArray<Json>
 
-/**
- * JSON values by key.
- *
- * @category model
- */
+/** JSON values by key. */
 export interface JsonObject {
   readonly [key: string]: Json
 }
@@ -44,11 +32,7 @@ export interface NotJson {
   readonly found: string
 }
 
-/**
- * How deep a value may nest. Engines' own JSON routines recurse; past some thousand levels they overflow.
- *
- * @category model
- */
+/** How deep a value may nest. Engines' own JSON routines recurse; past some thousand levels they overflow. */
 export const MAX_DEPTH = 500
 
 // --- constructors
@@ -243,10 +227,6 @@ const same = (a: Json, b: Json, depth: number): boolean => {
 /** `Array.isArray` does not narrow readonly arrays. */
 const isArray = (value: Json): value is JsonArray => Array.isArray(value)
 
-/**
- * Whether a JSON value is an object: neither null nor a list.
- *
- * @category refinements
- */
+/** Whether a JSON value is an object: neither null nor a list. */
 export const isObject = (value: Json): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

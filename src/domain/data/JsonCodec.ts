@@ -9,11 +9,7 @@ import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json, JsonObject } from './Json.js'
 
-/**
- * Why a value was refused: `path` (`$.state.stepIndex`) and what was expected there.
- *
- * @category errors
- */
+/** Why a value was refused: `path` (`$.state.stepIndex`) and what was expected there. */
 export interface Malformed {
   readonly _tag: 'Malformed'
   readonly path: string

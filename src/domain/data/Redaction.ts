@@ -3,8 +3,6 @@
  *
  * A value is looked for as it is, line by line if it has several, and as it stands in JSON text. What a program makes of it
  * (base64, a hash, its first half) is not known to be one.
- *
- * @module
  */
 import type { Change } from '../change/Change.js'
 import type { Evidence } from '../checkpoint/CompletedStep.js'
@@ -15,53 +13,27 @@ import type { StepError } from './StepError.js'
 
 // --- model
 
-/**
- * What is to be hidden: `texts` to look for, and the same as UTF-8, with a character for each byte.
- *
- * @category model
- */
+/** What is to be hidden: `texts` to look for, and the same as UTF-8, with a character for each byte. */
 export interface Redaction {
   readonly texts: ReadonlyArray<string>
   readonly bytes: ReadonlyArray<string>
 }
 
-/**
- * What stands in place of a value.
- *
- * @category model
- */
+/** What stands in place of a value. */
 export const MARK = '***'
 
 /**
- * How many characters a secret has at least, without blanks around it: 4. A shorter one would be found in half of all texts,
- * and what is hidden there would tell it.
- *
- * @category model
+ * How many characters a secret has at least, without blanks around it: 4. A shorter one would be found in half of all texts, and what is
+ * hidden there would tell it.
  */
 export const MIN_CHARACTERS = 4
 
 // --- constructors
 
-/**
- * Hides nothing.
- *
- * @category constructors
- */
+/** Hides nothing. */
 export const none: Redaction = { texts: [], bytes: [] }
 
-/**
- * Hides these values. Those that are too short to be secrets ({@link MIN_CHARACTERS}) are left out.
- *
- * @example
- * import { Redaction } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const redaction = Redaction.make(['s3cr3t-token'])
- * assert.equal(Redaction.text(redaction, 'login with s3cr3t-token failed'), 'login with *** failed')
- * assert.deepEqual(Redaction.json(redaction, { token: 's3cr3t-token', left: 3 }), { token: '***', left: 3 })
- *
- * @category constructors
- */
+/** Hides these values. Those that are too short to be secrets ({@link MIN_CHARACTERS}) are left out. */
 export const make = (values: Iterable<string>): Redaction => {
   const texts = [...new Set([...values].flatMap(formsOf))]
   return texts.length === 0 ? none : { texts, bytes: texts.map((one) => asCharacters(new TextEncoder().encode(one))) }
@@ -85,18 +57,10 @@ const asCharacters = (bytes: Uint8Array): string => new TextDecoder('latin1').de
 
 // --- refinements
 
-/**
- * Whether nothing is hidden.
- *
- * @category refinements
- */
+/** Whether nothing is hidden. */
 export const isNone = ({ texts }: Redaction): boolean => texts.length === 0
 
-/**
- * Whether there is anything to hide in a text or in bytes.
- *
- * @category refinements
- */
+/** Whether there is anything to hide in a text or in bytes. */
 export const isIn = (self: Redaction, content: string | Uint8Array): boolean => {
   if (isNone(self)) return false
   return typeof content === 'string'
@@ -115,11 +79,7 @@ const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 
 // --- what is recorded and told
 
-/**
- * A text without the values. Doing it twice is doing it once, also for values that look like what stands in their place.
- *
- * @category combinators
- */
+/** A text without the values. Doing it twice is doing it once, also for values that look like what stands in their place. */
 export const text = ({ texts }: Redaction, value: string): string => {
   if (texts.length === 0) return value
   let rest = value
@@ -140,10 +100,8 @@ const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
 }
 
 /**
- * A value without the values of secrets, in its texts and in the names of its fields; a number that has one in its digits is
- * a text. Fields that are one by that are numbered. The same value if there is nothing to hide.
- *
- * @category combinators
+ * A value without the values of secrets, in its texts and in the names of its fields; a number that has one in its digits is a text. Fields
+ * that are one by that are numbered. The same value if there is nothing to hide.
  */
 export const json = (self: Redaction, value: Json): Json => {
   switch (typeof value) {
@@ -194,11 +152,7 @@ const uncut = (self: Redaction, value: string): string => {
   return begun === 0 ? hidden : `${kept.slice(0, -begun)}${MARK}${note}`
 }
 
-/**
- * An error without the values.
- *
- * @category combinators
- */
+/** An error without the values. */
 export const error = (self: Redaction, { name, message, code, stack, data }: StepError): StepError => ({
   name: uncut(self, name),
   message: uncut(self, message),
@@ -208,10 +162,8 @@ export const error = (self: Redaction, { name, message, code, stack, data }: Ste
 })
 
 /**
- * A change without the values: what is stored of it has none. What stands in the definition of the workflow (names,
- * summaries, its path) is no place for a secret and stays as it is.
- *
- * @category combinators
+ * A change without the values: what is stored of it has none. What stands in the definition of the workflow (names, summaries, its path) is
+ * no place for a secret and stays as it is.
  */
 export const change = (self: Redaction, one: Change): Change => {
   switch (one._tag) {
@@ -255,11 +207,7 @@ const wait = (self: Redaction, one: Wait): Wait =>
 const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: A): A =>
   one.output === undefined ? one : { ...one, output: json(self, one.output) }
 
-/**
- * Evidence without the values: in paths, and in the ids of artifacts.
- *
- * @category combinators
- */
+/** Evidence without the values: in paths, and in the ids of artifacts. */
 export const evidence = (self: Redaction, one: Evidence): Evidence => {
   switch (one._tag) {
     case 'Artifact':
@@ -275,11 +223,8 @@ export const evidence = (self: Redaction, one: Evidence): Evidence => {
 // --- streams
 
 /**
- * The held-back end of a stream, which may be the start of a value; it is shorter than the longest value. The first `covered`
- * bytes belong to a value whose {@link MARK} was already emitted. `found`: the complete values in it; `node`: the state of the
- * search.
- *
- * @category model
+ * The held-back end of a stream, which may be the start of a value; it is shorter than the longest value. The first `covered` bytes belong
+ * to a value whose {@link MARK} was already emitted. `found`: the complete values in it; `node`: the state of the search.
  */
 export interface Held {
   readonly bytes: Uint8Array
@@ -288,28 +233,12 @@ export interface Held {
   readonly node: number
 }
 
-/**
- * Before the first piece of a stream nothing is held back.
- *
- * @category constructors
- */
+/** Before the first piece of a stream nothing is held back. */
 export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
 
 /**
- * The next piece of a stream: what can be told of it, and what is held back. However a stream is cut into pieces, what is
- * told of all of them is the same. It may be bytes of any kind.
- *
- * @example
- * import { Redaction } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const redaction = Redaction.make(['s3cr3t'])
- * const first = Redaction.next(redaction, Redaction.nothingHeld, Buffer.from('it is s3c'))
- * const second = Redaction.next(redaction, first.held, Buffer.from('r3t, really'))
- * assert.equal(Buffer.from(first.told).toString(), 'it is ')
- * assert.equal(Buffer.from(second.told).toString(), '***, really')
- *
- * @category combinators
+ * The next piece of a stream: what can be told of it, and what is held back. However a stream is cut into pieces, what is told of all of
+ * them is the same. It may be bytes of any kind.
  */
 export const next = (
   self: Redaction,
@@ -323,11 +252,7 @@ export const next = (
   return upTo({ ...held, bytes, node }, spans, bytes.length - Search.begunAt(search, node))
 }
 
-/**
- * What was held back, once the stream has ended.
- *
- * @category combinators
- */
+/** What was held back, once the stream has ended. */
 export const rest = (_: Redaction, held: Held): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
 
 const spansIn = ({ covered, found }: Held): ReadonlyArray<Search.Span> =>

@@ -1,17 +1,11 @@
-/**
- * What a run keeps of an error: plain data, bounded, whatever was thrown.
- *
- * @module
- */
+/** What a run keeps of an error: plain data, bounded, whatever was thrown. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
 
 /**
- * A stored error: at most {@link MAX_BYTES} of JSON in all. `code` is the machine-readable kind (`ECONNRESET`,
- * `503`), `data` whatever else the error carried as JSON.
- *
- * @category model
+ * A stored error: at most 65,536 bytes of JSON in all. `code` is the machine-readable kind (`ECONNRESET`, `503`), `data` whatever else the
+ * error carried as JSON.
  */
 export interface StepError {
   readonly name: string
@@ -21,11 +15,7 @@ export interface StepError {
   readonly data?: Json
 }
 
-/**
- * The bound on a stored error, in UTF-8 bytes of its JSON: 64 KiB.
- *
- * @category model
- */
+/** The bound on a stored error, in UTF-8 bytes of its JSON: 64 KiB. */
 export const MAX_BYTES = 65_536
 
 const MAX_NAME = 512
@@ -125,32 +115,14 @@ const chain = (thrown: unknown): ReadonlyArray<object> => {
   return found
 }
 
-/**
- * By what an error may be told: its HTTP `status`, its `code`, and the `names` of its kind.
- *
- * @category model
- */
+/** By what an error may be told: its HTTP `status`, its `code`, and the `names` of its kind. */
 export interface Signs {
   readonly status: string | undefined
   readonly code: string | undefined
   readonly names: ReadonlyArray<string>
 }
 
-/**
- * The signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`.
- *
- * @example
- * import { StepError } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const error = new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } })
- * assert.deepEqual(StepError.signs(error), [
- *   { status: undefined, code: undefined, names: ['TypeError'] },
- *   { status: undefined, code: 'ECONNREFUSED', names: [] }
- * ])
- *
- * @category destructors
- */
+/** The signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`. */
 export const signs = (thrown: unknown): ReadonlyArray<Signs> =>
   chain(thrown).map((error) => ({
     status: text(error, 'status') ?? text(error, 'statusCode'),
@@ -202,10 +174,6 @@ const widthOf = (unit: number): number => {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 
-/**
- * The error without its stack and data, for the list of attempts: the newest attempt's error is kept whole beside it.
- *
- * @category combinators
- */
+/** The error without its stack and data, for the list of attempts: the newest attempt's error is kept whole beside it. */
 export const brief = (self: StepError): StepError =>
   make(self.name, self.message.slice(0, 1024), self.code === undefined ? {} : { code: self.code })

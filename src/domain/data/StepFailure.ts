@@ -10,33 +10,21 @@ import * as StepError from './StepError.js'
 
 // --- model
 
-/**
- * The same attempt may succeed later: overload, a timeout, a lost connection.
- *
- * @category model
- */
+/** The same attempt may succeed later: overload, a timeout, a lost connection. */
 export interface Transient {
   readonly _tag: 'Transient'
   readonly error: StepError.StepError
   readonly outcome: Outcome
 }
 
-/**
- * Trying again as it is makes no sense: bad input, missing rights, a bug.
- *
- * @category model
- */
+/** Trying again as it is makes no sense: bad input, missing rights, a bug. */
 export interface Permanent {
   readonly _tag: 'Permanent'
   readonly error: StepError.StepError
   readonly outcome: Outcome
 }
 
-/**
- * How a step fails.
- *
- * @category model
- */
+/** How a step fails. */
 export type StepFailure = Transient | Permanent
 
 // --- constructors
@@ -148,11 +136,7 @@ const SERVER_ERROR = /^5([0-2]|9)\d$/
 
 // --- refinements
 
-/**
- * Whether a value is a failure that a step returned on purpose. Nothing is, that throws when it is looked at.
- *
- * @category refinements
- */
+/** Whether a value is a failure that a step returned on purpose. Nothing is, that throws when it is looked at. */
 export const isStepFailure = (value: unknown): value is StepFailure => {
   try {
     return (

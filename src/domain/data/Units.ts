@@ -37,11 +37,7 @@ export interface Units<A extends OfUnit> extends Iterable<A> {
   readonly [INSPECT]: () => ReadonlyArray<A>
 }
 
-/**
- * What is of a unit.
- *
- * @category model
- */
+/** What is of a unit. */
 export interface OfUnit {
   readonly unit: Unit
 }
@@ -58,11 +54,7 @@ interface Placed {
   readonly before: Placed | undefined
 }
 
-/**
- * An object with plain arrays for its lists by unit, as JSON has it.
- *
- * @category model
- */
+/** An object with plain arrays for its lists by unit, as JSON has it. */
 export type Plain<T> = T extends unknown
   ? { readonly [K in keyof T]: T[K] extends Units<infer A> ? ReadonlyArray<A> : T[K] }
   : never
@@ -100,11 +92,7 @@ const make = <A extends OfUnit>(
   return Object.defineProperty(self, 'records', RECORDS) as unknown as Units<A>
 }
 
-/**
- * The records of any iterable, in order. Of two records of the same unit the first is found.
- *
- * @category constructors
- */
+/** The records of any iterable, in order. Of two records of the same unit the first is found. */
 export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
   isUnits(records) ? records : indexed(records)
 
@@ -130,20 +118,12 @@ const only = <A extends OfUnit>(record: A): Units<A> => {
   return make(Vec.append<A>(Vec.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
 }
 
-/**
- * No records.
- *
- * @category constructors
- */
+/** No records. */
 export const none: Units<never> = indexed([])
 
 // --- combinators
 
-/**
- * The records with one more at the end. O(log n).
- *
- * @category combinators
- */
+/** The records with one more at the end. O(log n). */
 export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { unit } = record
   const { places, index, size, steps, twice } = self
@@ -155,22 +135,14 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
 }
 
-/**
- * The records with that of a unit replaced; the same if the unit has none. O(log n).
- *
- * @category combinators
- */
+/** The records with that of a unit replaced; the same if the unit has none. O(log n). */
 export const replace = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { places, index, size, steps, twice } = self
   const place = placeOf(self, record.unit)
   return place === undefined ? self : make(Vec.set(places, place, record), index, size, steps, twice)
 }
 
-/**
- * The records but that of a unit; the same if the unit has none. O(log n).
- *
- * @category combinators
- */
+/** The records but that of a unit; the same if the unit has none. O(log n). */
 export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> => {
   const place = placeOf(self, unit)
   if (place === undefined) return self
@@ -185,19 +157,11 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
 /** So many gaps are left in a short list: to close them takes longer than to pass them. */
 const MOST_GAPS = 32
 
-/**
- * The records but those of a unit and its parts; the same if there are none. O(log n) for each of them.
- *
- * @category combinators
- */
+/** The records but those of a unit and its parts; the same if there are none. O(log n) for each of them. */
 export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> =>
   within(self, unit).reduce<Units<A>>((rest, one) => without(rest, one.unit), self)
 
-/**
- * The records that are wanted, in O(n); the same if all are.
- *
- * @category combinators
- */
+/** The records that are wanted, in O(n); the same if all are. */
 export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) => boolean): Units<A> => {
   const wanted = [...self].filter(isWanted)
   return wanted.length === self.size ? self : indexed(wanted)
@@ -205,22 +169,14 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
 
 // --- destructors
 
-/**
- * The place of a unit's record among the records, if no record was taken out.
- *
- * @internal
- */
+/** The place of a unit's record among the records, if no record was taken out. */
 export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | undefined => {
   let placed = index.placed.get(unit)
   while (placed !== undefined && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
   return placed?.place
 }
 
-/**
- * The record of a unit, if it has one. O(log n). `expected`: its usual place; only elsewhere is it looked up.
- *
- * @category destructors
- */
+/** The record of a unit, if it has one. O(log n). `expected`: its usual place; only elsewhere is it looked up. */
 export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {
   const there = Vec.at(self.places, expected)
   if (there?.unit === unit && self.twice === undefined) return there
@@ -228,18 +184,10 @@ export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1)
   return place === undefined ? undefined : Vec.at(self.places, place)
 }
 
-/**
- * Whether a unit has a record. O(log n).
- *
- * @category destructors
- */
+/** Whether a unit has a record. O(log n). */
 export const has = (self: Units<OfUnit>, unit: Unit): boolean => placeOf(self, unit) !== undefined
 
-/**
- * The records of a unit and its parts, in order. O(log n) for each of them.
- *
- * @category destructors
- */
+/** The records of a unit and its parts, in order. O(log n) for each of them. */
 export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyArray<A> => {
   if (self.size === 0) return []
   const { index, places } = self

@@ -2,8 +2,6 @@
  * A persistent list that grows at its end: appending shares all but a few nodes with the list before, so 100,000
  * appends are 100,000 small steps and not 100,000 copies. A bit-partitioned trie with a tail, after Clojure's vector
  * (P. Bagwell, "Ideal Hash Trees"; R. Hickey).
- *
- * @module
  */
 
 const BITS = 5
@@ -12,11 +10,7 @@ const MASK = WIDTH - 1
 
 type Node<A> = ReadonlyArray<A> | ReadonlyArray<Node<A>>
 
-/**
- * An immutable list with quick {@link append} and {@link at}. Iterate it, or spread it into an array.
- *
- * @category model
- */
+/** An immutable list with quick {@link append} and {@link at}. Iterate it, or spread it into an array. */
 export interface Vector<A> extends Iterable<A> {
   readonly length: number
   /** @internal */
@@ -39,25 +33,10 @@ const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArr
   [Symbol.iterator]: walk
 })
 
-/**
- * The list without elements.
- *
- * @category constructors
- */
+/** The list without elements. */
 export const empty: Vector<never> = make<never>(0, BITS, [], [])
 
-/**
- * The elements of any iterable, in order, in linear time.
- *
- * @example
- * import { Vector } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const letters = Vector.append(Vector.from(['a', 'b']), 'c')
- * assert.deepEqual([...letters], ['a', 'b', 'c'])
- *
- * @category constructors
- */
+/** The elements of any iterable, in order, in linear time. */
 export const from = <A>(items: Iterable<A>): Vector<A> => {
   let trie: Vector<A> = empty
   let tail: Array<A> = []
@@ -71,11 +50,7 @@ export const from = <A>(items: Iterable<A>): Vector<A> => {
   return make(trie.length + tail.length, trie.shift, trie.root, tail)
 }
 
-/**
- * The list with one more element at its end. The argument stays as it is. O(log32 n).
- *
- * @category combinators
- */
+/** The list with one more element at its end. The argument stays as it is. O(log32 n). */
 export const append = <A>(self: Vector<A>, item: A): Vector<A> => {
   if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
   const { shift, root, tail } = self
@@ -102,11 +77,7 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
   return copy
 }
 
-/**
- * Returns the list with the element at a 0-based index replaced; the same list if the index is out of range. O(log32 n).
- *
- * @category combinators
- */
+/** Returns the list with the element at a 0-based index replaced; the same list if the index is out of range. O(log32 n). */
 export const set = <A>(self: Vector<A>, index: number, item: A): Vector<A> => {
   const { length, shift, root, tail } = self
   if (!(index >= 0 && index < length)) return self
@@ -122,19 +93,11 @@ const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> =
   return (node as ReadonlyArray<Node<A>>).with(slot, put(index, level - BITS, child, item))
 }
 
-/**
- * The element at an index counted from 0, or `undefined` outside of the list. O(log32 n).
- *
- * @category combinators
- */
+/** The element at an index counted from 0, or `undefined` outside of the list. O(log32 n). */
 export const at = <A>(self: Vector<A>, index: number): A | undefined =>
   index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
 
-/**
- * The last element, or `undefined` for the empty list.
- *
- * @category combinators
- */
+/** The last element, or `undefined` for the empty list. */
 export const last = <A>(self: Vector<A>): A | undefined => self.tail[self.tail.length - 1]
 
 const leafFor = <A>(self: Vector<A>, index: number): ReadonlyArray<A> => {

@@ -1,8 +1,4 @@
-/**
- * Plans and what stands against them, in words for people.
- *
- * @module
- */
+/** Plans and what stands against them, in words for people. */
 import type { PollReason } from '../plan/Plan.js'
 import type { Evidence, ExpectedEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
@@ -208,11 +204,7 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
     ? 'its answer is recorded'
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
-/**
- * What should be there, in words.
- *
- * @category destructors
- */
+/** What should be there, in words. */
 export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
   switch (evidence._tag) {
     case 'Artifact':
@@ -225,11 +217,7 @@ export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string 
   }
 }
 
-/**
- * Describes changed evidence as text.
- *
- * @category destructors
- */
+/** Describes changed evidence as text. */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) =>
@@ -237,11 +225,7 @@ export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
     )
     .join(', ')
 
-/**
- * Describes the evidence that is kept instead, as text.
- *
- * @category destructors
- */
+/** Describes the evidence that is kept instead, as text. */
 export const describeKept = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) => (was._tag === 'Commit' ? `HEAD in place of ${describeEvidence(was)}` : describeEvidence(was)))
@@ -252,11 +236,7 @@ const alsoMissing = (reason: Decision['reason']): string =>
     ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
     : ''
 
-/**
- * What the submission of a job gave, on one line.
- *
- * @category destructors
- */
+/** What the submission of a job gave, on one line. */
 export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`

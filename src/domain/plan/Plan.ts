@@ -15,10 +15,8 @@ import { ancestors, isWithin, parent } from '../workflow/Unit.js'
 import type { WorkflowProblem } from '../workflow/Workflow.js'
 
 /**
- * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer
- * contains, `is` is the current HEAD, and absent if there is none.
- *
- * @category model
+ * Evidence that exists but differs from the record: `was` is recorded, `is` is found. For a commit that HEAD no longer contains, `is` is
+ * the current HEAD, and absent if there is none.
  */
 export interface Changed {
   readonly was: Evidence
@@ -26,12 +24,9 @@ export interface Changed {
 }
 
 /**
- * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are accepted;
- * its evidence changed and the current state is accepted; the user declared it done (`output`: the output they supplied).
- * `evidence`: the record's complete evidence from then on. `FailedBefore`: a sub-step failed in the attempt that is repeated, which meets
- * the same error.
- *
- * @category model
+ * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are accepted; its evidence
+ * changed and the current state is accepted; the user declared it done (`output`: the output they supplied). `evidence`: the record's
+ * complete evidence from then on. `FailedBefore`: a sub-step failed in the attempt that is repeated, which meets the same error.
  */
 export type SkipReason =
   | { readonly _tag: 'Completed' }
@@ -45,10 +40,8 @@ export type SkipReason =
   | { readonly _tag: 'FailedBefore'; readonly message: string }
 
 /**
- * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing` lists what is missing besides);
- * an earlier step runs again or was taken as done; the user asked for it.
- *
- * @category model
+ * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing` lists what is missing besides); an earlier
+ * step runs again or was taken as done; the user asked for it.
  */
 export type RunReason =
   | { readonly _tag: 'NotStarted' }
@@ -61,12 +54,7 @@ export type RunReason =
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
-/**
- * Why a unit runs once more: it failed, after so many attempts; it was in flight when the process ended; it was
- * stopped.
- *
- * @category model
- */
+/** Why a unit runs once more: it failed, after so many attempts; it was in flight when the process ended; it was stopped. */
 export type RetryReason =
   | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
   | { readonly _tag: 'InFlight'; readonly attempt: number }
@@ -80,21 +68,13 @@ interface About {
   readonly fingerprint: string
 }
 
-/**
- * It is done: nothing runs.
- *
- * @category model
- */
+/** It is done: nothing runs. */
 export interface Skip extends About {
   readonly _tag: 'Skip'
   readonly reason: SkipReason
 }
 
-/**
- * It runs. `givesUp`: what it waited for until then, if it did; that is not looked for any more.
- *
- * @category model
- */
+/** It runs. `givesUp`: what it waited for until then, if it did; that is not looked for any more. */
 export interface Run extends About {
   readonly _tag: 'Run'
   readonly reason: RunReason
@@ -102,10 +82,8 @@ export interface Run extends About {
 }
 
 /**
- * It runs once more. `attempt` is the number of its next attempt, counted from 1: an attempt that was cut short is
- * repeated, a spent budget begins anew.
- *
- * @category model
+ * It runs once more. `attempt` is the number of its next attempt, counted from 1: an attempt that was cut short is repeated, a spent budget
+ * begins anew.
  */
 export interface Retry extends About {
   readonly _tag: 'Retry'
@@ -114,18 +92,14 @@ export interface Retry extends About {
 }
 
 /**
- * Why a unit has to be asked about: why it runs, or runs once more; or it is not recorded, but newer state was lost; or its
- * job is pending, and would be submitted once more.
- *
- * @category model
+ * Why a unit has to be asked about: why it runs, or runs once more; or it is not recorded, but newer state was lost; or its job is pending,
+ * and would be submitted once more.
  */
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
- * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and
- * running it would overwrite the change.
- *
- * @category model
+ * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and running it would
+ * overwrite the change.
  */
 export interface Confirm extends About {
   readonly _tag: 'Confirm'
@@ -133,10 +107,8 @@ export interface Confirm extends About {
 }
 
 /**
- * It waits, and neither runs nor is done: for a job, which `poll` polls; for a timer or an answer, which a resume checks. A wave
- * waits if none of its groups runs, and at least one waits; a task, if all that its code still had to do was to wait.
- *
- * @category model
+ * It waits, and neither runs nor is done: for a job, which `poll` polls; for a timer or an answer, which a resume checks. A wave waits if
+ * none of its groups runs, and at least one waits; a task, if all that its code still had to do was to wait.
  */
 export interface Poll extends About {
   readonly _tag: 'Poll'
@@ -144,10 +116,8 @@ export interface Poll extends About {
 }
 
 /**
- * Why a unit waits: its job was submitted at this time; it sleeps until this time; or it waits for an answer, until then if that is
- * limited (UTC, ISO 8601). `answered`: the answer is recorded, and the unit takes it when the run resumes.
- *
- * @category model
+ * Why a unit waits: its job was submitted at this time; it sleeps until this time; or it waits for an answer, until then if that is limited
+ * (UTC, ISO 8601). `answered`: the answer is recorded, and the unit takes it when the run resumes.
  */
 export type PollReason =
   | { readonly _tag: 'JobPending'; readonly submittedAt: string; readonly job?: Json }
@@ -204,21 +174,13 @@ export type Answer =
  */
 export type Changes = 'strict' | 'completed' | 'ignore'
 
-/**
- * Evidence of a completed unit that is missing.
- *
- * @category model
- */
+/** Evidence of a completed unit that is missing. */
 export interface MissingEvidence {
   readonly unit: Unit
   readonly missing: ReadonlyNonEmptyArray<Evidence>
 }
 
-/**
- * Evidence of a completed unit that exists but differs from the record.
- *
- * @category model
- */
+/** Evidence of a completed unit that exists but differs from the record. */
 export interface ChangedEvidence {
   readonly unit: Unit
   readonly changed: ReadonlyNonEmptyArray<Changed>
@@ -265,11 +227,7 @@ export interface PlanOptions {
   readonly recovered?: boolean
 }
 
-/**
- * How a workflow was edited. `added` is refused by the `strict` policy alone.
- *
- * @category errors
- */
+/** How a workflow was edited. `added` is refused by the `strict` policy alone. */
 export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'added'
 
 /**
@@ -335,21 +293,15 @@ export type PlanProblem =
       readonly evidence?: true
     }
 
-/**
- * Everything that stands against a plan, not just the first thing.
- *
- * @category errors
- */
+/** Everything that stands against a plan, not just the first thing. */
 export interface PlanError {
   readonly _tag: 'PlanError'
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
 }
 
 /**
- * All units of a plan that need an answer. A wave counts only if none of its groups does; the question is then about evidence
- * of the wave as a whole.
- *
- * @internal
+ * All units of a plan that need an answer. A wave counts only if none of its groups does; the question is then about evidence of the wave
+ * as a whole.
  */
 export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   const found = plan.decisions.filter((decision) => decision._tag === 'Confirm')
@@ -369,21 +321,13 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   return edited.length > 0 ? edited : all
 }
 
-/**
- * A decision with those about the parts of its unit.
- *
- * @category model
- */
+/** A decision with those about the parts of its unit. */
 export interface DecisionTree {
   readonly decision: Decision
   readonly parts: ReadonlyArray<DecisionTree>
 }
 
-/**
- * The decisions of a plan as a tree: those about top-level steps, with those about their parts.
- *
- * @category destructors
- */
+/** The decisions of a plan as a tree: those about top-level steps, with those about their parts. */
 export const decisionTrees = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
   const top: Array<DecisionTree> = []
   /** The parts of the units around the next decision, innermost last. */
@@ -411,10 +355,8 @@ const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
 }
 
 /**
- * The completed steps and groups that a plan runs again: a wave's groups instead of the wave, and a map itself if its items are
- * computed again.
- *
- * @category destructors
+ * The completed steps and groups that a plan runs again: a wave's groups instead of the wave, and a map itself if its items are computed
+ * again.
  */
 export const runsAgain = (
   plan: ResumePlan,

@@ -50,6 +50,8 @@ export const decideWithSubSteps = (
   return { decision, isDone }
 }
 
+const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
+
 /** Finds the first wait of a suspended task. */
 const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: At, all: ReadonlyArray<KnownSubStep>) => {
   if (Units.get(inFlight, unit)?.suspended !== true) return undefined
@@ -71,6 +73,7 @@ const decideSubStep = (
 ): Decision => {
   const { stepIndex, again, isRepeated } = about
   const record = recordOf(context, unit)
+  const pending = Units.get(context.pending, unit)
   const name = nameOf(unit)
   const task: Task = {
     _tag: 'Task',
@@ -90,11 +93,13 @@ const decideSubStep = (
     keptAbove: undefined,
     task,
     record,
+    ...(pending === undefined ? {} : { pending }),
     // Only the record of its completed task names a sub-step in doubt that has neither record nor state.
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }
   const failure = isRepeated ? Units.get(context.failures, unit) : undefined
-  return failure === undefined
+  // A call that was refused because of a doubt is still to be asked about: its code may have caught the error.
+  return failure === undefined || failure.error.code === IN_DOUBT
     ? decideTask(context, placed, out)
     : skip(placed, { _tag: 'FailedBefore', message: failure.error.message })
 }

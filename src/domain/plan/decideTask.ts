@@ -137,11 +137,9 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 }
 
 /** What a unit waits for. A wait that an edit made something else is over. */
-const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): Pending | undefined => {
+const pendingOf = (context: PlanContext, { unit, task }: Placed<Task>): Pending | undefined => {
   const pending = Units.get(context.pending, unit)
-  if (pending === undefined || pending._tag === 'Job' || pending._tag === task.wait) return pending
-  const { workflow, items } = context.checkpoint
-  return find(workflow, items, unit, stepIndex) === undefined ? pending : undefined
+  return pending?._tag === 'Job' || pending?._tag === task.wait ? pending : undefined
 }
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)

@@ -1,8 +1,4 @@
-/**
- * The pointer to where a paused run resumes.
- *
- * @module
- */
+/** The pointer to where a paused run resumes. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { unrecorded } from '../change/transitionParts.js'
@@ -34,20 +30,8 @@ export interface ContinueHere {
 // --- constructors
 
 /**
- * The pointer to where a run goes on that is interrupted at a step. In the order of the workflow: which groups of a wave may start
- * first, a plan decides.
- *
- * @example
- * import { Checkpoint, Pause, Workflow, WorkflowIdentity } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const at = '2026-01-02T03:04:05.000Z'
- * const workflow = WorkflowIdentity.of({ name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] })
- * const checkpoint = Checkpoint.start({ _tag: 'Started', at, runId: 'release-1', workflow, input: {} })
- * const pointer = Pause.continueHere(checkpoint)
- * assert.equal(Pause.describePosition(pointer), 'step 1: build')
- *
- * @category constructors
+ * The pointer to where a run goes on that is interrupted at a step. In the order of the workflow: which groups of a wave may start first, a
+ * plan decides.
  */
 export const continueHere = (checkpoint: Checkpoint, committed?: string): ContinueHere => {
   const { runId, workflow, state, completedSteps, updatedAt } = checkpoint
@@ -77,10 +61,6 @@ const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
 
 // --- destructors
 
-/**
- * Where a pointer leads, for people: `step 2: checks/lint`.
- *
- * @category destructors
- */
+/** Where a pointer leads, for people: `step 2: checks/lint`. */
 export const describePosition = ({ stepIndex, unit }: Pick<ContinueHere, 'stepIndex' | 'unit'>): string =>
   `step ${stepIndex + 1}: ${unit}`

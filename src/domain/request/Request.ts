@@ -1,19 +1,11 @@
-/**
- * Requests that any process leaves for a run: to pause it, to cancel it, or with an answer that it waits for.
- *
- * @module
- */
+/** Requests that any process leaves for a run: to pause it, to cancel it, or with an answer that it waits for. */
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
 
 // --- model
 
-/**
- * The owner that a pause request is for: its host, its process id, and when it claimed the run (UTC, ISO 8601).
- *
- * @category model
- */
+/** The owner that a pause request is for: its host, its process id, and when it claimed the run (UTC, ISO 8601). */
 export interface Addressee {
   readonly host: string
   readonly pid: number
@@ -23,8 +15,6 @@ export interface Addressee {
 /**
  * Asks one execution of a run to pause; a later execution ignores it. `commit`: whether to commit uncommitted work in the run's own
  * worktree. `requestedAt`: UTC, ISO 8601.
- *
- * @category model
  */
 export interface PauseRequest {
   readonly _tag: 'Pause'
@@ -35,10 +25,7 @@ export interface PauseRequest {
 }
 
 /**
- * Cancels a run, whichever process owns it. It stays until an owner has recorded it or the run is removed. `requestedAt`: UTC,
- * ISO 8601.
- *
- * @category model
+ * Cancels a run, whichever process owns it. It stays until an owner has recorded it or the run is removed. `requestedAt`: UTC, ISO 8601.
  */
 export interface CancelRequest {
   readonly _tag: 'Cancel'
@@ -47,10 +34,8 @@ export interface CancelRequest {
 }
 
 /**
- * Answers a unit of a run, whichever process owns the run. It stays until an owner has recorded it or the run is removed. `by`:
- * the person or program that answered. `requestedAt`: UTC, ISO 8601.
- *
- * @category model
+ * Answers a unit of a run, whichever process owns the run. It stays until an owner has recorded it or the run is removed. `by`: the person
+ * or program that answered. `requestedAt`: UTC, ISO 8601.
  */
 export interface AnswerRequest {
   readonly _tag: 'Answer'
@@ -70,11 +55,7 @@ export type Request = PauseRequest | CancelRequest | AnswerRequest
 
 // --- refinements
 
-/**
- * Whether a request is for the execution of this owner. Only a pause request can be for another one.
- *
- * @category refinements
- */
+/** Whether a request is for the execution of this owner. Only a pause request can be for another one. */
 export const isFor = (request: Request, { host, pid, since }: Addressee): boolean => {
   if (request._tag !== 'Pause') return true
   const { addressee } = request
@@ -83,18 +64,10 @@ export const isFor = (request: Request, { host, pid, since }: Addressee): boolea
 
 // --- sorting
 
-/**
- * Compares two requests by their time, for sorting the oldest first.
- *
- * @category sorting
- */
+/** Compares two requests by their time, for sorting the oldest first. */
 export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request): number => (a < b ? -1 : a > b ? 1 : 0)
 
 // --- instances
 
-/**
- * Whether two requests are the same one.
- *
- * @category instances
- */
+/** Whether two requests are the same one. */
 export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

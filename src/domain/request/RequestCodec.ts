@@ -1,8 +1,4 @@
-/**
- * Requests, and the pointer that a pause leaves, as JSON.
- *
- * @module
- */
+/** Requests, and the pointer that a pause leaves, as JSON. */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../data/Json.js'
@@ -15,18 +11,10 @@ import * as RunId from '../checkpoint/RunId.js'
 
 // --- model
 
-/**
- * The format that is written. A higher one is refused.
- *
- * @category model
- */
+/** The format that is written. A higher one is refused. */
 export const FORMAT = 1
 
-/**
- * What can be wrong with a request or a pointer.
- *
- * @category errors
- */
+/** What can be wrong with a request or a pointer. */
 export type RequestCodecError =
   Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
 

@@ -9,12 +9,10 @@ import * as O from 'fp-ts/lib/Option.js'
 // --- model
 
 /**
- * How long to wait between attempts. The first delay is `delayMillis`; `Linear` adds it again each time,
- * `Exponential` doubles it. No delay is longer than `maxDelayMillis`. `jitter` (0 to 1) spreads each delay evenly by
- * that share to both sides. `attempts` is the total number of tries; `withinMillis`, if given, bounds the time from
- * the start of the first attempt that failed to the next one's, with the time in which the task waited or no process ran.
- *
- * @category model
+ * How long to wait between attempts. The first delay is `delayMillis`; `Linear` adds it again each time, `Exponential` doubles it. No delay
+ * is longer than `maxDelayMillis`. `jitter` (0 to 1) spreads each delay evenly by that share to both sides. `attempts` is the total number
+ * of tries; `withinMillis`, if given, bounds the time from the start of the first attempt that failed to the next one's, with the time in
+ * which the task waited or no process ran.
  */
 export interface RetryPolicy {
   readonly _tag: 'Constant' | 'Linear' | 'Exponential'
@@ -25,18 +23,10 @@ export interface RetryPolicy {
   readonly withinMillis?: number
 }
 
-/**
- * How many tries a policy may have.
- *
- * @category model
- */
+/** How many tries a policy may have. */
 export const MAX_ATTEMPTS = 1000
 
-/**
- * Why a policy is none: the field and what it must be.
- *
- * @category errors
- */
+/** Why a policy is none: the field and what it must be. */
 export interface InvalidRetryPolicy {
   readonly _tag: 'InvalidRetryPolicy'
   readonly field: string
@@ -86,11 +76,7 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
   return problem === undefined ? E.right(policy) : E.left(problem)
 }
 
-/**
- * What is wrong with a policy that did not come from {@link make}.
- *
- * @category validation
- */
+/** What is wrong with a policy that did not come from {@link make}. */
 export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined => {
   const wrong = (field: string, expected: string): InvalidRetryPolicy => ({
     _tag: 'InvalidRetryPolicy',

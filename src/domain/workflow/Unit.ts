@@ -1,14 +1,8 @@
-/**
- * The path of a unit from the root of its workflow: `build`, `checks/unit`.
- *
- * @module
- */
+/** The path of a unit from the root of its workflow: `build`, `checks/unit`. */
 
 /**
- * The names of a unit and of its ancestors, from the top, joined by `/`. A name that is no plain word is escaped, so that no
- * two units have the same path. The second sub-step of a name ends with `#2`, and so on.
- *
- * @category model
+ * The names of a unit and of its ancestors, from the top, joined by `/`. A name that is no plain word is escaped, so that no two units have
+ * the same path. The second sub-step of a name ends with `#2`, and so on.
  */
 export type Unit = string
 
@@ -38,19 +32,7 @@ const escaped = (character: string): string => {
   return code.length > 2 ? `%u${code.padStart(4, '0')}` : `%${code.padStart(2, '0')}`
 }
 
-/**
- * The path of the nth sub-step with the same name, from 1.
- *
- * @example
- * import { Unit } from 'dogear'
- * import assert from 'node:assert/strict'
- *
- * const turn = Unit.join('agent', 'turn')
- * assert.equal(Unit.nth(turn, 1), 'agent/turn')
- * assert.equal(Unit.nth(turn, 3), 'agent/turn#3')
- *
- * @category constructors
- */
+/** The path of the nth sub-step with the same name, from 1. */
 export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : `${unit}#${number}`)
 
 /**
@@ -73,11 +55,7 @@ const ESCAPED = /%u[0-9A-F]{4}|%[0-9A-F]{2}/g
 
 const original = (code: string): string => String.fromCharCode(parseInt(code.replace(/^%u?/, ''), 16))
 
-/**
- * The name of a unit among its siblings.
- *
- * @category destructors
- */
+/** The name of a unit among its siblings. */
 export const nameOf = (unit: Unit): string => unescaped(unit.slice(unit.lastIndexOf('/') + 1))
 
 /**
@@ -90,30 +68,18 @@ export const parent = (unit: Unit): Unit | undefined => {
   return end === -1 ? undefined : unit.slice(0, end)
 }
 
-/**
- * The units that a unit is part of, from its parent to the top-level step.
- *
- * @category destructors
- */
+/** The units that a unit is part of, from its parent to the top-level step. */
 export function* ancestors(unit: Unit): Iterable<Unit> {
   for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
 }
 
-/**
- * The top-level step that a unit is, or is part of.
- *
- * @category destructors
- */
+/** The top-level step that a unit is, or is part of. */
 export const top = (unit: Unit): Unit => {
   const end = unit.indexOf('/')
   return end === -1 ? unit : unit.slice(0, end)
 }
 
-/**
- * Whether a unit is a top-level step.
- *
- * @category destructors
- */
+/** Whether a unit is a top-level step. */
 export const isTop = (unit: Unit): boolean => !unit.includes('/')
 
 /**

@@ -14,11 +14,7 @@ import { join } from './Unit.js'
 
 // --- model
 
-/**
- * Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there.
- *
- * @category model
- */
+/** Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there. */
 export interface OutputMismatch {
   readonly path: string
   readonly expected: string
@@ -35,8 +31,6 @@ export interface OutputMismatch {
  * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
  * - `leaves`: the paths of its artifacts, as far as they are known before it runs. While it is in flight or failed, changes at
  *   these paths are attributed to it.
- *
- * @category model
  */
 export interface Task {
   readonly _tag: 'Task'
@@ -53,21 +47,13 @@ export interface Task {
   readonly leaves?: ((known: Known) => ReadonlyArray<string>) | undefined
 }
 
-/**
- * The values known before a task runs: the run's variables, and the item of a map's group.
- *
- * @category model
- */
+/** The values known before a task runs: the run's variables, and the item of a map's group. */
 export interface Known {
   readonly variables: ReadonlyMap<string, Json>
   readonly item?: Json
 }
 
-/**
- * Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them.
- *
- * @category model
- */
+/** Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them. */
 export interface Sequence {
   readonly _tag: 'Sequence'
   readonly name: string
@@ -77,27 +63,15 @@ export interface Sequence {
   readonly steps: ReadonlyArray<Step>
 }
 
-/**
- * A step of a wave. It starts when the groups it needs have completed.
- *
- * @category model
- */
+/** A step of a wave. It starts when the groups it needs have completed. */
 export type Group = Step & Needing
 
-/**
- * The names of the groups of the same wave that a group needs.
- *
- * @category model
- */
+/** The names of the groups of the same wave that a group needs. */
 export interface Needing {
   readonly needs: ReadonlyArray<string>
 }
 
-/**
- * A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them.
- *
- * @category model
- */
+/** A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them. */
 export interface Wave {
   readonly _tag: 'Wave'
   readonly name: string
@@ -110,8 +84,6 @@ export interface Wave {
 /**
  * A step that does `each` for each item of data, in parallel. The items are computed when it is due, and recorded; see `Items`. Its
  * fingerprint covers `each`; `own` covers what it is beside that.
- *
- * @category model
  */
 export interface MapStep {
   readonly _tag: 'Map'
@@ -130,10 +102,8 @@ export interface MapStep {
 export type Step = Task | Sequence | Wave | MapStep
 
 /**
- * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and
- * never what they stand for.
- *
- * @category model
+ * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and never what
+ * they stand for.
  */
 export interface Workflow {
   readonly name: string
@@ -141,11 +111,7 @@ export interface Workflow {
   readonly secrets?: ReadonlyArray<string>
 }
 
-/**
- * What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters.
- *
- * @category model
- */
+/** What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
@@ -166,12 +132,7 @@ export type WorkflowProblem =
 
 // --- constructors
 
-/**
- * What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared
- * options.
- *
- * @category model
- */
+/** What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared options. */
 export interface TaskOptions {
   readonly summary?: string
   readonly definition?: Json
@@ -337,19 +298,13 @@ export const define = (
 /**
  * A task that a workflow has. `place`: its path, where `*` stands for the key of an item; of what a map does for each item, that of the
  * map.
- *
- * @category model
  */
 export interface PlacedTask {
   readonly task: Task
   readonly place: string
 }
 
-/**
- * All tasks of steps, those of the bodies of maps included, in the order of the workflow.
- *
- * @category destructors
- */
+/** All tasks of steps, those of the bodies of maps included, in the order of the workflow. */
 export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
   const found: Array<PlacedTask> = []
   const visit = (step: Step, place: string): void => {
@@ -361,19 +316,11 @@ export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => 
   return found
 }
 
-/**
- * The parts that a sequence or a wave lists.
- *
- * @category destructors
- */
+/** The parts that a sequence or a wave lists. */
 export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
   step._tag === 'Sequence' ? step.steps : step.groups
 
-/**
- * Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice.
- *
- * @category destructors
- */
+/** Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice. */
 export const isIdempotent = (step: Step): boolean =>
   step._tag === 'Task'
     ? step.idempotent
@@ -383,11 +330,7 @@ export const isIdempotent = (step: Step): boolean =>
 
 // --- validation
 
-/**
- * How many levels of steps a workflow may have.
- *
- * @category model
- */
+/** How many levels of steps a workflow may have. */
 export const MAX_DEPTH = 16
 
 /**

@@ -9,11 +9,7 @@ import type { Step, Workflow } from './Workflow.js'
 
 // --- model
 
-/**
- * A task as it was defined. `wait`: what it waits for, if waiting is all that it does.
- *
- * @category model
- */
+/** A task as it was defined. `wait`: what it waits for, if waiting is all that it does. */
 export interface TaskIdentity {
   readonly name: string
   readonly kind: 'task'
@@ -22,11 +18,7 @@ export interface TaskIdentity {
   readonly wait?: Wait['_tag']
 }
 
-/**
- * A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites.
- *
- * @category model
- */
+/** A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites. */
 export interface SequenceIdentity {
   readonly name: string
   readonly kind: 'sequence'
@@ -35,11 +27,7 @@ export interface SequenceIdentity {
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
-/**
- * A wave as it was defined.
- *
- * @category model
- */
+/** A wave as it was defined. */
 export interface WaveIdentity {
   readonly name: string
   readonly kind: 'wave'
@@ -48,11 +36,7 @@ export interface WaveIdentity {
   readonly groups: ReadonlyArray<StepIdentity>
 }
 
-/**
- * A map as it was defined, with what it does for each item.
- *
- * @category model
- */
+/** A map as it was defined, with what it does for each item. */
 export interface MapIdentity {
   readonly name: string
   readonly kind: 'map'
@@ -61,18 +45,11 @@ export interface MapIdentity {
   readonly each: StepIdentity
 }
 
-/**
- * A step as it was defined.
- *
- * @category model
- */
+/** A step as it was defined. */
 export type StepIdentity = TaskIdentity | SequenceIdentity | WaveIdentity | MapIdentity
 
 /**
- * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it
- * has any.
- *
- * @category model
+ * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it has any.
  */
 export interface WorkflowIdentity {
   readonly name: string
@@ -107,11 +84,7 @@ export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
 const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArray<string> } =>
   secrets.length === 0 ? {} : { secrets }
 
-/**
- * The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets.
- *
- * @category constructors
- */
+/** The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets. */
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
 
@@ -136,11 +109,7 @@ const ofStep = (step: Step): StepIdentity => {
 /** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
 export const printOf = (step: Step | StepIdentity): string => ('own' in step ? step.own : step.fingerprint)
 
-/**
- * Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice.
- *
- * @category destructors
- */
+/** Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice. */
 export const isIdempotent = (step: StepIdentity): boolean => {
   switch (step.kind) {
     case 'task':

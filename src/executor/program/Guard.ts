@@ -18,19 +18,15 @@ export interface Expectation {
 }
 
 /**
- * What happens when a check fails: retry the unit under its `retry` policy (three attempts by default), count it as completed,
- * or fail. A wave runs up to three times, with all its groups; if one of them is not idempotent, only the check is repeated.
- * `ask`, the default, calls `Environment.onCheckFailed`; without that hook the unit fails.
- *
- * @category model
+ * What happens when a check fails: retry the unit under its `retry` policy (three attempts by default), count it as completed, or fail. A
+ * wave runs up to three times, with all its groups; if one of them is not idempotent, only the check is repeated. `ask`, the default, calls
+ * `Environment.onCheckFailed`; without that hook the unit fails.
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
 /**
- * What is looked at before and after a unit runs. `before` and `after` hold if they don't fail; `evidence` is what it has to
- * leave behind for its record to count.
- *
- * @category model
+ * What is looked at before and after a unit runs. `before` and `after` hold if they don't fail; `evidence` is what it has to leave behind
+ * for its record to count.
  */
 export interface Guard<Context, Output> {
   /** Must not fail before it starts. */
@@ -51,8 +47,6 @@ export interface Guard<Context, Output> {
  * - `before`: must not fail, else it is not started. `after`: must not fail once it has ended well.
  * - `expect`: what has to be there then. Its files and commits are evidence: if they are gone when the run is resumed, it runs
  *   again.
- *
- * @category model
  */
 export interface GuardSpec<Context> {
   /** Must not fail before it starts. */

@@ -1,13 +1,13 @@
-/** The types of outputs: what a step returns, and what later steps read. */
+/**
+ * The types of outputs: what a step returns, and what later steps read.
+ *
+ * @module
+ */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
 
-/**
- * An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON.
- *
- * @category model
- */
+/** An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON. */
 // The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
 export interface IoTsCodec {
   readonly _A: unknown
@@ -29,42 +29,22 @@ export interface IoTsCodec {
  */
 export type Schema = StandardSchema | IoTsCodec
 
-/**
- * The type that a schema takes: a codec's own type, or the input of a Standard Schema.
- *
- * @category model
- */
+/** The type that a schema takes: a codec's own type, or the input of a Standard Schema. */
 export type Taken<S extends Schema> = S extends StandardSchema ? SchemaInput<S> : S extends IoTsCodec ? S['_A'] : never
 
-/**
- * The type of the input that starts a run: what the schema takes, or plain JSON without one.
- *
- * @category model
- */
+/** The type of the input that starts a run: what the schema takes, or plain JSON without one. */
 export type StartOf<C> = C extends Schema ? Taken<C> : Json
 
-/**
- * The type of the input that steps see: what the schema returns, or plain JSON without one.
- *
- * @category model
- */
+/** The type of the input that steps see: what the schema returns, or plain JSON without one. */
 export type SeenInput<C> = C extends Schema ? Read<C> : Json
 
 /** The type that readers of a schema see. */
 type Read<S extends Schema> = S extends StandardSchema ? SchemaOutput<S> : S extends IoTsCodec ? S['_A'] : never
 
-/**
- * What an author's function may return: a `TaskEither`, a promise or a value.
- *
- * @category model
- */
+/** What an author's function may return: a `TaskEither`, a promise or a value. */
 export type Returned<A> = TaskEither<unknown, A> | PromiseLike<A> | A
 
-/**
- * The value that a {@link Returned} settles with.
- *
- * @category model
- */
+/** The value that a {@link Returned} settles with. */
 // No branch is `R` itself: TypeScript would infer `R` from it.
 export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
   ? Result extends { readonly _tag: 'Right'; readonly right: infer A }
@@ -76,35 +56,19 @@ export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
       ? A
       : never
 
-/**
- * The type that `run` returns. `C`: the schema of the output, or without one the type itself, if JSON can keep what it settles with.
- *
- * @category model
- */
+/** The type that `run` returns. `C`: the schema of the output, or without one the type itself, if JSON can keep what it settles with. */
 export type ReturnOf<C> = C extends Schema ? Returned<Taken<C>> : CanStore<C> extends true ? C : Stored<C>
 
 // A conditional type of its own: TypeScript infers `C` from what `run` returns only where no schema is inferred.
 type CanStore<R> = [R] extends [Stored<R>] ? true : false
 
-/**
- * The type that readers see. `C`: the schema, or without one what `run` returns; its value then is as JSON returns it.
- *
- * @category model
- */
+/** The type that readers see. `C`: the schema, or without one what `run` returns; its value then is as JSON returns it. */
 export type OutputOf<C> = IsAny<C> extends true ? Json : C extends Schema ? Read<C> : AsJson<Settled<C>>
 
-/**
- * Tells `any` from other types.
- *
- * @category model
- */
+/** Tells `any` from other types. */
 export type IsAny<A> = 0 extends 1 & A ? true : false
 
-/**
- * A value that JSON cannot keep. `Why` says what it is, and what to do.
- *
- * @category model
- */
+/** A value that JSON cannot keep. `Why` says what it is, and what to do. */
 export interface NotStorable<Why extends string> {
   readonly 'not storable': Why
 }
@@ -126,11 +90,7 @@ type Outside<A> = A extends
   ? NotStorable<'an Either; return the TaskEither itself'>
   : Storable<A>
 
-/**
- * A type with each part that JSON cannot keep replaced by {@link NotStorable}.
- *
- * @category model
- */
+/** A type with each part that JSON cannot keep replaced by {@link NotStorable}. */
 export type Storable<A> = unknown extends A
   ? A
   : A extends Json | undefined | void

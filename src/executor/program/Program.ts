@@ -1,8 +1,4 @@
-/**
- * A workflow together with what it runs. The same value goes to the planner and to the executor.
- *
- * @module
- */
+/** A workflow together with what it runs. The same value goes to the planner and to the executor. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'

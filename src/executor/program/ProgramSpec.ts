@@ -1,4 +1,8 @@
-/** The type of a program, and of what its steps are declared with. */
+/**
+ * The type of a program, and of what its steps are declared with.
+ *
+ * @module
+ */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -13,8 +17,6 @@ import type { JobSpec, Needs, Run, SequenceOptions, SleepSpec, StepContext, Task
  * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of the input that starts a run. `Given` is
  * what its steps need beside their context: an item, if they are the body of a map. `Seen` is the type of the input that its steps see:
  * another one than `Input` if the schema of the input transforms it. `onSuccess`: what becomes of a run that has completed, default `keep`.
- *
- * @category model
  */
 export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<Input>> extends Workflow {
   readonly steps: ReadonlyArray<ProgramStep>
@@ -32,19 +34,13 @@ export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<I
   readonly Given?: (given: Given) => void
 }
 
-/**
- * The type of the input that steps see, if no schema transforms it.
- *
- * @category model
- */
+/** The type of the input that steps see, if no schema transforms it. */
 // Every program is a `Program<unknown, never>`, whatever its steps see.
 export type SeenOf<Input> = [Input] extends [never] ? unknown : Input
 
 /**
- * Steps in order, as a group of a `wave` or as what a `map` does for each item. `steps` adds them to a program without steps.
- * The output is an object of their outputs by name. The checks are those of a sequence.
- *
- * @category model
+ * Steps in order, as a group of a `wave` or as what a `map` does for each item. `steps` adds them to a program without steps. The output is
+ * an object of their outputs by name. The checks are those of a sequence.
  */
 export interface StepsSpec<
   Outputs,
@@ -66,8 +62,6 @@ export interface StepsSpec<
  *
  * In a group an `evidence` function must annotate its output, `(output: number) => …`. Otherwise TypeScript infers `Json` for the outputs of
  * the groups that take a context.
- *
- * @category model
  */
 export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs, Input, Given, Input>> = {
   readonly [G in keyof Cs]:
@@ -82,11 +76,7 @@ export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs,
         ))
 }
 
-/**
- * What a map does for each item: a task or steps in order. A task captures nothing: each item would set the same variable.
- *
- * @category model
- */
+/** What a map does for each item: a task or steps in order. A task captures nothing: each item would set the same variable. */
 export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, Given, Input>> =
   | Run<StepContext<Outputs, Input> & Given, C>
   | Omit<TaskSpec<StepContext<Outputs, Input> & Given, C>, 'capture' | 'numbered'>
@@ -95,18 +85,12 @@ export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, G
   | Omit<WaitForSpec<C>, 'capture'>
   | StepsSpec<Outputs, Input, C, Given, Start>
 
-/**
- * The outputs that the steps of a sequence add to the outputs that they see.
- *
- * @category model
- */
+/** The outputs that the steps of a sequence add to the outputs that they see. */
 export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
 
 /**
- * The output of a group, or of what a map does for an item. `C`: the schema of a task, what its `run` returns, or the program of a
- * {@link StepsSpec}.
- *
- * @category model
+ * The output of a group, or of what a map does for an item. `C`: the schema of a task, what its `run` returns, or the program of a {@link
+ * StepsSpec}.
  */
 export type PartOf<C, Outputs> =
   IsAny<C> extends true
@@ -125,11 +109,7 @@ export interface ProgramOptions {
   readonly onSuccess?: OnSuccess
 }
 
-/**
- * A name that no step has yet. One that may be this or that is refused: its type would promise the outputs of both.
- *
- * @category model
- */
+/** A name that no step has yet. One that may be this or that is refused: its type would promise the outputs of both. */
 export type NewName<N extends string, Outputs, All = N> = N extends unknown
   ? [All] extends [N]
     ? Exclude<N, keyof Outputs>

@@ -1,4 +1,8 @@
-/** The steps of a program: tasks, sequences, waves and maps that can run. */
+/**
+ * The steps of a program: tasks, sequences, waves and maps that can run.
+ *
+ * @module
+ */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -31,11 +35,7 @@ import type {
   WaveOptions
 } from './StepSpec.js'
 
-/**
- * How a task asks for the job that it has submitted, and collects what that gave.
- *
- * @category model
- */
+/** How a task asks for the job that it has submitted, and collects what that gave. */
 export interface RunnableJob {
   /** Asks what became of the job. */
   readonly poll: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
@@ -45,11 +45,7 @@ export interface RunnableJob {
   readonly guard: UnitGuard | undefined
 }
 
-/**
- * What a task adds to its definition in order to run.
- *
- * @category model
- */
+/** What a task adds to its definition in order to run. */
 export interface Runnable extends Conversions {
   /** What it does; of a job, its submission. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
@@ -64,42 +60,22 @@ export interface Runnable extends Conversions {
   readonly guard: UnitGuard | undefined
 }
 
-/**
- * What is looked at around a task or a wave.
- *
- * @category model
- */
+/** What is looked at around a task or a wave. */
 export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 
-/**
- * A task that can run.
- *
- * @category model
- */
+/** A task that can run. */
 export interface ProgramTask extends Task, Runnable {}
 
-/**
- * A sequence that can run.
- *
- * @category model
- */
+/** A sequence that can run. */
 export interface ProgramSequence extends Sequence {
   readonly steps: ReadonlyArray<ProgramStep>
   readonly guard: UnitGuard | undefined
 }
 
-/**
- * A group that can run.
- *
- * @category model
- */
+/** A group that can run. */
 export type ProgramGroup = ProgramStep & Needing
 
-/**
- * A wave that can run.
- *
- * @category model
- */
+/** A wave that can run. */
 export interface ProgramWave extends Wave {
   readonly groups: ReadonlyArray<ProgramGroup>
   readonly concurrency: number
@@ -107,11 +83,7 @@ export interface ProgramWave extends Wave {
   readonly guard: UnitGuard | undefined
 }
 
-/**
- * Where a map has its items from. On the left: why it has none.
- *
- * @category model
- */
+/** Where a map has its items from. On the left: why it has none. */
 export interface Items {
   /** The items. */
   readonly forEach: (source: MapSource<unknown, unknown>) => E.Either<unknown, ReadonlyArray<unknown>>
@@ -119,11 +91,7 @@ export interface Items {
   readonly key: (item: unknown, index: number) => E.Either<unknown, string>
 }
 
-/**
- * A map that can run. `items`: how its items are stored, and what its groups see of them.
- *
- * @category model
- */
+/** A map that can run. `items`: how its items are stored, and what its groups see of them. */
 export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramStep
   readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
@@ -313,7 +281,7 @@ export const sequenceOf = (
 })
 
 /**
- * A wave that can run, for programs that are put together from data; {@link wave} is the typed way.
+ * A wave that can run, for programs that are put together from data; `Program.wave` is the typed way.
  *
  * @category constructors
  */
@@ -331,7 +299,7 @@ export const waveOf = (
 })
 
 /**
- * A map that can run, for programs that are put together from data; {@link map} is the typed way.
+ * A map that can run, for programs that are put together from data; `Program.map` is the typed way.
  *
  * @category constructors
  */

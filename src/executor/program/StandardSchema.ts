@@ -3,8 +3,6 @@
 /**
  * A schema of any library that follows Standard Schema, version 1. A schema that returns a promise from `validate` is refused when it is
  * used, because a plan reads recorded values without waiting.
- *
- * @category model
  */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -17,29 +15,17 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   }
 }
 
-/**
- * A validated value, or the reasons why there is none.
- *
- * @category model
- */
+/** A validated value, or the reasons why there is none. */
 export type StandardResult<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: ReadonlyArray<StandardIssue> }
 
-/**
- * One reason why a value is invalid. `path` leads to it by keys, or by objects that hold one.
- *
- * @category model
- */
+/** One reason why a value is invalid. `path` leads to it by keys, or by objects that hold one. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-/**
- * The type that a schema takes; `unknown` if it declares no `types`.
- *
- * @category model
- */
+/** The type that a schema takes; `unknown` if it declares no `types`. */
 // The version keeps TypeScript from refusing a schema that has no `types` as unrelated; so below.
 export type SchemaInput<S extends StandardSchema> = S extends {
   readonly '~standard': { readonly version: 1; readonly types?: infer Types }
@@ -49,11 +35,7 @@ export type SchemaInput<S extends StandardSchema> = S extends {
     : unknown
   : unknown
 
-/**
- * The type that a schema returns; that of `validate` if it declares no `types`.
- *
- * @category model
- */
+/** The type that a schema returns; that of `validate` if it declares no `types`. */
 export type SchemaOutput<S extends StandardSchema> = S extends {
   readonly '~standard': { readonly version: 1; readonly types?: infer Types }
 }

@@ -1,4 +1,8 @@
-/** What steps are declared with, and what they get when they run. */
+/**
+ * What steps are declared with, and what they get when they run.
+ *
+ * @module
+ */
 import type { Variables } from '../../domain/checkpoint/Checkpoint.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -45,11 +49,7 @@ export interface StepContext<Outputs, Input = Json> {
   readonly waitFor: WaitForAnswer
 }
 
-/**
- * An artifact of another run, to be used instead of making it again.
- *
- * @category model
- */
+/** An artifact of another run, to be used instead of making it again. */
 export interface Reuse {
   readonly fromRun: string
   readonly artifact: string
@@ -108,37 +108,17 @@ export interface RunSubStep {
  * While the code only waits, the attempt is suspended: its code is dropped, its promises never settle, no `catch` or `finally` runs, and
  * `signal` fires with the reason `Suspended`. When a wait ends the code runs again from the top, in the same attempt, and recorded calls
  * return at once.
- *
- * @example
- * import { memoryStorage } from 'dogear/memory'
- * import { runOrResume, workflow } from 'dogear/promise'
- * import assert from 'node:assert/strict'
- *
- * const trial = workflow('trial').step('remind', async ({ step, sleep }) => {
- *   await step('welcome', () => 'sent')
- *   await sleep('two-weeks', { millis: 20 })
- *   return await step('reminder', () => 'sent')
- * })
- * const outputs = await runOrResume(trial, { id: 'trial-1', storage: memoryStorage(), wait: true })
- * assert.equal(outputs.remind, 'sent')
- *
- * @category model
  */
 export type SleepUntil = (name: string, sleep: Sleep) => Promise<void>
 
-/**
- * The options of a wait for an answer in the code of a task: see {@link WaitForSpec}.
- *
- * @category model
- */
+/** The options of a wait for an answer in the code of a task: see {@link WaitForSpec}. */
 export interface WaitForOptions<C> extends WaitFor {
   readonly output?: C extends Schema ? C : undefined
 }
 
 /**
- * Waits for an answer in the code of a task, and resolves with it. It suspends as {@link SleepUntil} does. Without an answer in time it rejects with the code `WAIT_TIMEOUT`.
- *
- * @category model
+ * Waits for an answer in the code of a task, and resolves with it. It suspends as {@link SleepUntil} does. Without an answer in time it
+ * rejects with the code `WAIT_TIMEOUT`.
  */
 export type WaitForAnswer = <C = unknown>(name: string, options?: WaitForOptions<C>) => Promise<OutputOf<C>>
 
@@ -176,18 +156,12 @@ export interface SubStepContext extends Pick<
 /**
  * What a task gets beside its context when it polls or collects its job: the `job` that was submitted (`null` if the submission returned
  * nothing). `idempotencyKey` is the one under which the job was submitted.
- *
- * @category model
  */
 export interface ForJob {
   readonly job: Json
 }
 
-/**
- * What a step gets beside its context when it runs for an item: `item`, as a copy of what is recorded, and `itemKey`, its name.
- *
- * @category model
- */
+/** What a step gets beside its context when it runs for an item: `item`, as a copy of what is recorded, and `itemKey`, its name. */
 export interface ForItem<I> {
   readonly item: I
   readonly itemKey: string
@@ -198,8 +172,6 @@ export interface ForItem<I> {
  * everything else is classified by `StepFailure.fromUnknown`.
  *
  * `C` is the schema of the output, or without one the type that the function returns.
- *
- * @category model
  */
 export type Run<Context, C> = (context: Context) => ReturnOf<C>
 
@@ -216,8 +188,6 @@ export type Run<Context, C> = (context: Context) => ReturnOf<C>
  * - `workspace`: `fresh` gives each attempt an empty folder of its own (`folder` of its context); what an earlier one left is kept
  *   beside it. Its evidence is looked for there. The environment needs `workspaces`.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
- *
- * @category model
  */
 export interface TaskOptions<Context, C> extends GuardSpec<Context> {
   readonly output?: C
@@ -255,10 +225,8 @@ export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
 }
 
 /**
- * How long a step sleeps: for so long from its start, or until a time, a `Date` or ISO 8601 string. The time to wake at is recorded when
- * it starts, and holds over crashes and edits.
- *
- * @category model
+ * How long a step sleeps: for so long from its start, or until a time, a `Date` or ISO 8601 string. The time to wake at is recorded when it
+ * starts, and holds over crashes and edits.
  */
 export type Sleep = { readonly millis: number } | { readonly until: Date | string }
 
@@ -273,10 +241,8 @@ export interface SleepSpec {
 }
 
 /**
- * How a step waits for an answer. `question`: for people. `timeoutMillis`: it fails with the code `WAIT_TIMEOUT` if nobody answers in
- * time; default: it waits without a limit.
- *
- * @category model
+ * How a step waits for an answer. `question`: for people. `timeoutMillis`: it fails with the code `WAIT_TIMEOUT` if nobody answers in time;
+ * default: it waits without a limit.
  */
 export interface WaitFor {
   readonly question?: string
@@ -338,11 +304,7 @@ export interface Job<Context, C> {
   readonly collect: (context: Context & ForJob) => ReturnOf<C>
 }
 
-/**
- * The groups of the same wave that a group needs, by name. It starts when those have completed.
- *
- * @category model
- */
+/** The groups of the same wave that a group needs, by name. It starts when those have completed. */
 export interface Needs<Groups extends string = string> {
   readonly needs?: ReadonlyArray<Groups>
 }
@@ -371,18 +333,12 @@ export interface WaveOptions<Context> extends SequenceOptions<Context> {
   readonly onFailure?: OnFailure
 }
 
-/**
- * What a wave does when one of its groups failed.
- *
- * @category model
- */
+/** What a wave does when one of its groups failed. */
 export type OnFailure = 'finish' | 'continue' | 'halt'
 
 /**
  * What the items of a map are computed from: every run of it sees the same, now and after a resume. A map in the body of another map sees
  * the `item` of that as well.
- *
- * @category model
  */
 export type MapSource<Outputs, Input = Json> = Pick<
   StepContext<Outputs, Input>,
@@ -410,11 +366,7 @@ export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOpti
   readonly key?: (item: OutputOf<I>, index: number) => string
 }
 
-/**
- * The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can keep it.
- *
- * @category model
- */
+/** The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can keep it. */
 export type ItemOf<I> = I extends Schema ? Taken<I> : CanKeep<I> extends true ? I : Kept<I>
 
 type CanKeep<I> = [I] extends [Storable<I>] ? true : false

@@ -16,7 +16,7 @@ import type { Attempt } from './Attempt.js'
 import type { AttemptResult, CodeEnd } from './AttemptResult.js'
 import { judge, mayRetry, redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
-import { attemptFailed, attemptsStart } from '../storage/changes.js'
+import { attemptFailed, attemptsStart, subStepsUndone } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
 import { CHECK_FAILED, guarded } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
@@ -122,8 +122,8 @@ export const runAttempt = async (
   void callTask(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
   const ended = await promise
   const closing = close()
-  const { left: open, waits, dropped, refused } = closing === undefined ? NOTHING_LEFT : await closing
-  if (ended._tag === 'Suspended') {
+  const { left: open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_LEFT : await closing
+  if (ended._tag === 'Suspended' && refused === undefined) {
     attempt.suspend()
     scope.toRepeat.add(place.unit)
     return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
@@ -131,11 +131,21 @@ export const runAttempt = async (
   attempt.end()
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft(notStorable)(encodeOf(task)(value))
-  const judged = judge(ended, attempt, { timeoutMillis: task.timeoutMillis, refused, open, encode })
-  return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged) : judged
+  const judged = judge(ended._tag === 'Suspended' ? REFUSED : ended, attempt, {
+    timeoutMillis: task.timeoutMillis,
+    refused,
+    open,
+    encode
+  })
+  // Its code may have caught the stop of a sub-step.
+  if (judged._tag === 'Done' && closing !== undefined) scope.recorder.stage(subStepsUndone(scope, place.unit))
+  return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged, isOverrun) : judged
 }
 
-const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined }
+/** Code that waits on although its attempt was refused. */
+const REFUSED: CodeEnd = { _tag: 'Error', error: undefined }
+
+const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined, isOverrun: false }
 
 /** What a submission gives is a job, which is kept as it is. */
 const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)

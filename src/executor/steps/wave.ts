@@ -200,7 +200,8 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       return
     default:
       if (scope.stopping.aborted || (!hasCode(group) && scope.requests.seen())) board.stopped = true
-      if (!scope.stopping.aborted && !hasCode(group))
+      // What a pause or a cancel leaves in flight stays so.
+      if (!scope.stopping.aborted && !scope.requests.seen() && !hasCode(group))
         scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
   }
 }

@@ -85,8 +85,8 @@ export const attemptStopped = (
   idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
 
 /**
- * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another
- * group failed, it has failed as well.
+ * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another group
+ * failed, it has failed as well.
  */
 export const taskStopped = (
   scope: RunScope,

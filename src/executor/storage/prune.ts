@@ -11,11 +11,8 @@ import type { RunSummary } from './runs.js'
 import { listRuns, viewRun } from './runs.js'
 
 /**
- * What was removed; what was to be removed and is still there, because somebody took it up meanwhile, because it has a workspace
- * of its own (`clean` deletes that), or because that failed,
- * `why` in words; and whether a stop came before all was tried.
- *
- * @category model
+ * What was removed; what was to be removed and is still there, because somebody took it up meanwhile, because it has a workspace of its own
+ * (`clean` deletes that), or because that failed, `why` in words; and whether a stop came before all was tried.
  */
 export interface Pruned {
   readonly removed: ReadonlyArray<RunSummary>
@@ -23,11 +20,7 @@ export interface Pruned {
   readonly isStopped: boolean
 }
 
-/**
- * A run that is still there.
- *
- * @category model
- */
+/** A run that is still there. */
 export interface LeftRun {
   readonly run: RunSummary
   readonly reason: 'takenUp' | 'hasWorkspace' | 'failed'

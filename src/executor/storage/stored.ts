@@ -110,10 +110,8 @@ const filesIn = (reason: unknown): LostFiles | undefined =>
   typeof reason === 'object' && reason !== null ? (reason as Partial<Fenced>).files : undefined
 
 /**
- * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that
- * does not decode is `Corrupt`, and so is that of another run where `runId` is given.
- *
- * @category decoding
+ * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that does not decode is
+ * `Corrupt`, and so is that of another run where `runId` is given.
  */
 export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
   const where = 'the stored checkpoint'

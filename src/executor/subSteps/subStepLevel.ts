@@ -24,6 +24,8 @@ export interface Root {
   readonly own: Set<Unit>
   /** Refuses every further call of this attempt. */
   refused: StepFailure | undefined
+  /** Code of a sub-step did not end within its grace, and may still run. */
+  isOverrun: boolean
 }
 
 /** The code of a task or a sub-step, which may call sub-steps. */
@@ -44,6 +46,8 @@ export interface Level {
   /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
   stopping: AbortController | undefined
   isClosed: boolean
+  /** Why a call of this code was refused after the attempt was: what the code makes of that is not recorded. */
+  refused: StepFailure | undefined
 }
 
 export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: Attempt): Level => ({
@@ -57,7 +61,8 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
   waits: new Map(),
   calls: 0,
   stopping: undefined,
-  isClosed: false
+  isClosed: false,
+  refused: undefined
 })
 
 /** The path of a call, and its number among the calls of this name; or why the call is refused. */

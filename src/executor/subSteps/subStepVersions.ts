@@ -1,6 +1,7 @@
 /** Sub-steps that are called in another version, or that may have been in flight: what they drop, and what the next plan asks. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as Failure from '../../domain/data/StepFailure.js'
+import { has } from '../../domain/data/Units.js'
 import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import { failedInDoubt, restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
@@ -21,9 +22,10 @@ import { save } from './subStepLevel.js'
  */
 export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
   const { scope, place, given, own } = root
-  const known = subStepsOf(scope.recorder.checkpoint()).get(place.unit) ?? []
-  // What this attempt has begun came before this call.
-  const all = known.filter((one) => !own.has(one.unit))
+  const checkpoint = scope.recorder.checkpoint()
+  const known = subStepsOf(checkpoint).get(place.unit) ?? []
+  // What this attempt has begun came before this call. Open waits stay, with their answers.
+  const all = known.filter((one) => !own.has(one.unit) && !has(checkpoint.pending, one.unit))
   const index = all.findIndex((one) => one.unit === unit)
   const again = restartedBy(all, { unit, index, reason: { _tag: 'Forced' } })
   const around = new Set([...again.keys()].flatMap((one) => [...ancestors(one)]))
@@ -39,18 +41,19 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
 }
 
 /**
- * Stages unknown outcomes for the sub-steps in flight of a task, or of one of its sub-steps (`failed`), that has failed. It is not tried
- * again while one of them is in doubt.
+ * Stages unknown outcomes for the sub-steps in flight of a task, or of one of its sub-steps (`failed`), that has failed. It is not retried
+ * while one of them is in doubt, nor if code of one overran its grace and may still run.
  */
 export const settledIn = (
   scope: RunScope,
   task: Place,
   failed: Unit,
-  ended: AttemptResult & { readonly _tag: 'Failed' }
+  ended: AttemptResult & { readonly _tag: 'Failed' },
+  isOverrun: boolean
 ): AttemptResult => {
   const left = subStepsUndone(scope, task.unit, failed)
   if (left.length > 0) scope.recorder.stage(left)
-  return failedInDoubt(failures(scope.recorder.checkpoint().state), failed).length > 0
+  return isOverrun || failedInDoubt(failures(scope.recorder.checkpoint().state), failed).length > 0
     ? { ...ended, settled: false, again: false }
     : ended
 }

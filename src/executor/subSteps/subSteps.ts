@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
+import { endOf } from '../../domain/checkpoint/Pending.js'
 import * as Units from '../../domain/data/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
@@ -19,7 +20,7 @@ import { begin } from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
 import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
-import { subStepFailed, unitCompleted } from '../storage/changes.js'
+import { subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
 import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { settle } from '../steps/settle.js'
@@ -44,13 +45,14 @@ export interface AttemptCalls {
 }
 
 /**
- * `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error.
+ * `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error; `isOverrun`: code of a sub-step did not end within its grace.
  */
 export interface Closed {
   readonly left: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
   readonly dropped: ReadonlyArray<Unit>
   readonly refused: StepFailure | undefined
+  readonly isOverrun: boolean
 }
 
 /** The sub-steps of one attempt of a task. A task without sub-steps pays for a few closures. */
@@ -65,7 +67,15 @@ export const subStepsOfAttempt = (
   let isClosed = false
   let made: Made | undefined
   const make = (): Made => {
-    const root: Root = { scope, place, isRepeated, given: new Set(), own: new Set(), refused: undefined }
+    const root: Root = {
+      scope,
+      place,
+      isRepeated,
+      given: new Set(),
+      own: new Set(),
+      refused: undefined,
+      isOverrun: false
+    }
     const level = levelOf(root, place.unit, isIdempotent, attempt)
     level.isClosed = isClosed
     made = { level, step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
@@ -92,13 +102,17 @@ const closed = async (level: Level): Promise<Closed> => {
   const { root } = level
   const waits = [...level.waits.keys()]
   const dropped = root.isRepeated ? staleIn(root, waits) : []
-  return { left: await closeLevel(level), waits, dropped, refused: root.refused }
+  const left = await closeLevel(level)
+  return { left, waits, dropped, refused: root.refused, isOverrun: root.isOverrun }
 }
 
 const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArray<Unit> =>
-  Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap(({ unit }) =>
-    unit !== place.unit && !open.includes(unit) ? [unit] : []
-  )
+  Units.within(scope.recorder.checkpoint().pending, place.unit).flatMap((wait) => {
+    const end = endOf(wait)
+    // A wait that the code has not reached again keeps its time.
+    const isKept = end !== undefined && Date.parse(end) > scope.environment.clock.now()
+    return wait.unit === place.unit || open.includes(wait.unit) || isKept ? [] : [wait.unit]
+  })
 
 /** A call of a sub-step, with what is recorded of it. */
 interface Call {
@@ -127,12 +141,18 @@ const callSubStep = async (
   level.calls += 1
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
-  if (E.isLeft(called)) return await Promise.reject(errorOf(called.left))
+  if (E.isLeft(called)) {
+    // A refused call is a call too: it has put off the check of another one.
+    if (level.waits.size > 0) onClosed()
+    if (root.refused !== undefined) level.refused = root.refused
+    return await Promise.reject(errorOf(called.left))
+  }
   const { unit } = called.right
   const ending = perform(level, called.right)
   level.open.set(unit, ending)
   const ended = await ending
   level.open.delete(unit)
+  if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
   if (level.waits.size > 0) onClosed()
   // An ended attempt never hears of it, because the next attempt may already run the same code.
   if (level.isClosed && level.attempt.isOver()) return await never()
@@ -276,12 +296,15 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
       : { _tag: 'Error', error: result.left }
   }
   const end = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
+  level.root.isOverrun ||= end._tag === 'GivenUp'
   const open = await closeLevel(inner)
   attempt.end()
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
-  const judged = judge(end, attempt, { timeoutMillis: options.timeoutMillis, open, encode })
-  const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged) : judged
+  const judged = judge(end, attempt, { timeoutMillis: options.timeoutMillis, refused: inner.refused, open, encode })
+  // Its code may have caught the stop of a nested sub-step.
+  if (judged._tag === 'Done') scope.recorder.stage(subStepsUndone(scope, place.unit, unit))
+  const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged, level.root.isOverrun) : judged
   return redacted(scope.environment, { job: undefined, accepts: convert.accepts }, result)
 }
 

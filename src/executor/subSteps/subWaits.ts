@@ -19,6 +19,7 @@ import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { isToStop } from '../requests/RequestWatch.js'
 import { endOfWait, timeout, waitOf } from '../steps/waits.js'
 
 /** Suspends the attempt. */
@@ -53,7 +54,11 @@ const callWait = async (level: Level, suspend: Suspend, name: string, asked: Wai
   level.calls += 1
   const { refused } = level.root
   const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
-  if (E.isLeft(checked)) return await Promise.reject(errorOf(checked.left))
+  if (E.isLeft(checked)) {
+    // A refused call is a call too: it has put off the check of another one.
+    if (level.waits.size > 0) checkLater(level, suspend)
+    return await Promise.reject(errorOf(checked.left))
+  }
   const ended = await perform(level, suspend, checked.right)
   // Others may wait that could not suspend the attempt while the end of this one was saved.
   if (level.waits.size > 0) checkLater(level, suspend)
@@ -105,6 +110,8 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   for (;;) {
     const ended = await ending(level, unit, convert)
     if (ended !== undefined) return ended
+    // The level was closed while the start of the wait was being saved: nothing would end its timer.
+    if (level.isClosed) return await never()
     await wakeOf(level, suspend, unit)
     if (level.isClosed) return await never()
     const stopping = stoppingOf(level)
@@ -169,10 +176,16 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
   const ignore = onAbort(stoppingOf(level), () => waking.abort())
   checkLater(level, suspend)
   const left = end === undefined ? LONGEST : Date.parse(end) - environment.clock.now()
-  await sleepOn(environment.clock, Math.min(left, LONGEST), waking.signal)
+  const isAsked = wait?._tag === 'Answer' && environment.requests !== undefined
+  await sleepOn(environment.clock, Math.min(left, isAsked ? LOOK_MILLIS : LONGEST), waking.signal)
+  // The answer may be in the inbox, and nothing else looks there while sub-steps run.
+  if (isAsked && !level.isClosed) await isToStop(scope)
   ignore()
   level.waits.delete(unit)
 }
+
+/** How often the inbox is looked into while sub-steps run beside a wait. */
+const LOOK_MILLIS = 1_000
 
 /** What a timer of Node takes. */
 const LONGEST = 2 ** 31 - 1

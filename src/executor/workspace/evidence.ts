@@ -14,10 +14,7 @@ import { describeArtifact } from '../RunError.js'
 import { workingTreeOf } from './workspace.js'
 
 /**
- * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the
- * environment.
- *
- * @category model
+ * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the environment.
  */
 export interface CompletedUnits {
   readonly runId: string

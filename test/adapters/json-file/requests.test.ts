@@ -21,7 +21,10 @@ import { afterEach, beforeEach, describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/index.js'
 import { fileRequests, jsonFileStorage, nodeFileSystem } from '../../../src/adapters/json-file/index.js'
 import { seed } from '../../../src/testing/conformance/fixtures.js'
-import type { AlreadyAnswered, Pause, PointerError, Request, RequestError, Requests } from '../../../src/index.js'
+import type { RequestError, Requests } from '../../../src/index.js'
+import type { AlreadyAnswered, PointerError } from '../../../src/ports/Requests.js'
+import type * as Pause from '../../../src/domain/request/Pause.js'
+import type * as Request from '../../../src/domain/request/Request.js'
 
 const request: Request.PauseRequest = {
   _tag: 'Pause',

@@ -20,7 +20,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { afterAll, describe, test } from 'vitest'
 import { workingTree } from '../../../src/adapters/node/index.js'
-import type { TreeUnreadable } from '../../../src/index.js'
+import type { TreeUnreadable } from '../../../src/ports/WorkingTree.js'
 
 const folders: Array<string> = []
 

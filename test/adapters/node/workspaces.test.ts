@@ -23,7 +23,7 @@ import { afterAll, describe, test } from 'vitest'
 import { workspaces } from '../../../src/adapters/node/index.js'
 import { branchOf } from '../../../src/adapters/node/git/worktree.js'
 import type { Worktree } from '../../../src/domain/workflow/Workspace.js'
-import { RunError } from '../../../src/index.js'
+import * as RunError from '../../../src/executor/RunError.js'
 
 const folders: Array<string> = []
 

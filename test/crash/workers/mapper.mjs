@@ -18,7 +18,7 @@ const noting = (storage) => ({
     const saved = await storage.save(claim, revisions)()
     if (E.isRight(saved))
       for (const { change } of revisions)
-        if (change._tag === 'UnitCompleted') writeSync(acks, `${Unit.nameOf(change.unit)}\n`)
+        if (change._tag === 'UnitCompleted') writeSync(acks, `${Unit.names(change.unit).at(-1)}\n`)
     return saved
   }
 })

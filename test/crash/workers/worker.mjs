@@ -6,7 +6,7 @@ import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
-import { RunError, restoreStored } from 'dogear'
+import { CheckpointCodec, RunError } from 'dogear'
 import { jsonFileStorage } from 'dogear/json-file'
 import { interruptFrom } from 'dogear/node'
 import { run, resume, runOutcome, RunFailure } from 'dogear/promise'
@@ -116,7 +116,7 @@ const outcomeOf = async () => {
 
 const stored = async () => {
   const loaded = await storage.load(common.id)()
-  const restored = E.isRight(loaded) ? restoreStored(loaded.right.value) : loaded
+  const restored = E.isRight(loaded) ? CheckpointCodec.restore(loaded.right.value) : loaded
   return E.isRight(restored)
     ? { _tag: 'Completed', checkpoint: restored.right }
     : { _tag: 'Refused', error: restored.left }

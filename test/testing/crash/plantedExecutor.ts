@@ -507,8 +507,9 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task({ job: 'done' })],
     only: told([from('s0')]),
     module: 'domain/change/jobChanges.ts',
-    text: 'pending: Units.append(self.pending, submitted),',
-    instead: 'pending: self.generation > 0 ? self.pending : Units.append(self.pending, submitted),',
+    text: 'pending: Units.append(Units.outside(self.pending, unit), submitted),',
+    instead:
+      'pending: self.generation > 0 ? self.pending : Units.append(Units.outside(self.pending, unit), submitted),',
     breaks: 'NothingTwice'
   },
   {

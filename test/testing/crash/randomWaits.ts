@@ -2,7 +2,8 @@
 import * as fc from 'fast-check'
 import * as t from 'io-ts'
 import { Program } from '../../../src/index.js'
-import type { Pending, Program as P } from '../../../src/index.js'
+import type * as Pending from '../../../src/domain/checkpoint/Pending.js'
+import type * as P from '../../../src/executor/program/Program.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 
 /**

@@ -72,11 +72,7 @@ const change = fc.oneof(
 export const damagedCheckpoint = (of: RunsOf = {}): fc.Arbitrary<Damaged> =>
   damagedMoment(of).map(({ damaged }) => damaged)
 
-/**
- * The same, with the workflow that was in force.
- *
- * @internal
- */
+/** The same, with the workflow that was in force. */
 export const damagedMoment = (
   of: RunsOf = {}
 ): fc.Arbitrary<{ readonly damaged: Damaged; readonly workflow: Workflow }> =>

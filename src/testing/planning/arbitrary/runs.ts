@@ -211,19 +211,11 @@ export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOpt
   return numbers.map((chance) => chooseOptions(diceOf(chance), at, samples))
 }
 
-/**
- * What the units give in these runs.
- *
- * @internal
- */
+/** What the units give in these runs. */
 export const samplesFor = ({ outputs }: RunsOf): Samples =>
   outputs === undefined ? defaultSamples : samplesOf(outputs)
 
-/**
- * The workflows of these runs. One for which no run could be drawn is refused.
- *
- * @internal
- */
+/** The workflows of these runs. One for which no run could be drawn is refused. */
 export const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
   const { workflow = anyWorkflow() } = of
   if (!('steps' in workflow)) return workflow

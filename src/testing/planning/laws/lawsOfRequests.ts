@@ -153,11 +153,7 @@ const demanded = (
   return toFrom === 'before' ? 'Skip' : 'none'
 }
 
-/**
- * Whether a unit runs again because evidence is missing.
- *
- * @internal
- */
+/** Whether a unit runs again because evidence is missing. */
 export const runAgain =
   (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((one: Decision) => boolean) =>
   ({ unit }) =>

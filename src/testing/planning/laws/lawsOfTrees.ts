@@ -90,10 +90,8 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
 ]
 
 /**
- * The wrapped workflow, unless a wrapped one differs: whether a step alone was cut short, the state says of top-level steps only, and
- * a strict plan compares these only.
- *
- * @internal
+ * The wrapped workflow, unless a wrapped one differs: whether a step alone was cut short, the state says of top-level steps only, and a
+ * strict plan compares these only.
  */
 export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
   const { state } = moment.checkpoint

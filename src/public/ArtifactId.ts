@@ -1,0 +1,6 @@
+/**
+ * The ids of artifacts.
+ *
+ * @module
+ */
+export { parse } from '../domain/data/ArtifactId.js'

@@ -1,0 +1,6 @@
+/**
+ * Functions on JSON.
+ *
+ * @module
+ */
+export { canonical, equals, fromUnknown } from '../domain/data/Json.js'

@@ -1,0 +1,6 @@
+/**
+ * The problems of a plan in words.
+ *
+ * @module
+ */
+export { describeProblem, describeProblems } from '../domain/explain/Explain.js'

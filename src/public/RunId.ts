@@ -1,0 +1,6 @@
+/**
+ * The ids of runs.
+ *
+ * @module
+ */
+export { fromHostId, parse } from '../domain/checkpoint/RunId.js'

@@ -1,0 +1,6 @@
+/**
+ * Functions on the outcome of a run.
+ *
+ * @module
+ */
+export { match } from '../executor/RunOutcome.js'

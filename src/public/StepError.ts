@@ -1,0 +1,6 @@
+/**
+ * Builds stored errors.
+ *
+ * @module
+ */
+export { fromUnknown, make } from '../domain/data/StepError.js'

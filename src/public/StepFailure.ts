@@ -1,0 +1,6 @@
+/**
+ * Classifies errors as transient or permanent.
+ *
+ * @module
+ */
+export { fromUnknown, permanent, transient } from '../domain/data/StepFailure.js'

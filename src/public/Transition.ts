@@ -1,0 +1,6 @@
+/**
+ * Applies changes to checkpoints.
+ *
+ * @module
+ */
+export { apply, replay } from '../domain/change/Transition.js'

@@ -1,0 +1,6 @@
+/**
+ * Functions on the paths of units.
+ *
+ * @module
+ */
+export { isWithin, join, names, parent } from '../domain/workflow/Unit.js'
