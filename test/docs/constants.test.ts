@@ -36,10 +36,10 @@ describe('the numbers in the documentation', () => {
   test.each([
     ['captured output of a step on Linux', VARIABLE_BYTES],
     ['captured output of a step elsewhere', CAPTURE_BYTES],
-    ['timeout of an attempt, unless the file says otherwise', DEFAULT_TIMEOUT_MILLIS],
+    ['timeout of an attempt, unless the file sets another', DEFAULT_TIMEOUT_MILLIS],
     ['from SIGTERM to SIGKILL', hidden('cli/steps/commandStep.ts', /const GRACE_MILLIS = ([\d_]+)/)],
-    ['tries of a step', RetryPolicy.MAX_ATTEMPTS],
-    ['failed attempts that are kept of a step', CheckpointState.MAX_ATTEMPTS_KEPT],
+    ['attempts of a step', RetryPolicy.MAX_ATTEMPTS],
+    ['failed attempts kept of a step', CheckpointState.MAX_ATTEMPTS_KEPT],
     ['stored error', StepError.MAX_BYTES],
     ['nesting of a value', Json.MAX_DEPTH],
     ['steps and groups of a file', MAX_TASKS],
