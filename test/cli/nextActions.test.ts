@@ -351,6 +351,7 @@ describe('next actions', () => {
         secrets: [],
         gone: [],
         holder: {},
+        waiting: [],
         where: '/h',
         why: 'w'
       },

@@ -1,5 +1,6 @@
 /** What every command gets. */
 import { statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonFileOptions, LargeCheckpoint } from '../../adapters/json-file/index.js'
@@ -127,3 +128,12 @@ export const looking = (place: Pick<Context, 'home' | 'folder'>, runId: string):
   text: 'Look at it with:',
   command: dogearCommand(place, ['show', runId])
 })
+
+/** The name of the user, for records of consent. A process may run under an id that has no name. */
+export const userName = (): string => {
+  try {
+    return userInfo().username
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}`
+  }
+}

@@ -95,7 +95,7 @@ const planLines = (
     ...editLines(edits),
     ...(O.isSome(heldBy)
       ? linesOf(ofHeld(context, runId, heldBy.value, flags))
-      : nextLines(context, runId, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
+      : nextLines(context, checkpoint, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
   ]
 }
 
@@ -107,13 +107,14 @@ const inProgress = ({ host, pid, liveness }: Holder): string =>
 /** What to do next; `yes`: to agree to go on from what was recovered. */
 const nextLines = (
   context: Context,
-  runId: string,
+  checkpoint: Checkpoint,
   program: Workflow,
   plan: ResumePlan,
   flags: PlanFlags & { readonly yes: boolean },
   edited: ReadonlyArray<Overwriting>
 ): ReadonlyArray<string> => {
   if (isDone(plan)) return []
+  const { runId } = checkpoint
   const { outStyle: style } = context.screen
   const questions = openQuestions(plan)
   const consent = flags.yes ? ['With --yes you agree to go on from what was recovered'] : []
@@ -123,7 +124,7 @@ const nextLines = (
     edited.length === 0
       ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
       : forcedAnswers(context, runId, flags, pin, edited)
-  const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, runId) : []
+  const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []
   return [
     ...linesOf(waits),
     ...questions.map((question) => style.yellow(describeQuestion(question))),

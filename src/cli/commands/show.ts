@@ -15,6 +15,7 @@ import { ExitCode } from '../ExitCode.js'
 import { holderText } from '../report/holder.js'
 import { pendingJson } from '../report/pending.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import { linesOf } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
@@ -25,6 +26,7 @@ import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
+import { ofPending } from './hints/hints.js'
 
 /** How much to show. */
 export interface ShowFlags {
@@ -44,6 +46,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
     lines.forEach(screen.print)
+    for (const line of linesOf(ofPending(context, view.right.checkpoint), screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }

@@ -164,6 +164,20 @@ export const COMMANDS: ReadonlyArray<Command> = [
   },
   {
     _tag: 'Plain',
+    name: 'answer',
+    args: [RUN, { syntax: '<unit>', text: 'the path of the unit that waits' }],
+    summary: 'answer a unit that waits for an answer',
+    text: 'Answers a unit that [waits for an answer](waiting.md). The answer is recorded, and checked by the program when it resumes the run; an answer may also come before its unit waits. Exits with 4 if the unit has an answer already or takes none.',
+    flags: [
+      { syntax: '--value <json>', text: 'the answer, as JSON' },
+      { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
+      JSON_FLAG
+    ],
+    example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',
+    load: async () => (await import('./answer.js')).answerCommand
+  },
+  {
+    _tag: 'Plain',
     name: 'runs',
     args: [],
     summary: 'list runs',

@@ -145,7 +145,7 @@ export const execute = async (
     outcome._tag === 'Fenced'
       ? [await afterLoss(context, runId)]
       : outcome._tag === 'Pending'
-        ? ofPending(context, runId)
+        ? ofPending(context, outcome.checkpoint)
         : isCancelled
           ? [{ text: 'To resume it all the same:', command: goesOn }]
           : [...goOn(context, runId, program, questions, leadOf(outcome, program)), ...restarts]

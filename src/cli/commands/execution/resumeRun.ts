@@ -1,5 +1,4 @@
 /** Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for. */
-import { userInfo } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -25,7 +24,7 @@ import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
 import { warningOf } from './checks.js'
 import { harmful } from '../find/definitions.js'
 import type { Result } from '../Context.js'
-import { dogearCommand, environmentFor } from '../Context.js'
+import { dogearCommand, environmentFor, userName } from '../Context.js'
 import type { Attended, Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { madeAgain, overwritten } from './overwritten.js'
@@ -148,14 +147,6 @@ const agreeToRecovery = async (
 
 const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
-
-const userName = (): string => {
-  try {
-    return userInfo().username
-  } catch {
-    return 'somebody'
-  }
-}
 
 /** Consent does not change the plan. */
 const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])

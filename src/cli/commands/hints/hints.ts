@@ -1,6 +1,7 @@
 /** Suggests the next actions for a run, as commands to copy. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { has } from '../../../domain/data/Units.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/explain/listed.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
@@ -107,10 +108,19 @@ export const ofFailedCheck = (
   return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
 }
 
-/** For a run that waits for jobs. */
-export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }
-]
+/** The commands that end the waits of a run: a poll of its jobs, and an answer to the first unit that waits for one. */
+export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint): ReadonlyArray<Hint> => {
+  const waits = [...pending]
+  const unit = waits.find((one) => one._tag === 'Answer' && !has(answers, one.unit))?.unit
+  return [
+    ...(waits.some(({ _tag }) => _tag === 'Job')
+      ? [{ text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }]
+      : []),
+    ...(unit === undefined
+      ? []
+      : [{ text: 'Answer it with:', command: dogearCommand(place, ['answer', runId, unit, '--value', 'JSON']) }])
+  ]
+}
 
 /** For a run that this process has lost. `isThere`: the run still exists; it may also have been deleted. */
 export const ofTakenOver = (place: Place, runId: string, isThere: boolean): Hint =>

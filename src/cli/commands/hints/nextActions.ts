@@ -44,6 +44,7 @@ export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<strin
   words.map((word, index) => {
     const isOf = (flag: string): boolean => words[index - 1] === flag || word.startsWith(`${flag}=`)
     if (isOf('--input')) return word.replace(/^((?:--input=)?[^=]*=)[\s\S]*$/, '$1VALUE')
+    if (isOf('--value')) return word.startsWith('--value=') ? '--value=JSON' : 'JSON'
     return isOf('--confirm') ? word.replace(/(=done:)[\s\S]*$/, '$1OUTPUT') : word
   })
 
@@ -107,6 +108,8 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [
         { text: 'To resume it all the same:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }
       ]
+    case 'AnswerRefused':
+      return [ofAnswerRefused(typed, error)]
     case 'AlreadyAnswered':
     case 'Fenced':
     case 'RevisionConflict':
@@ -119,7 +122,6 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'NoWorktree':
     case 'NoWorkspaces':
     case 'NoRequests':
-    case 'AnswerRefused':
     case 'RecoveryRefused':
     case 'TooLarge':
     case 'Insecure':
@@ -130,6 +132,14 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'WorkspaceGone':
       return [again(typed)]
   }
+}
+
+/** Offers a unit that waits, if there is one. */
+const ofAnswerRefused = (typed: Typed, { runId, waiting }: RunError & { readonly _tag: 'AnswerRefused' }): Hint => {
+  const [unit] = waiting
+  return unit === undefined
+    ? looking(typed, runId)
+    : { text: 'Such as:', command: dogearCommand(typed, ['answer', runId, unit, '--value', 'JSON']) }
 }
 
 const planning = (typed: Typed, runId: string): Hint => ({
