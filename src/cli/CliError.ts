@@ -4,12 +4,11 @@ import type { RunError } from '../executor/RunError.js'
 import { describeLoss, describe as describeRunError, headOf } from '../executor/RunError.js'
 import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import { printableLines } from '../domain/explain/printable.js'
-import { shortened } from './report/fingerprints.js'
 import type { Hint } from './report/Hint.js'
-import { holderText } from './report/holder.js'
 import { linesOf } from './report/Hint.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, MAX_TOLD } from './workflow/Problem.js'
+import { holderText, shortened } from './report/text.js'
 
 /**
  * Why the command could not do what it was asked for. `hints` are things to do about it.

@@ -198,7 +198,7 @@ test('what is not committed in the worktree is committed by the pause, and the s
   const ended = await paused(running)
   expect(await inThere('status --porcelain')).toBe('')
   const hash = (await inThere('rev-parse HEAD')).trim()
-  expect(ended.stderr).toContain(`Commits: 1 completed, and ${hash.slice(0, 12)} of what was not committed\n`)
+  expect(ended.stderr).toContain(`Commits: 1 completed, and ${hash.slice(0, 12)} with uncommitted changes\n`)
   expect(JSON.parse(place.read('.dogear/continue-here.json'))).toMatchObject({
     commits: [(await inThere('rev-parse HEAD~1')).trim()],
     committed: hash

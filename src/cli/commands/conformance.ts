@@ -123,7 +123,7 @@ const run = async (
   const ran = await runWatched(wanted, cases, {
     onLoaded: (loaded) => {
       store = loaded
-      for (const stray of loaded.strays) screen.line(screen.style.yellow(`warning: ${stray}`))
+      for (const stray of loaded.strays) screen.warn(`${stray}`)
       if (asText) [headingOf({ ...loaded, store: loaded.name }), ''].forEach(screen.print)
       screen.status(() => `${done}/${cases.length} cases done, ${cases[done]?.id ?? ''}`)
     },

@@ -11,7 +11,6 @@ import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
-import { shortened } from '../report/fingerprints.js'
 import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { MAX_TOLD } from '../workflow/Problem.js'
@@ -26,6 +25,7 @@ import type { PlanFlags } from './execution/planFlags.js'
 import { planOptions, withoutSecrets } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
+import { shortened } from '../report/text.js'
 
 /** Plans a resume of the run of this id; without an id, of the only unfinished one. */
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {

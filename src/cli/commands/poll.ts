@@ -25,10 +25,10 @@ import { dogearCommand, environmentFor } from './Context.js'
 import type { Attended } from './execution/execution.js'
 import { warnOf } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
-import { holderText } from '../report/holder.js'
 import { treeAt } from './execution/survey.js'
 import { ofGone, ofHeld, ofPlanError, resumeLine } from './hints/hints.js'
 import { workflowOf } from './find/workflowOf.js'
+import { holderText } from '../report/text.js'
 
 /** Asks for the jobs of the run of this id; without an id, of the only unfinished one. */
 export const pollCommand = async (context: Attended, id: string | undefined): Promise<Result> => {
@@ -70,7 +70,7 @@ const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): 
   folder,
   home,
   onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
-  onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${source}": ${message}`))
+  onWarning: (source, message) => screen.warn(`step "${source}": ${message}`)
 })
 
 /** Tells how it ended, and gives the exit code. */

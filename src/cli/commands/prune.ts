@@ -17,7 +17,7 @@ import { didYouMean } from '../workflow/Suggestion.js'
 import type { Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
 import type { Attended } from './execution/execution.js'
-import { minute } from './hints/hints.js'
+import { minute } from '../report/text.js'
 
 /** Which runs go, and how. */
 export interface PruneFlags {
@@ -109,8 +109,7 @@ const tell = (context: Attended, flags: PruneFlags, runs: ReadonlyArray<RunSumma
   const { screen, signals } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
-  for (const { run, why } of pruned.left)
-    screen.line(screen.style.yellow(`warning: run ${run.runId} was not removed: ${why}`))
+  for (const { run, why } of pruned.left) screen.warn(`run ${run.runId} was not removed: ${why}`)
   if (pruned.isStopped) {
     screen.line(screen.style.yellow('Stopped: not all were deleted'))
     const received = signals.received()

@@ -62,8 +62,7 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
 const runLoaded = async (context: Attended, workflow: Loaded, typed: Given, flags: RunFlags): Promise<Result> => {
   const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
-  for (const hidden of hiddenIn(typed, given.right))
-    context.screen.line(context.screen.style.yellow(`warning: ${hidden}`))
+  for (const hidden of hiddenIn(typed, given.right)) context.screen.warn(`${hidden}`)
   const choice = await choose(context, workflow, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
@@ -131,7 +130,7 @@ const start = async (
   if (E.isLeft(known)) return known
   warnOf(context, workflow)
   for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
-    context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
+    context.screen.warn(`${stray}`)
   }
   const start = wordsOf(workflow, given, flags)
   const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }

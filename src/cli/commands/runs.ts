@@ -15,7 +15,7 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
-import { minute } from './hints/hints.js'
+import { minute } from '../report/text.js'
 
 /** Which runs, and how. */
 export interface RunsFlags {
@@ -87,7 +87,7 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
   for (const { runId, found } of runs) {
     if (found._tag === 'Exact') continue
     const look = dogearCommand(context, ['verify', runId])
-    screen.line(screen.style.yellow(`warning: the newest state of run ${runId} is damaged. Check it with: ${look}`))
+    screen.warn(`the newest state of run ${runId} is damaged. Check it with: ${look}`)
   }
 }
 

@@ -12,21 +12,20 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { holderText } from '../report/holder.js'
 import { pendingJson } from '../report/pending.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import { linesOf } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
-import type { UnitView } from '../report/units.js'
-import { unitsOf } from '../report/units.js'
+import { toJson, unitsOf } from '../report/UnitView.js'
 import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofPending } from './hints/hints.js'
+import { holderText } from '../report/text.js'
 
 /** How much to show. */
 export interface ShowFlags {
@@ -161,20 +160,10 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,
     variables: Object.fromEntries(checkpoint.variables),
-    steps: unitsOf(checkpoint).map(unitJson),
+    steps: unitsOf(checkpoint).map(toJson),
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
     ...pendingJson([...checkpoint.pending]),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
 }
-
-const unitJson = ({ index, unit, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
-  step_index: index,
-  unit,
-  status: status.replace(' ', '_'),
-  assumed,
-  attempts,
-  duration_millis: durationMillis ?? null,
-  output: output ?? null
-})

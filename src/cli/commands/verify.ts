@@ -9,8 +9,6 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { holderText } from '../report/holder.js'
-import { shortened } from '../report/fingerprints.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
@@ -23,6 +21,7 @@ import { nextActions } from './hints/nextActions.js'
 import type { Obstacle, Outlook, Unrecorded } from './execution/outlook.js'
 import { CLEAR, obstacle, outlookOf } from './execution/outlook.js'
 import { heldError } from './execution/owner.js'
+import { holderText, shortened } from '../report/text.js'
 
 /** What was found of one run. */
 type Finding = Readable | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }

@@ -9,9 +9,9 @@ import { waitingFor } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
-import { grouped } from './progress.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
+import { grouped } from './text.js'
 
 /**
  * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed

@@ -2,7 +2,7 @@
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { Pending } from '../../domain/checkpoint/Pending.js'
-import { clipped } from './facts.js'
+import { firstLine } from './text.js'
 
 /** What a unit waits for, for a line that names the unit already. */
 export const waitText = (pending: Pending): string => {
@@ -34,7 +34,7 @@ export const waitingFor = (pending: Pending): string => {
 }
 
 const questionOf = ({ question }: Pending & { readonly _tag: 'Answer' }): string =>
-  question === undefined ? '' : `: ${clipped(question.split('\n', 1)[0] ?? '')}`
+  question === undefined ? '' : `: ${firstLine(question)}`
 
 /** The pending units of a run: `jobs`, and `waits` for timers and answers. A kind that there is none of is left out. */
 export const pendingJson = (all: ReadonlyArray<Pending>): JsonObject => {

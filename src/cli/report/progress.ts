@@ -1,6 +1,7 @@
 /** How far a run has come, in a few words. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
+import { grouped } from './text.js'
 import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 
 /** The share of a run that is done. Its position does not count: a failed step is not done. */
@@ -16,6 +17,3 @@ export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, d
 /** Rounded, and 100 only if nothing is left. */
 const share = (done: number, total: number): number =>
   done >= total ? 100 : Math.min(99, Math.round((done / total) * 100))
-
-/** A number as people read it: `10,000`. */
-export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')

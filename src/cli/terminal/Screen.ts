@@ -20,6 +20,7 @@ export interface Screen {
   readonly print: (line: string) => void
   readonly out: (text: string) => void
   readonly line: (text: string) => void
+  readonly warn: (text: string) => void
   readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
   readonly status: (text: (() => string) | undefined) => void
   /** Shows a question below all other output until the returned function is called. */
@@ -80,11 +81,14 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     draw()
   }
   const freshLine = (): string => (atLineStart ? '' : '\n')
+  const line = (text: string): void => write('stderr', `${freshLine()}${Styles.rendered(text)}\n`)
+  const style = Styles.of(stderr, environment)
 
   return {
     print: (line) => write('stdout', `${Styles.rendered(line)}\n`),
     out: (text) => write('stdout', text.split('\n').map(Styles.rendered).join('\n')),
-    line: (text) => write('stderr', `${freshLine()}${Styles.rendered(text)}\n`),
+    line,
+    warn: (text) => line(style.yellow(`warning: ${text}`)),
     output: (stream, chunk) => write(stream === 'stdout' ? stepsTo : 'stderr', chunk),
     question: (text) => {
       erase()
@@ -106,7 +110,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     },
     live,
     outStyle: Styles.of(stdout, environment),
-    style: Styles.of(stderr, environment)
+    style
   }
 }
 

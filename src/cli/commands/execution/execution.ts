@@ -20,7 +20,6 @@ import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
 import { endingOf, MAX_TOLD } from '../../report/ending.js'
 import * as Narrator from '../../report/Narrator.js'
-import { grouped } from '../../report/progress.js'
 import { pendingJson } from '../../report/pending.js'
 import { endJson, printed } from '../../report/runJson.js'
 import { runnerIn } from '../../steps/jobStep.js'
@@ -38,6 +37,7 @@ import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, tellOfWorkspace } from './workspace.js'
+import { grouped } from '../../report/text.js'
 
 /** A process that may run steps: its context, its signal handlers, and somebody to ask. */
 export interface Attended extends Context {
@@ -245,7 +245,7 @@ const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrato
     process.kill(process.pid, signal)
   }
   const onStop = (): void => {
-    const names = named(narrator.atWork())
+    const names = named(narrator.inFlight())
     const again = O.toUndefined(signals.received()) === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
     screen.line(screen.style.yellow(`Stopping${names === '' ? '' : ` ${names}`} …${again}`))
     for (const signal of SIGNALS) {
@@ -309,5 +309,5 @@ export const attended = async (
 export const warnOf = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context
   const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]
-  for (const warning of warnings) screen.line(screen.style.yellow(`warning: ${warning}`))
+  for (const warning of warnings) screen.warn(`${warning}`)
 }

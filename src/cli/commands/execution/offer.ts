@@ -9,7 +9,7 @@ import { rowLines } from '../../report/rows.js'
 import { choose } from '../../terminal/Prompt.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Attended } from './execution.js'
-import { minute } from '../hints/hints.js'
+import { minute } from '../../report/text.js'
 
 /** What somebody wants done about an earlier run. */
 export type Wish =

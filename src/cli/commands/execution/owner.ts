@@ -8,13 +8,13 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError } from '../../CliError.js'
 import { notDone, usage } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
-import { holderText } from '../../report/holder.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import type { Context } from '../Context.js'
 import type { Attended } from './execution.js'
 import { viewOf } from '../find/find.js'
 import type { TakeOverFlags } from '../hints/hints.js'
 import { ofHeld, resumeLine } from '../hints/hints.js'
+import { holderText } from '../../report/text.js'
 
 /** A run that may be claimed, with its current state. `takeOver`: supersede its owner, which may still live. */
 export interface Claimable {

@@ -13,7 +13,6 @@ import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/worksp
 import type { MergeEnd } from '../../../ports/Workspaces.js'
 import type { Hint } from '../../report/Hint.js'
 import { linesOf } from '../../report/Hint.js'
-import { grouped } from '../../report/progress.js'
 import type { Prompt } from '../../terminal/Prompt.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
@@ -22,6 +21,7 @@ import type { Context } from '../Context.js'
 import { dogearCommand, environmentFor } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
+import { grouped } from '../../report/text.js'
 
 /** Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked. */
 export interface MergeFlags {
@@ -44,7 +44,7 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   if (E.isLeft(changed) || changed.right.length === 0) return
   const { screen } = context
   const what = `${counted(changed.right.length, 'path')} here ${changed.right.length === 1 ? 'is' : 'are'} not committed`
-  screen.line(screen.style.yellow(`warning: ${what}: the worktree is made from the last commit, without that`))
+  screen.warn(`${what}: the worktree is made from the last commit, without that`)
 }
 
 /** Says that a run keeps its workspace, where the file has another kind by now. */
@@ -55,7 +55,7 @@ export const warnOfOtherKind = (
 ): void => {
   if (workspace === undefined || workspace.kind === file.workspace) return
   const now = `${shown} has "workspace: ${file.workspace}"`
-  screen.line(screen.style.yellow(`warning: ${now}, but the run keeps the one it began with: ${workspace.kind}`))
+  screen.warn(`${now}, but the run keeps the one it began with: ${workspace.kind}`)
 }
 
 /** Says where a run works. */
@@ -67,7 +67,7 @@ export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, re
   }
   if (!existsSync(join(workspace.root, '.gitmodules'))) return
   const how = 'a step can fetch them with "git submodule update --init"'
-  screen.line(screen.style.yellow(`warning: the submodules are empty in the worktree; ${how}`))
+  screen.warn(`the submodules are empty in the worktree; ${how}`)
 }
 
 /** Where a workspace is, in words. */
@@ -87,14 +87,13 @@ export const settleWorkspace = async (
   const { screen } = context
   const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
   const nothing = (why: string): JsonObject => {
-    if (flags.merge !== undefined)
-      screen.line(screen.style.yellow(`warning: ${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`))
+    if (flags.merge !== undefined) screen.warn(`${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`)
     return {}
   }
   if (!isOwn(workspace)) return nothing(`run ${runId} has no worktree`)
   const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
   if (E.isLeft(there)) {
-    screen.line(screen.style.yellow(`warning: ${describe(there.left)}`))
+    screen.warn(`${describe(there.left)}`)
     return {}
   }
   if (!there.right) return nothing(`the workspace of run ${runId} no longer exists`)

@@ -15,7 +15,8 @@ import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofFile, ofNoRun, ofNothing } from './findHints.js'
-import { minute, ofTakenOver } from '../hints/hints.js'
+import { ofTakenOver } from '../hints/hints.js'
+import { minute } from '../../report/text.js'
 
 /** How short the beginning of a run id may be that stands for it. */
 export const MIN_PREFIX = 4
@@ -38,7 +39,7 @@ export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs
 
 /** Says which runs can't be read. */
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
-  for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${describeStorage(error)}`))
+  for (const { error } of damaged) screen.warn(`${describeStorage(error)}`)
 }
 
 /** The run of this id, or the only one whose id begins like this. */

@@ -51,7 +51,7 @@ const warnOfLostCommit = async (
   const missing = await environmentFor(context).workspaces?.tree(workspace.root).missingCommits([committed])()
   if (missing === undefined || E.isLeft(missing) || missing.right.length === 0) return
   const { screen } = context
-  screen.line(screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${workspace.root}`))
+  screen.warn(`commit ${committed}, made by the pause, is not in ${workspace.root}`)
 }
 
 /** Says which commits were found, and where a plan goes on. */

@@ -18,6 +18,7 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
+import { minute } from '../../report/text.js'
 import { harmfulFrom, waveBefore } from '../find/definitions.js'
 import type { Context } from '../Context.js'
 import { dogearCommand, looking } from '../Context.js'
@@ -408,9 +409,6 @@ const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
 /** The progress and the start time of a run. */
 export const positionOf = ({ status, steps, createdAt }: RunSummary): string =>
   `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`
-
-/** Formats a time: `2026-01-02 03:04 UTC`. */
-export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
 
 /**
  * For a run that was started with another input: the differences, and how to continue with either. `how`: the flags of the
