@@ -7,7 +7,7 @@ import { printableLines } from '../domain/explain/printable.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
 import type { Problem } from './workflow/Problem.js'
-import { describeAll, MAX_TOLD } from './workflow/Problem.js'
+import { describeAll, MAX_SHOWN } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
 
 /**
@@ -20,7 +20,7 @@ import { holderText, shortened } from './report/text.js'
  *   `unreadable`: the number of unreadable ones.
  * - `NoRunOfWorkflow`: a run of this workflow was to be taken up, and there is none.
  * - `Declined`: asked, and the answer was no.
- * - `MovedOn`: while somebody was asked, the run went on.
+ * - `RunChanged`: while somebody was asked, the run went on.
  * - `Stopped`: a signal came before anything ran.
  * - `NotDone`: the run (`runId`, where it is known) could not be decided.
  */
@@ -37,7 +37,7 @@ export type CliError =
     }
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
-  | { readonly _tag: 'MovedOn'; readonly runId: string }
+  | { readonly _tag: 'RunChanged'; readonly runId: string }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
   | {
       readonly _tag: 'NotDone'
@@ -101,7 +101,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
       return [`There is no run of workflow ${error.workflow} to resume`, ...linesOf(error.hints)]
     case 'Declined':
       return ['Nothing was changed']
-    case 'MovedOn':
+    case 'RunChanged':
       return [`Run ${error.runId} changed in the meantime. Nothing was done; check the run again`]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
@@ -137,6 +137,6 @@ const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map(
 
 /** The newest of many candidates. */
 const first = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> => {
-  const more = candidates.length - MAX_TOLD
-  return [...candidates.slice(0, MAX_TOLD).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
+  const more = candidates.length - MAX_SHOWN
+  return [...candidates.slice(0, MAX_SHOWN).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
 }

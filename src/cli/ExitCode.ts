@@ -69,7 +69,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'NoRunOfWorkflow':
       return ExitCode.noSuchRun
     case 'Declined':
-    case 'MovedOn':
+    case 'RunChanged':
       return ExitCode.refused
     case 'Stopped':
       return ofSignal(error.signal)

@@ -6,11 +6,10 @@ import type { CliError } from './CliError.js'
 import { describe, notDone } from './CliError.js'
 import type { Context, Result } from './commands/Context.js'
 import { homeOf } from './commands/Context.js'
-import type { Attended } from './commands/execution/execution.js'
 import { nextActions, withoutValues } from './commands/hints/nextActions.js'
 import * as Table from './commands/table.js'
 import { ExitCode, ofError } from './ExitCode.js'
-import { misuse, understood } from './misuse.js'
+import { usageError, normalized } from './usageError.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
 import { cliErrorJson, printed } from './report/runJson.js'
@@ -38,11 +37,11 @@ export const main = async (words: ReadonlyArray<string>, version: string, host: 
     if (command._tag === 'Plain' && command.endsProcess === true) await Output.endWith(host, code)
   })
   try {
-    await program.parseAsync(understood(program, words), { from: 'user' })
+    await program.parseAsync(normalized(program, words), { from: 'user' })
     return code
   } catch (error) {
     if (error instanceof CommanderError)
-      return error.exitCode === 0 ? ExitCode.done : wronglyUsed(host, program, words, error)
+      return error.exitCode === 0 ? ExitCode.done : refuseUsage(host, program, words, error)
     const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
     printError(screenOf(host, false), ['this is a bug in dogear:', ...trace.split('\n')])
     return ExitCode.bug
@@ -50,11 +49,11 @@ export const main = async (words: ReadonlyArray<string>, version: string, host: 
 }
 
 /** Commander has already printed its help for a command line without a command. */
-const wronglyUsed = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
+const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
   const json = asksForJson(words)
   return error.code === 'commander.help' && !json
     ? ExitCode.wrongUse
-    : failed(screenOf(host, json), json, misuse(host, program, words, error))
+    : failed(screenOf(host, json), json, usageError(host, program, words, error))
 }
 
 /** Detects a request for JSON in words that commander rejects. */
@@ -100,8 +99,8 @@ const act = async (
   verbose: boolean
 ): Promise<Result> => {
   if (command._tag === 'Plain') return (await command.load())(context, ...operands)
-  const action = await command.load()
-  return withPrompt(context, verbose, async (attended) => action(attended, ...operands))
+  const [action, { withPrompt }] = await Promise.all([command.load(), import('./commands/execution/withPrompt.js')])
+  return withPrompt(context, verbose, async (prompting) => action(prompting, ...operands))
 }
 
 /** Commands load on demand, and the process may have no descriptor left for the file. */
@@ -130,22 +129,6 @@ const failed = (screen: Screen.Screen, json: boolean, error: CliError, next: Rea
   printError(screen, [...describe(error), ...linesOf(next, screen.style)])
   if (json) screen.out(printed(cliErrorJson(error, next)))
   return ofError(error)
-}
-
-/** Runs a command with signal handlers and a prompt. */
-const withPrompt = async (
-  context: Context,
-  verbose: boolean,
-  body: (context: Attended) => Promise<Result>
-): Promise<Result> => {
-  const [{ abortOnSignals }, Prompt, { attended, SIGNALS }] = await Promise.all([
-    import('../adapters/node/index.js'),
-    import('./terminal/Prompt.js'),
-    import('./commands/execution/execution.js')
-  ])
-  const signals = abortOnSignals({ signals: SIGNALS })
-  const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
-  return attended(context, verbose, { signals, prompt }, body)
 }
 
 const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform): Command => {

@@ -14,6 +14,6 @@ const [only, ...more] = process.argv.slice(2)
 if ((only === '--version' || only === '-V') && more.length === 0) {
   process.stdout.write(`${manifest.version}\n`)
 } else {
-  const loaded = await import('./commandLine.js').catch((error: Error) => Output.tellShortage(process, error))
+  const loaded = await import('./commandLine.js').catch((error: Error) => Output.reportShortage(process, error))
   process.exitCode = loaded === undefined ? UNWRITTEN : await loaded.main(process.argv.slice(2), manifest.version)
 }

@@ -88,7 +88,7 @@ describe('a declared secret', () => {
         '  OTHER is not set\n' +
         '  SHORT is too short to redact safely (minimum 4 characters)\n' +
         'Nothing was changed\n' +
-        'When they are set:\n' +
+        'After setting them:\n' +
         '  dogear run w.yml --id r\n'
     )
     expect(place.exists('log') || place.exists('.dogear')).toBe(false)
@@ -100,7 +100,7 @@ describe('a declared secret', () => {
     const before = state()
     const refused = await place.dogear(['resume', 'r', '--json'])
     expect(refused.code).toBe(4)
-    expect(refused.stderr).toContain('When they are set:\n  dogear resume r\n')
+    expect(refused.stderr).toContain('After setting them:\n  dogear resume r\n')
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'SecretsMissing' } })
     expect(state()).toBe(before)
     expect((await place.dogear(['resume', 'r'], { environment: { TOKEN: 'second-value' } })).code).toBe(0)

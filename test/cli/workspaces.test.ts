@@ -243,7 +243,7 @@ describe('a workspace that is gone', () => {
       'dogear: Workspace not found for run r. It may have been cleaned up.\n' +
         `The run works in ${join(place.folder, worktree)}\n` +
         'Missing with it: one.txt of "one"\n' +
-        'Nothing was executed. To start over, with a new workspace:\n  dogear resume r --force\n'
+        'Nothing ran. To start over with a new workspace:\n  dogear resume r --force\n'
     )
     expect(await dogear(['plan', 'r'])).toMatchObject({ code: 4, stderr: refused.stderr })
     expect((await dogear(['verify', 'r'])).stdout).toContain('Workspace not found for run r')

@@ -124,7 +124,7 @@ export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): s
 }
 
 /** The command that shows a run. */
-export const looking = (place: Pick<Context, 'home' | 'folder'>, runId: string): Required<Hint> => ({
+export const showHint = (place: Pick<Context, 'home' | 'folder'>, runId: string): Required<Hint> => ({
   text: 'Look at it with:',
   command: dogearCommand(place, ['show', runId])
 })

@@ -12,7 +12,7 @@ import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, looking, userName } from './Context.js'
+import { dogearCommand, environmentFor, showHint, userName } from './Context.js'
 import { findRun } from './find/find.js'
 
 /** Where the answer comes from: exactly one of the two. */
@@ -45,7 +45,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} has the answer to ${unit}`)
     const next: Hint =
       workflow.path === undefined
-        ? { ...looking(context, runId), text: 'Resume it in the program that started it. Look at it with:' }
+        ? { ...showHint(context, runId), text: 'Resume it in the program that started it. Look at it with:' }
         : { text: 'Resume with:', command: dogearCommand(context, ['resume', runId]) }
     for (const line of linesOf([next], screen.style)) screen.line(line)
   }

@@ -14,7 +14,7 @@ import { printed } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
-import type { Attended } from './execution/execution.js'
+import type { PromptContext } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
@@ -31,12 +31,16 @@ interface Candidate {
 }
 
 /** Deletes the workspace of the run of this id; without an id, those of all completed runs. State stays as it is. */
-export const cleanCommand = async (context: Attended, id: string | undefined, flags: CleanFlags): Promise<Result> => {
+export const cleanCommand = async (
+  context: PromptContext,
+  id: string | undefined,
+  flags: CleanFlags
+): Promise<Result> => {
   const views = id === undefined ? await resting(context, flags) : await one(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
   if (E.isLeft(candidates)) return candidates
-  if (candidates.right.length === 0) return sayNothing(context, id)
+  if (candidates.right.length === 0) return printNothing(context, id)
   for (const candidate of candidates.right)
     for (const line of await candidateLines(context, candidate)) context.screen.line(line)
   const agreed = await agree(context, candidates.right, flags)
@@ -85,7 +89,7 @@ const withFolders = async (
   return E.right(found)
 }
 
-const sayNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
+const printNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
   if (json) screen.out(printed([]))
   else
     screen.print(
@@ -129,7 +133,7 @@ const missed = (checkpoint: Checkpoint): string => {
 }
 
 const agree = async (
-  context: Attended,
+  context: PromptContext,
   candidates: ReadonlyArray<Candidate>,
   { yes }: CleanFlags
 ): Promise<E.Either<CliError, void>> => {
@@ -145,7 +149,7 @@ const agree = async (
 }
 
 /** A run that can't be cleaned keeps none of the others from it. */
-const deleteAll = async (context: Attended, candidates: ReadonlyArray<Candidate>): Promise<Result> => {
+const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candidate>): Promise<Result> => {
   const { screen, json } = context
   const done: Array<RemovedWorkspace & { readonly runId: string }> = []
   let failure: CliError | undefined

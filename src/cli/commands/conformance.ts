@@ -118,12 +118,12 @@ const run = async (
 ): Promise<Result> => {
   const { screen, json } = context
   const asText = !json && !tap
-  let store: LoadedStore = { name: '', capabilities: [], strays: [] }
-  let [done, strays] = [0, 0]
+  let store: LoadedStore = { name: '', capabilities: [], unknownFields: [] }
+  let [done, uncaught] = [0, 0]
   const ran = await runWatched(wanted, cases, {
     onLoaded: (loaded) => {
       store = loaded
-      for (const stray of loaded.strays) screen.warn(`${stray}`)
+      loaded.unknownFields.forEach(screen.warn)
       if (asText) [headingOf({ ...loaded, store: loaded.name }), ''].forEach(screen.print)
       screen.status(() => `${done}/${cases.length} cases done, ${cases[done]?.id ?? ''}`)
     },
@@ -132,23 +132,23 @@ const run = async (
       if (done === cases.length) screen.status(undefined)
       if (asText) resultLines(context, result).forEach(screen.print)
     },
-    onStray: (text) => {
-      strays += 1
-      tellStray(context, cases[done]?.id ?? 'nothing', text)
+    onUncaught: (text) => {
+      uncaught += 1
+      printUncaught(context, cases[done]?.id ?? 'nothing', text)
     }
   })
   if (E.isLeft(ran)) return ran
   const report = make(store.name, store.capabilities, ran.right, { whole: only === undefined, levels, beyond: BEYOND })
-  tell(context, withPlainText(report), tap)
+  printReport(context, withPlainText(report), tap)
   const failed = report.results.find(({ outcome }) => outcome._tag === 'Failed')
   if (failed !== undefined && asText) {
     const command = commandOf(['dogear', 'conformance', ...words, '--only', failed.id])
     for (const line of hintLines([{ text: 'One case alone:', command }], screen.style)) screen.line(line)
   }
-  return E.right(isConformant(report) && strays === 0 ? ExitCode.done : ExitCode.caseFailed)
+  return E.right(isConformant(report) && uncaught === 0 ? ExitCode.done : ExitCode.caseFailed)
 }
 
-const tell = ({ screen, json }: Context, report: Report, tap: boolean): void => {
+const printReport = ({ screen, json }: Context, report: Report, tap: boolean): void => {
   if (json) return screen.out(`${toJson(report)}\n`)
   if (tap) return screen.out(`${toTap(report)}\n`)
   const colour = isConformant(report) ? screen.outStyle.green : screen.outStyle.red
@@ -173,7 +173,7 @@ const withPlainWhy = (result: CaseResult): CaseResult => {
 const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
 
 /** Reports an exception that no case can catch, such as one from a timer of the store. */
-const tellStray = ({ screen }: Context, current: string, text: string): void => {
+const printUncaught = ({ screen }: Context, current: string, text: string): void => {
   screen.line(`${screen.style.red('dogear:')} uncaught exception during ${current}:`)
   for (const line of withoutOurs(text)) screen.line(`  ${line}`)
 }

@@ -8,7 +8,7 @@ import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, looking } from './Context.js'
+import { dogearCommand, environmentFor, showHint } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofPending } from './hints/hints.js'
 
@@ -39,7 +39,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
     const isOfProgram = view.right.workflow.path === undefined
     const waits = answer.status === 'pending' ? ofPending(context, view.right.checkpoint) : []
     const next =
-      waits.length > 0 ? waits : [isOfProgram ? looking(context, runId) : nextFor(context, runId, answer.status)]
+      waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, answer.status)]
     for (const line of linesOf(next, screen.style)) screen.line(line)
   }
   return E.right(requested || answer.status === 'paused' ? ExitCode.done : ExitCode.refused)
@@ -49,7 +49,7 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
   switch (status) {
     case 'completed':
     case 'cancelled':
-      return looking(context, runId)
+      return showHint(context, runId)
     case 'running':
       return { text: 'Ask again with:', command: dogearCommand(context, ['pause', runId]) }
     case 'queued':

@@ -13,14 +13,14 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
-import { MAX_TOLD } from '../workflow/Problem.js'
+import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
-import { warnOf } from './execution/execution.js'
+import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
-import { answers, forcedAnswers, isDone, ofHeld, ofPending, resumeLine } from './hints/hints.js'
+import { answers, forcedAnswers, ofHeld, ofPending, resumeLine } from './hints/hints.js'
 import { namesIn, redactionFor, replacementOf } from './execution/input.js'
-import type { Overwriting } from './execution/overwritten.js'
-import { madeAgain, overwritten } from './execution/overwritten.js'
+import type { Overwrite } from './execution/overwrites.js'
+import { overwriteWarning, findOverwrites } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
 import { planOptions, withoutSecrets } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
@@ -39,7 +39,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   if (E.isLeft(options)) return options
   const replacement = replacementOf(context, workflow.right.file, found.right, typed)
   if (E.isLeft(replacement)) return replacement
-  warnOf(context, workflow.right, typed)
+  printWarnings(context, workflow.right, typed)
   const program = plannable(workflow.right)
   const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
   const tree = treeFor(context, found.right)
@@ -49,7 +49,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
   const edits = editsOf(checkpoint, program, options.right)
-  const over = await overwritten(context, program, surveyed.right, tree)
+  const over = await findOverwrites(context, program, surveyed.right, tree)
   if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
   const edited = E.isLeft(over) ? [] : over.right
   if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
@@ -67,10 +67,10 @@ const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions
 }
 
 const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> => {
-  const more = edits.length - MAX_TOLD
+  const more = edits.length - MAX_SHOWN
   return [
     ...(edits.length === 0 ? [] : ['Edited since the run began:']),
-    ...edits.slice(0, MAX_TOLD).map(describeEdit),
+    ...edits.slice(0, MAX_SHOWN).map(describeEdit),
     ...(more > 0 ? [`  and ${more} more`] : [])
   ]
 }
@@ -82,7 +82,7 @@ const planLines = (
   plan: ResumePlan,
   flags: PlanFlags,
   edits: ReadonlyArray<StepEdit>,
-  edited: ReadonlyArray<Overwriting>
+  edited: ReadonlyArray<Overwrite>
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
   return [
@@ -111,9 +111,9 @@ const nextLines = (
   program: Workflow,
   plan: ResumePlan,
   flags: PlanFlags & { readonly yes: boolean },
-  edited: ReadonlyArray<Overwriting>
+  edited: ReadonlyArray<Overwrite>
 ): ReadonlyArray<string> => {
-  if (isDone(plan)) return []
+  if (plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { runId } = checkpoint
   const { outStyle: style } = context.screen
   const questions = openQuestions(plan)
@@ -128,7 +128,7 @@ const nextLines = (
   return [
     ...linesOf(waits),
     ...questions.map((question) => style.yellow(describeQuestion(question))),
-    ...(edited.length === 0 ? [] : [style.yellow(madeAgain(edited))]),
+    ...(edited.length === 0 ? [] : [style.yellow(overwriteWarning(edited))]),
     ...consent,
     ...linesOf(questions.length > 0 ? answers(context, runId, { ...flags, confirm }, program, questions) : exactly)
   ]
@@ -149,7 +149,7 @@ const planJson = (
   view: RunView,
   plan: ResumePlan,
   edits: ReadonlyArray<StepEdit>,
-  edited: ReadonlyArray<Overwriting>
+  edited: ReadonlyArray<Overwrite>
 ): JsonObject => ({
   ...summaryJson(view),
   plan_hash: hashPlan(plan),

@@ -16,8 +16,8 @@ import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
-import type { Attended } from './execution/execution.js'
-import { minute } from '../report/text.js'
+import type { PromptContext } from './execution/withPrompt.js'
+import { counted, minute } from '../report/text.js'
 
 /** Which runs go, and how. */
 export interface PruneFlags {
@@ -40,7 +40,7 @@ const STATUSES: ReadonlyArray<PrunableStatus> = [
 ]
 
 /** Deletes the runs that the flags let go, once somebody has agreed. */
-export const pruneCommand = async (context: Attended, flags: PruneFlags): Promise<Result> => {
+export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
@@ -56,7 +56,7 @@ export const pruneCommand = async (context: Attended, flags: PruneFlags): Promis
   const agreed = await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
   const pruned = await removeRuns(runs)(environment)()
-  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(tell(context, flags, runs, pruned.right))
+  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(report(context, flags, runs, pruned.right))
 }
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
@@ -84,7 +84,7 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
 }
 
 const agree = async (
-  context: Attended,
+  context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
 ): Promise<E.Either<CliError, void>> => {
@@ -105,7 +105,12 @@ const agree = async (
 }
 
 /** Tells what was done, and gives the exit code. */
-const tell = (context: Attended, flags: PruneFlags, runs: ReadonlyArray<RunSummary>, pruned: Pruned): ExitCode => {
+const report = (
+  context: PromptContext,
+  flags: PruneFlags,
+  runs: ReadonlyArray<RunSummary>,
+  pruned: Pruned
+): ExitCode => {
   const { screen, signals } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
@@ -131,4 +136,4 @@ const lineOf = ({ runId, workflow, status, updatedAt }: RunSummary): string =>
 const summaryOf = (runs: ReadonlyArray<RunSummary>): string =>
   runs.length === 0 ? 'Nothing to delete' : `${count(runs)} would be deleted`
 
-const count = ({ length }: ReadonlyArray<unknown>): string => `${length} run${length === 1 ? '' : 's'}`
+const count = ({ length }: ReadonlyArray<unknown>): string => counted(length, 'run')

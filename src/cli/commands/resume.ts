@@ -7,7 +7,7 @@ import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printed } from '../report/runJson.js'
 import type { Result } from './Context.js'
-import type { Attended } from './execution/execution.js'
+import type { PromptContext } from './execution/withPrompt.js'
 import { findOrOnly, viewOf } from './find/find.js'
 import { namesIn, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/nextActions.js'
@@ -20,7 +20,11 @@ import type { MergeFlags } from './execution/workspace.js'
 import { settleWorkspace } from './execution/workspace.js'
 
 /** Goes on with the run of this id; without an id, with the one that paused last, else with the only unfinished one. */
-export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
+export const resumeCommand = async (
+  context: PromptContext,
+  id: string | undefined,
+  flags: ResumeFlags
+): Promise<Result> => {
   const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
   if (E.isLeft(pointed)) return pointed
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)
@@ -36,7 +40,7 @@ export const resumeCommand = async (context: Attended, id: string | undefined, f
   }
   // What is completed needs its file no more, unless something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
-  return sayDone(context, view.right, flags)
+  return printDone(context, view.right, flags)
 }
 
 /** Every completed run may have a worktree. */
@@ -49,12 +53,16 @@ const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
 /** The newest run stands for all. */
-const nothingLeft = async (context: Attended, newest: string, flags: MergeFlags): Promise<Result> => {
+const nothingLeft = async (context: PromptContext, newest: string, flags: MergeFlags): Promise<Result> => {
   const view = await viewOf(context, newest)
-  return E.isLeft(view) ? view : sayDone(context, view.right, flags)
+  return E.isLeft(view) ? view : printDone(context, view.right, flags)
 }
 
-const sayDone = async (context: Attended, { runId, checkpoint }: RunView, flags: MergeFlags): Promise<Result> => {
+const printDone = async (
+  context: PromptContext,
+  { runId, checkpoint }: RunView,
+  flags: MergeFlags
+): Promise<Result> => {
   const { screen, json } = context
   screen.line(`Run ${runId}: nothing left to do`)
   const place = await settleWorkspace(context, checkpoint, flags, false)

@@ -1,6 +1,6 @@
 /** The commands of `dogear`, their arguments and their flags. An action loads when its command runs. */
 import type { Context, Result } from './Context.js'
-import type { Attended } from './execution/execution.js'
+import type { PromptContext } from './execution/withPrompt.js'
 
 /** A flag or an argument. `text` may have Markdown links, which only the guide shows. */
 export interface Word {
@@ -22,7 +22,7 @@ export type Command = {
   readonly flags: ReadonlyArray<Word>
   readonly example: string
 } & (
-  | { readonly _tag: 'Prompting'; readonly load: () => Promise<Action<Attended>> }
+  | { readonly _tag: 'Prompting'; readonly load: () => Promise<Action<PromptContext>> }
   | { readonly _tag: 'Plain'; readonly load: () => Promise<Action<Context>>; readonly endsProcess?: true }
 )
 

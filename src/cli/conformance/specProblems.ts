@@ -62,7 +62,7 @@ export const specProblems = (value: unknown): ReadonlyArray<string> => {
 }
 
 /** The fields that no spec has, each as a sentence. */
-export const strayFields = (spec: object): ReadonlyArray<string> => {
+export const unknownFields = (spec: object): ReadonlyArray<string> => {
   const known = Object.keys(EXPECTED)
   return Object.keys(spec).flatMap((field) => {
     const hint = known.includes(field) ? '' : didYouMean(field, known)

@@ -13,7 +13,7 @@ import type { CliError } from '../CliError.js'
 import { code, describeFully } from '../CliError.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
-import { MAX_TOLD } from '../workflow/Problem.js'
+import { MAX_SHOWN } from '../workflow/Problem.js'
 
 /** A document as it is printed. */
 export const printed = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`
@@ -88,7 +88,7 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,
-          problems: error.problems.slice(0, MAX_TOLD).map(({ at: { file, line, column }, message }) => ({
+          problems: error.problems.slice(0, MAX_SHOWN).map(({ at: { file, line, column }, message }) => ({
             ...(file === undefined ? {} : { file }),
             line,
             column,

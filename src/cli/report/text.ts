@@ -1,4 +1,5 @@
 /** Formats numbers, times, owners and long lines for people. */
+import type { RunSummary } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 
 /** A number: `10,000`. */
@@ -24,3 +25,7 @@ export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${li
 
 /** The first line of a text, cut. */
 export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
+
+/** The status, progress and start of a run. */
+export const positionOf = ({ status, steps, createdAt }: RunSummary): string =>
+  `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`

@@ -43,7 +43,7 @@ export const isShortOfFiles = (error: Error): error is NodeJS.ErrnoException & {
   ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** Reports that the command could not load for lack of file descriptors; rethrows any other error. */
-export const tellShortage = async ({ stderr }: NodeJS.Process, error: Error): Promise<undefined> => {
+export const reportShortage = async ({ stderr }: NodeJS.Process, error: Error): Promise<undefined> => {
   if (!isShortOfFiles(error)) return await Promise.reject(error)
   stderr.write(`dogear: ${error.message}: raise the limit, \`ulimit -n\`, then try again\n`)
   return undefined

@@ -14,7 +14,7 @@ export interface Problem {
 }
 
 /** The number of problems shown in full; the rest are counted. */
-export const MAX_TOLD = 20
+export const MAX_SHOWN = 20
 
 /** Takes note of a problem. Reading goes on behind it, so that all problems are listed at once. */
 export type Report = (at: Position, message: string) => void
@@ -48,9 +48,9 @@ const KEPT_BEGIN = 200
 
 /** Formats the first problems as lines, and the number of others. */
 export const describeAll = (file: string, problems: ReadonlyArray<Problem>): ReadonlyArray<string> => {
-  const more = problems.length - MAX_TOLD
+  const more = problems.length - MAX_SHOWN
   return [
-    ...problems.slice(0, MAX_TOLD).map((problem) => describe(file, problem)),
+    ...problems.slice(0, MAX_SHOWN).map((problem) => describe(file, problem)),
     ...(more > 0 ? [`and ${more} more`] : [])
   ]
 }

@@ -1,7 +1,7 @@
 /** Variables that a `run:` step names and that nobody sets: found before anything runs. */
 import { listed } from '../../domain/explain/listed.js'
 import type { Position, Problem } from './Problem.js'
-import { MAX_TOLD } from './Problem.js'
+import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
@@ -31,7 +31,7 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     for (const { at, name } of names) {
       if (scope.has(name)) continue
       // Problems that are only counted need no advice.
-      const isTold = problems.length < MAX_TOLD
+      const isTold = problems.length < MAX_SHOWN
       problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
     }
   }

@@ -1,7 +1,6 @@
 /** What `run` and `resume` have in common: a program, somebody to watch it, and its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { SignalHandlers, StopSignal } from '../../../adapters/node/index.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
 import { status } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
@@ -18,33 +17,27 @@ import type { Environment } from '../../../ports/Environment.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
-import { endingOf, MAX_TOLD } from '../../report/ending.js'
+import { endingOf, MAX_SHOWN } from '../../report/ending.js'
 import * as Narrator from '../../report/Narrator.js'
 import { pendingJson } from '../../report/pending.js'
 import { endJson, printed } from '../../report/runJson.js'
 import { runnerIn } from '../../steps/jobStep.js'
-import type { Prompt } from '../../terminal/Prompt.js'
 import * as Problem from '../../workflow/Problem.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import { askAbout } from './checks.js'
+import { askChecks } from './checks.js'
+import type { PromptContext } from './withPrompt.js'
+import { SIGNALS } from './withPrompt.js'
 import type { Context, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
 import { surveyRun, treeAt } from './survey.js'
 import { afterLoss } from '../find/find.js'
-import { failedCheckOf, goOn, ofFailedCheck, ofPending, ofRunError, resumeLine } from '../hints/hints.js'
+import { failedCheckOf, resumeHints, ofFailedCheck, ofPending, ofRunError, resumeLine } from '../hints/hints.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
-import { settleWorkspace, tellOfWorkspace } from './workspace.js'
+import { settleWorkspace, printWorkspace } from './workspace.js'
 import { grouped } from '../../report/text.js'
-
-/** A process that may run steps: its context, its signal handlers, and somebody to ask. */
-export interface Attended extends Context {
-  readonly signals: SignalHandlers
-  readonly prompt: Prompt
-  readonly verbose: boolean
-}
 
 /** A workflow file, and where it is: `path` is absolute, `shown` is its name in messages. */
 export interface Loaded {
@@ -77,7 +70,7 @@ type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
 /** The program of an execution, and the narrator that watches it. */
 export const programFor = (
-  context: Attended,
+  context: PromptContext,
   { workflow, folder, done, assumed = new Set() }: Execution
 ): { readonly program: AnyProgram; readonly narrator: Narrator.Narrator } => {
   const { file, path } = workflow
@@ -96,7 +89,7 @@ export const programFor = (
 
 /** Executes, and tells how it ended. */
 export const execute = async (
-  context: Attended,
+  context: PromptContext,
   execution: Execution & { readonly program: AnyProgram },
   narrator: Narrator.Narrator,
   executor: Executor<RunOutcome>
@@ -108,7 +101,7 @@ export const execute = async (
   const again = new Map<string, Run>()
   const environment = environmentFor(context, {
     tree: execution.tree ?? treeAt(context, execution.folder),
-    ...(context.interactive ? { onCheckFailed: askAbout(context, program) } : {}),
+    ...(context.interactive ? { onCheckFailed: askChecks(context, program) } : {}),
     interrupt: context.signals.interrupt,
     events: {
       report: (event) => {
@@ -116,7 +109,7 @@ export const execute = async (
           if (!saved) ignoreHome(context)
           saved = true
         }
-        if (event._tag === 'WorkspaceReady') tellOfWorkspace(context, event.workspace, event.renamed)
+        if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
         if (event._tag === 'RunPlanned') execution.onPlanned?.(event.plan)
         if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unit.unit, unit)
         if (event._tag === 'StepStarted') worked = true
@@ -126,7 +119,7 @@ export const execute = async (
       }
     }
   })
-  const silent = tellOfSignals(context, narrator, resumeLine(context, runId))
+  const silent = announceSignals(context, narrator, resumeLine(context, runId))
   const ended = await executor(environment)()
   silent()
   narrator.finish()
@@ -139,7 +132,7 @@ export const execute = async (
   const { questions, evidence } = await outlookAfter(context, outcome, program)
   const { screen } = context
   const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
-  const goesOn = resumeLine(context, runId, isCancelled ? { reopen: true } : {})
+  const resumeCommand = resumeLine(context, runId, isCancelled ? { reopen: true } : {})
   const restarts = ofFailedCheck(context, program, outcome, evidence)
   const hints =
     outcome._tag === 'Fenced'
@@ -147,8 +140,8 @@ export const execute = async (
       : outcome._tag === 'Pending'
         ? ofPending(context, outcome.checkpoint)
         : isCancelled
-          ? [{ text: 'To resume it all the same:', command: goesOn }]
-          : [...goOn(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
+          ? [{ text: 'To resume it all the same:', command: resumeCommand }]
+          : [...resumeHints(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
   const place =
     outcome._tag === 'Completed'
@@ -159,7 +152,7 @@ export const execute = async (
   if (context.json)
     screen.out(
       printed({
-        ...outcomeJson(outcome, goesOn, questions, [...again.values()]),
+        ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),
         ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
         ...place
       })
@@ -202,7 +195,7 @@ const ownFoldersOf = async (
   const folders = new Map<string, string>()
   if (outcome._tag !== 'Failed' || workspaces === undefined) return folders
   const { runId, failures } = outcome
-  for (const { unit } of failures.slice(0, MAX_TOLD)) {
+  for (const { unit } of failures.slice(0, MAX_SHOWN)) {
     const step = definitionAt(file, unit)
     if (step?._tag !== 'Task' || step.fresh !== true) continue
     const folder = await workspaces.stepFolder({ runId, unit }, false)()
@@ -225,14 +218,12 @@ const outcomeJson = (
         ...(outcome._tag === 'Pending' ? pendingJson(outcome.units) : {})
       }
 
-/** All signals that end a process and can be caught, so that a stop always ends the commands of the steps too. */
-export const SIGNALS: ReadonlyArray<StopSignal> = [
-  ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
-  ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
-]
-
 /** Says at the first signal what is stopped, and at the second, before the end, how to go on. Gives the end of that. */
-const tellOfSignals = ({ screen, signals }: Attended, narrator: Narrator.Narrator, resume: string): (() => void) => {
+const announceSignals = (
+  { screen, signals }: PromptContext,
+  narrator: Narrator.Narrator,
+  resume: string
+): (() => void) => {
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -268,46 +259,9 @@ const named = (names: ReadonlyArray<string>): string =>
     ? names.join(', ')
     : `${names.slice(0, MAX_NAMED).join(', ')} and ${grouped(names.length - MAX_NAMED)} more`
 
-/** Node aborts when it ends on a terminal that is gone: let the signal end the process, as it would have. */
-const endOnHangUp = ({ stdin }: Context): void => {
-  const onTerminal = stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
-  if (!onTerminal) return
-  process.removeAllListeners('SIGHUP')
-  process.kill(process.pid, 'SIGHUP')
-}
-
-/** Does something while signals are handled and questions can be asked, and tidies up behind it. */
-export const attended = async (
-  context: Context,
-  verbose: boolean,
-  tools: { readonly signals: SignalHandlers; readonly prompt: Prompt },
-  body: (context: Attended) => Promise<Result>
-): Promise<Result> => {
-  let hungUp = false
-  const onHangUp = (): void => {
-    hungUp = true
-  }
-  process.on('SIGHUP', onHangUp)
-  try {
-    const result = await body({ ...context, ...tools, verbose })
-    const { signals } = tools
-    const received = signals.received()
-    return E.isLeft(result) && result.left._tag === 'Declined' && O.isSome(received)
-      ? E.left({ _tag: 'Stopped', signal: received.value })
-      : result
-  } finally {
-    tools.prompt.close()
-    tools.signals.dispose()
-    // How it ended is decided: a signal in the last moments of the process changes nothing. A second one still ends it.
-    for (const signal of SIGNALS) process.once(signal, () => undefined)
-    process.off('SIGHUP', onHangUp)
-    if (hungUp) endOnHangUp(context)
-  }
-}
-
 /** Prints the warnings about a workflow file and about the input for a plan. */
-export const warnOf = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
+export const printWarnings = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context
   const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]
-  for (const warning of warnings) screen.warn(`${warning}`)
+  for (const warning of warnings) screen.warn(warning)
 }

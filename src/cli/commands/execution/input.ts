@@ -7,7 +7,7 @@ import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
-import { strayInputs } from '../../workflow/strayInputs.js'
+import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context } from '../Context.js'
@@ -58,8 +58,8 @@ export const recordable = (
   if (secret !== undefined)
     return E.left(usage(`--input: "${secret}" is a secret, and an input is stored: give it in the environment`))
   const redaction = redactionFor(context, file)
-  const hidden = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
-  return E.right(Object.fromEntries(hidden) as Given)
+  const redacted = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
+  return E.right(Object.fromEntries(redacted) as Given)
 }
 
 /**
@@ -116,11 +116,29 @@ export const warningsOf = (
   const typed = inputOf(flags.input ?? [])
   const given = E.isLeft(typed) ? typed : recordable(context, file, typed.right)
   if (E.isLeft(typed) || E.isLeft(given)) return []
-  return [...hiddenIn(typed.right, given.right), ...strayInputs(file, shown, Object.keys(given.right))]
+  return [...redactedIn(typed.right, given.right), ...unknownInputs(file, shown, Object.keys(given.right))]
 }
 
 /** Explains to a user who passes a secret as input why steps don't see it. */
-export const hiddenIn = (typed: Given, given: Given): ReadonlyArray<string> =>
+export const redactedIn = (typed: Given, given: Given): ReadonlyArray<string> =>
   Object.keys(typed)
     .filter((name) => given[name] !== typed[name])
     .map((name) => `--input "${name}" contains the value of a secret: steps see *** instead`)
+
+const MAX_VALUE = 60
+
+const quoted = (value: string): string =>
+  JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
+
+/** A difference from the recorded input, for people. */
+export const describeDifference = ({ name, given, recorded }: Difference): string =>
+  `${name}: given ${quoted(given)}, ${recorded === undefined ? 'started without it' : `started with ${quoted(recorded)}`}`
+
+/** The step from which a run has another input, and the differences. */
+export const inputReplaced = (step: string, differences: ReadonlyArray<Difference>): string => {
+  const values = differences.map(({ name, given, recorded }) => {
+    const was = recorded === undefined ? ', previously unset' : ` instead of ${quoted(recorded)}`
+    return `${name} ${quoted(given)}${was}`
+  })
+  return `Input replaced from step ${quoted(step)} on: ${values.join('; ')}`
+}

@@ -8,23 +8,23 @@ import { progressOf } from '../../report/progress.js'
 import { rowLines } from '../../report/rows.js'
 import { choose } from '../../terminal/Prompt.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Attended } from './execution.js'
+import type { PromptContext } from './withPrompt.js'
 import { minute } from '../../report/text.js'
 
 /** What somebody wants done about an earlier run. */
-export type Wish =
-  | { readonly _tag: 'GoOn' }
+export type OfferAnswer =
+  | { readonly _tag: 'Resume' }
   | { readonly _tag: 'Decline' }
   | { readonly _tag: 'RestartWave'; readonly wave: string }
   | { readonly _tag: 'Abort' }
 
 /** Shows a run, and asks whether to go on with it. `otherwise`: what "n" does, in words. None: nobody answers any more. */
 export const offer = async (
-  { screen, prompt }: Attended,
+  { screen, prompt }: PromptContext,
   view: RunView,
   file: WorkflowFile,
   otherwise: string
-): Promise<O.Option<Wish>> => {
+): Promise<O.Option<OfferAnswer>> => {
   const { runId, workflow, status, updatedAt, checkpoint } = view
   const wave = waveToRestart(checkpoint, file)
   const facts = [workflow.name, status, progressOf(checkpoint), `updated ${minute(updatedAt)}`]
@@ -32,9 +32,9 @@ export const offer = async (
   for (const line of rowLines(view, screen.style, 1)) screen.line(line)
   const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then go on`]
   screen.line(['y: resume it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
-  const goOn: Wish = { _tag: 'GoOn' }
-  const answers = new Map<string, Wish>([
-    ...['', 'y', 'yes'].map((word) => [word, goOn] as const),
+  const resume: OfferAnswer = { _tag: 'Resume' }
+  const answers = new Map<string, OfferAnswer>([
+    ...['', 'y', 'yes'].map((word) => [word, resume] as const),
     ...(O.isNone(wave) ? [] : [['w', { _tag: 'RestartWave', wave: wave.value }] as const]),
     ...['n', 'no'].map((word) => [word, { _tag: 'Decline' }] as const),
     ...['a', 'abort'].map((word) => [word, { _tag: 'Abort' }] as const)

@@ -21,7 +21,7 @@ import { ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { answers, ofGone, ofPlanError, ofRunError } from '../hints/hints.js'
+import { answers, ofMissingWorkspace, ofPlanError, ofRunError } from '../hints/hints.js'
 import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
 
@@ -81,7 +81,7 @@ export const outlookOf = async (context: Context, view: RunView): Promise<Outloo
 const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isRight(there) && !there.right) return [goneFrom(context, checkpoint)]
+  if (E.isRight(there) && !there.right) return [missingWorkspace(context, checkpoint)]
   const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
   return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
 }
@@ -96,7 +96,7 @@ const planOf = (
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
       answers(context, checkpoint.runId, {}, program, open)
     return {
-      obstacles: [...(isGone ? [goneFrom(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
+      obstacles: [...(isGone ? [missingWorkspace(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
       again: runsAgain(plan.right, checkpoint),
       unrecorded: unrecordedOf(checkpoint, plan.right),
       waits: onlyWaits(plan.right)
@@ -107,8 +107,8 @@ const planOf = (
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
   // Also predicts the obstacles that remain once the edits are accepted.
   const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
-  const gone = workspaceFound ? [] : [goneFrom(context, checkpoint)]
-  const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
+  const missing = workspaceFound ? [] : [missingWorkspace(context, checkpoint)]
+  const obstacles = [...missing, ...several(refused, next, notDone(plan.left))]
   return E.isLeft(likely)
     ? { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
     : {
@@ -147,9 +147,9 @@ export const obstacle = (error: CliError): Obstacle => ({
   exit: ofError(error)
 })
 
-const goneFrom = (context: Context, checkpoint: Checkpoint): Obstacle => {
+const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle => {
   const error = goneOf(checkpoint)
-  return obstacle(notDone(error, ofGone(context, error), checkpoint.runId))
+  return obstacle(notDone(error, ofMissingWorkspace(context, error), checkpoint.runId))
 }
 
 /** The obstacles for one error; the last one has the hints. */

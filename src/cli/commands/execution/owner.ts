@@ -10,7 +10,7 @@ import { notDone, usage } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import type { Context } from '../Context.js'
-import type { Attended } from './execution.js'
+import type { PromptContext } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
 import type { TakeOverFlags } from '../hints/hints.js'
 import { ofHeld, resumeLine } from '../hints/hints.js'
@@ -35,7 +35,7 @@ const BETWEEN_LOOKS_MILLIS = 1_000
  * `--take-over` only briefly, and then supersedes it with the user's consent.
  */
 export const claimable = async (
-  context: Attended,
+  context: PromptContext,
   view: RunView,
   flags: TakeOverFlags
 ): Promise<E.Either<CliError, Claimable>> => {
@@ -44,7 +44,7 @@ export const claimable = async (
   if (heldBy.value.liveness === 'alive') return E.left(heldError(context, runId, heldBy.value, flags))
   if (flags.takeOver === true && flags.yes !== true && !context.interactive)
     return E.left(withoutConsent(context, view, heldBy.value, flags))
-  tellOfWait(context, runId, heldBy.value, flags)
+  announceWait(context, runId, heldBy.value, flags)
   const seen = await watch(context, view, flags.takeOver === true ? TAKE_OVER_MILLIS : LONGEST_MILLIS)
   if (E.isLeft(seen)) return seen
   const { heldBy: holder } = seen.right
@@ -59,7 +59,7 @@ export const claimable = async (
 export const heldError = (context: Context, runId: string, holder: Holder, flags: TakeOverFlags = {}): CliError =>
   notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
 
-const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: TakeOverFlags): void => {
+const announceWait = (context: PromptContext, runId: string, holder: Holder, flags: TakeOverFlags): void => {
   const { screen } = context
   const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
   screen.line(`Run ${runId} is held by ${holderText(holder)}`)
@@ -68,7 +68,11 @@ const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: Tak
 }
 
 /** Returns the run as soon as its owner's liveness is known, or at the limit. */
-const watch = async (context: Attended, found: RunView, limitMillis: number): Promise<E.Either<CliError, RunView>> => {
+const watch = async (
+  context: PromptContext,
+  found: RunView,
+  limitMillis: number
+): Promise<E.Either<CliError, RunView>> => {
   const { signal } = context.signals.interrupt
   const end = performance.now() + limitMillis
   let view = found
@@ -90,13 +94,13 @@ const riskOf = ({ checkpoint: { state } }: RunView): string => {
 }
 
 /** A pipe cannot answer prompts. */
-const withoutConsent = (context: Attended, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
+const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
   usage(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
   ])
 
 const agreeToTakeOver = async (
-  { screen, prompt }: Attended,
+  { screen, prompt }: PromptContext,
   view: RunView,
   holder: Holder,
   { yes }: TakeOverFlags

@@ -11,8 +11,8 @@ import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { Flags } from '../hints/hints.js'
-import { ofGone, ofPlanError } from '../hints/hints.js'
+import type { TakeOverFlags } from '../hints/hints.js'
+import { ofMissingWorkspace, ofPlanError } from '../hints/hints.js'
 
 /** The tree of a run, without our own state. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
@@ -41,7 +41,7 @@ export const usablePlan = (
   context: Context,
   program: Program<Readonly<Record<string, unknown>>>,
   surveyed: Survey,
-  flags: Flags
+  flags: TakeOverFlags
 ): E.Either<CliError, Planned> => {
   const planned = usable(surveyed)
   if (E.isRight(planned)) return planned
@@ -52,7 +52,7 @@ export const usablePlan = (
     error._tag === 'PlanError'
       ? ofPlanError(context, planning, error.problems)
       : error._tag === 'WorkspaceGone'
-        ? ofGone(context, error)
+        ? ofMissingWorkspace(context, error)
         : []
   return E.left(notDone(error, hints, checkpoint.runId))
 }

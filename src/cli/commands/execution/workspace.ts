@@ -13,7 +13,7 @@ import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/worksp
 import type { MergeEnd } from '../../../ports/Workspaces.js'
 import type { Hint } from '../../report/Hint.js'
 import { linesOf } from '../../report/Hint.js'
-import type { Prompt } from '../../terminal/Prompt.js'
+import type { PromptContext } from './withPrompt.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
@@ -21,16 +21,13 @@ import type { Context } from '../Context.js'
 import { dogearCommand, environmentFor } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
-import { grouped } from '../../report/text.js'
+import { counted } from '../../report/text.js'
 
 /** Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked. */
 export interface MergeFlags {
   readonly merge?: boolean
   readonly yes?: boolean
 }
-
-/** Somebody who may be asked. */
-type Asking = Context & { readonly prompt: Prompt }
 
 /** What is in a worktree that its commit did not have. */
 interface Work {
@@ -59,7 +56,7 @@ export const warnOfOtherKind = (
 }
 
 /** Says where a run works. */
-export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
+export const printWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
   screen.line(`Working in ${placeOf(workspace)}`)
   if (workspace.kind === 'directory') return
   if (renamed !== undefined) {
@@ -79,7 +76,7 @@ export const placeOf = (workspace: OwnWorkspace): string =>
  * asked. Gives what JSON tells of it.
  */
 export const settleWorkspace = async (
-  context: Asking,
+  context: PromptContext,
   { runId, workspace, workflow }: Checkpoint,
   flags: MergeFlags,
   worked: boolean
@@ -107,7 +104,7 @@ export const settleWorkspace = async (
 
 /** What git says may be what a hook says, which has the environment of this process. */
 const settleWorktree = async (
-  context: Asking,
+  context: PromptContext,
   {
     runId,
     worktree,
@@ -155,7 +152,7 @@ const workIn = async (context: Context, { root, commit }: Worktree): Promise<Wor
 }
 
 const isWanted = async (
-  { interactive, prompt }: Asking,
+  { interactive, prompt }: PromptContext,
   { branch, into }: Worktree,
   work: Work,
   { merge, yes }: MergeFlags,
@@ -174,8 +171,6 @@ const describeWork = ({ commits, uncommitted }: Work): string =>
     ...(commits === 0 ? [] : [counted(commits, 'commit')]),
     ...(uncommitted === 0 ? [] : [`${counted(uncommitted, 'path')} not committed`])
   ].join(', ')
-
-const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
 const obstacleOf = (
   { repository, branch, into = '', root }: Worktree,

@@ -1,4 +1,5 @@
 /** Looks up steps of a workflow by path. */
+import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
 import { definitionAt, listedParts } from '../../../domain/workflow/Tree.js'
@@ -20,7 +21,7 @@ export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
 }
 
 /** The units that are not idempotent, in the order of the workflow. A map counts as one unit. */
-export const harmful = ({ steps }: Steps): ReadonlyArray<Unit> => {
+export const nonIdempotent = ({ steps }: Steps): ReadonlyArray<Unit> => {
   const visit = (step: Step, unit: Unit): ReadonlyArray<Unit> =>
     step._tag === 'Task' || step._tag === 'Map'
       ? isIdempotent(step)
@@ -31,11 +32,24 @@ export const harmful = ({ steps }: Steps): ReadonlyArray<Unit> => {
 }
 
 /** Those of them in a step, and in the steps of its sequence after it up to another one, exclusive. */
-export const harmfulFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
+export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const above = parent(first)
   const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
   const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
   const units = steps.map(({ name }) => join(above, name))
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))
-  return harmful(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
+  return nonIdempotent(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
+}
+
+/** Whether a question is about changed evidence. */
+export const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
+
+/** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
+export const mayKeep = (workflow: Steps, question: Confirm): boolean =>
+  isEdited(question) && definitionAt<Step>(workflow, question.unit)?._tag !== 'Map'
+
+/** The variables that a unit captures. */
+export const captures = (workflow: Steps, { unit }: Confirm): ReadonlyArray<string> => {
+  const step = definitionAt<Step>(workflow, unit)
+  return step?._tag === 'Task' ? step.captures : []
 }

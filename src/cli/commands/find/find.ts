@@ -15,7 +15,7 @@ import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofFile, ofNoRun, ofNothing } from './findHints.js'
-import { ofTakenOver } from '../hints/hints.js'
+import { ofLostRun } from '../hints/hints.js'
 import { minute } from '../../report/text.js'
 
 /** How short the beginning of a run id may be that stands for it. */
@@ -56,12 +56,12 @@ export const findRun = async (context: Context, id: string): Promise<E.Either<Cl
     if (E.isLeft(found)) return E.left(notDone(found.left))
     if (O.isSome(found.right)) return E.right(found.right.value)
   }
-  const unfit = RunId.parse(id)
-  if (id.length < MIN_PREFIX) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
+  const invalid = RunId.parse(id)
+  if (id.length < MIN_PREFIX) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
   const listed = await listRuns(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
-  if (first === undefined) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
+  if (first === undefined) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
   return others.length === 0
     ? viewOf(context, first.runId)
     : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(candidateOf) })
@@ -78,7 +78,7 @@ const isFile = ({ folder }: Context, name: string): boolean => {
 /** The hint for a run that this process has lost. */
 export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
   const found = await viewRun(runId)(environmentFor(context))()
-  return ofTakenOver(context, runId, E.isLeft(found) || O.isSome(found.right))
+  return ofLostRun(context, runId, E.isLeft(found) || O.isSome(found.right))
 }
 
 /** A run that was listed, whole. */

@@ -55,7 +55,7 @@ const warnOfLostCommit = async (
 }
 
 /** Says which commits were found, and where a plan goes on. */
-export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
+export const printPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
   const due = decisions.filter(({ _tag }) => _tag !== 'Skip')
   const [first] = due
   if (first === undefined) return

@@ -8,7 +8,7 @@ import { load, shownPath } from '../../workflow/load.js'
 import { toProgram } from '../../workflow/toProgram.js'
 import { unknownVariables } from '../../workflow/unknownVariables.js'
 import type { Context } from '../Context.js'
-import { looking } from '../Context.js'
+import { showHint } from '../Context.js'
 import type { Loaded } from '../execution/execution.js'
 import { ofMissingFile } from './findHints.js'
 
@@ -19,16 +19,16 @@ export const workflowOf = (
   more: ReadonlyArray<string> = []
 ): E.Either<CliError, Loaded> => {
   const { path } = workflow
-  if (path === undefined) return E.left(ofProgram(context, runId))
+  if (path === undefined) return E.left(programError(context, runId))
   const loaded = loadWorkflow(path, shownPath(path, context.folder))
-  if (E.isRight(loaded)) return knowing(loaded.right, [...variables.keys(), ...more])
+  if (E.isRight(loaded)) return checkVariables(loaded.right, [...variables.keys(), ...more])
   return loaded.left._tag === 'Usage' ? E.left(usage(loaded.left.message, ofMissingFile(context, runId))) : loaded
 }
 
 /** The refusal to resume a run whose steps are in a program. */
-export const ofProgram = (context: Context, runId: string): CliError =>
+export const programError = (context: Context, runId: string): CliError =>
   usage(`Run ${runId} was started by a program: resume it there, and answer questions with its option \`confirm\``, [
-    looking(context, runId)
+    showHint(context, runId)
   ])
 
 /** Loads a workflow file. */
@@ -38,7 +38,7 @@ export const loadWorkflow = (path: string, shown: string): E.Either<CliError, Lo
 }
 
 /** The workflow, if no `run:` step names a variable that nobody sets. `variables`: those that are set from the start. */
-export const knowing = (workflow: Loaded, variables: Iterable<string>): E.Either<CliError, Loaded> => {
+export const checkVariables = (workflow: Loaded, variables: Iterable<string>): E.Either<CliError, Loaded> => {
   const problems = unknownVariables(workflow.file, variables)
   return problems.length > 0 ? E.left({ _tag: 'InvalidWorkflow', file: workflow.shown, problems }) : E.right(workflow)
 }

@@ -7,7 +7,7 @@ import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
-import { dogearCommand, looking, sameCommand } from '../Context.js'
+import { dogearCommand, showHint, sameCommand } from '../Context.js'
 
 /** Hints for an error that has none with a command. Usage errors and declined prompts need none. */
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
@@ -24,9 +24,9 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'SeveralUnfinished':
       return suchAs({ ...typed, words: [...typed.words, ...error.candidates.slice(0, 1).map(({ runId }) => runId)] })
     case 'NothingToResume':
-      return [listing(typed)]
-    case 'MovedOn':
-      return [looking(typed, error.runId)]
+      return [listHint(typed)]
+    case 'RunChanged':
+      return [showHint(typed, error.runId)]
     case 'NotDone':
       return ofRunError(typed, error.error, error.runId)
   }
@@ -56,7 +56,7 @@ const inFull = (word: string, { prefix, candidates: [first] }: CliError & { read
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
     : word
 
-const listing = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
+const listHint = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 
@@ -70,11 +70,11 @@ const withoutId = (typed: Typed): ReadonlyArray<string> => {
 
 const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArray<Hint> => {
   const runId = known ?? ('runId' in error ? error.runId : undefined)
-  const look = runId === undefined ? listing(typed) : looking(typed, runId)
+  const look = runId === undefined ? listHint(typed) : showHint(typed, runId)
   switch (error._tag) {
     case 'NoSuchRun':
     case 'InvalidPointer':
-      return [listing(typed)]
+      return [listHint(typed)]
     case 'HeldBy':
       return [
         look,
@@ -88,7 +88,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'RunExists':
     case 'InputChanged':
       return withoutId(typed).length === typed.words.length
-        ? [error._tag === 'WorkspaceTaken' ? again(typed) : listing(typed)]
+        ? [error._tag === 'WorkspaceTaken' ? again(typed) : listHint(typed)]
         : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
     case 'Corrupt':
       return [
@@ -138,7 +138,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
 const ofAnswerRefused = (typed: Typed, { runId, waiting }: RunError & { readonly _tag: 'AnswerRefused' }): Hint => {
   const [unit] = waiting
   return unit === undefined
-    ? looking(typed, runId)
+    ? showHint(typed, runId)
     : { text: 'Such as:', command: dogearCommand(typed, ['answer', runId, unit, '--value', 'JSON']) }
 }
 

@@ -4,7 +4,7 @@ import type { Action, WorkflowFile } from './WorkflowFile.js'
 import { placed, tasksOf } from './WorkflowFile.js'
 
 /** Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names needs no default. */
-export const strayInputs = (
+export const unknownInputs = (
   { input, steps }: WorkflowFile,
   shown: string,
   names: ReadonlyArray<string>
