@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** The `dogear` command. It loads nothing to tell its version, and everything else only when it is needed. */
+/** The `dogear` command. `--version` loads nothing else. */
 import manifest from '../../package.json' with { type: 'json' }
 import type { ExitCode } from './ExitCode.js'
 import * as Output from './terminal/Output.js'
 
-/** A type alone is taken from the table of exit codes, which loads much. */
+/** The table of exit codes would load too much. */
 const UNWRITTEN: (typeof ExitCode)['storage'] = 5
 
 Output.watch(process, UNWRITTEN)

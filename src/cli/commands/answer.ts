@@ -15,13 +15,12 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, showHint, userName } from './Context.js'
 import { findRun } from './find/find.js'
 
-/** Where the answer comes from: exactly one of the two. */
 export interface AnswerFlags {
   readonly value?: string
   readonly valueFile?: string
 }
 
-/** Answers a unit of a run. The program checks the answer when it resumes. */
+/** The program checks the answer when it resumes. */
 export const answerCommand = async (
   context: Context,
   id: string,

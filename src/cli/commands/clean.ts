@@ -1,4 +1,4 @@
-/** `dogear clean`: deletes workspaces, and never state. */
+/** `dogear clean`: deletes workspaces, never state. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -18,19 +18,16 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
-/** What is to be deleted: with `all` also what unfinished runs have. */
 export interface CleanFlags {
   readonly all?: boolean
   readonly yes?: boolean
 }
 
-/** A run, and the folders that it has. */
 interface Candidate {
   readonly view: RunView
   readonly folders: ReadonlyArray<string>
 }
 
-/** Deletes the workspace of the run of this id; without an id, those of all completed runs. State stays as it is. */
 export const cleanCommand = async (
   context: PromptContext,
   id: string | undefined,
@@ -80,7 +77,7 @@ const withFolders = async (
   const { workspaces } = environmentFor(context)
   const found: Array<Candidate> = []
   for (const view of views) {
-    // The recorded workspace is none of the question: whatever is at the place of this run is deleted.
+    // The workspace on disk counts, even if none is recorded.
     const there = await workspaces?.find(view.runId, undefined)()
     if (there === undefined) continue
     if (E.isLeft(there)) return E.left(notDone(there.left, [], view.runId))
@@ -122,7 +119,6 @@ const uncommitted = async (context: Context, { workspace }: Checkpoint): Promise
 
 const MOST_MISSED = 3
 
-/** What a resume will miss. */
 const missed = (checkpoint: Checkpoint): string => {
   const left = leftIn(checkpoint).flatMap((one) =>
     one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
@@ -148,7 +144,7 @@ const agree = async (
   return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
 }
 
-/** A run that can't be cleaned keeps none of the others from it. */
+/** A failure for one run does not stop the others. */
 const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candidate>): Promise<Result> => {
   const { screen, json } = context
   const done: Array<RemovedWorkspace & { readonly runId: string }> = []

@@ -1,4 +1,4 @@
-/** `dogear conformance`: whether a store keeps the laws of the storage port. */
+/** `dogear conformance`: tests a store against the laws of the storage port. */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -30,7 +30,6 @@ import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 
-/** Which cases, of what, and how they are told of. */
 export interface ConformanceFlags {
   readonly level?: ReadonlyArray<string>
   readonly only?: ReadonlyArray<string>
@@ -40,7 +39,6 @@ export interface ConformanceFlags {
   readonly list?: boolean
 }
 
-/** What the flags come to. */
 interface Choice {
   readonly levels: ReadonlyArray<Level>
   readonly only: ReadonlyArray<string> | undefined
@@ -52,7 +50,6 @@ const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
 
 const LIMIT_MILLIS = 30_000
 
-/** Runs the cases of the kit against the store of which a module exports the spec, and tells each result as it comes. Or lists them. */
 export const conformanceCommand = async (
   context: Context,
   module: string | undefined,
@@ -172,7 +169,7 @@ const withPlainWhy = (result: CaseResult): CaseResult => {
 
 const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
 
-/** Reports an exception that no case can catch, such as one from a timer of the store. */
+/** A timer of the store may throw outside of any case. */
 const printUncaught = ({ screen }: Context, current: string, text: string): void => {
   screen.line(`${screen.style.red('dogear:')} uncaught exception during ${current}:`)
   for (const line of withoutOurs(text)) screen.line(`  ${line}`)

@@ -12,15 +12,11 @@ import { dogearCommand, environmentFor, showHint } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofPending } from './hints/hints.js'
 
-/** How to pause: without `commit`, what is not committed in the worktree of the run stays as it is. */
 export interface PauseFlags {
   readonly commit?: boolean
 }
 
-/**
- * Asks for a pause of the run of this id. It does not wait for it: a step may take hours. A run that rests is not paused, and nothing
- * is written; of one that is paused already there is nothing left to do.
- */
+/** Does not wait for the pause: a step may take hours. */
 export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view

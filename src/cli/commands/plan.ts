@@ -1,4 +1,4 @@
-/** `dogear plan`: what resume would do, and why. Runs nothing, writes nothing. */
+/** `dogear plan`: shows what a resume would do. Runs and writes nothing. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -17,17 +17,16 @@ import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
 import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
-import { answers, forcedAnswers, ofHeld, ofPending, resumeLine } from './hints/hints.js'
+import { answers, forcedAnswers, ofHeld, ofPending } from './hints/hints.js'
+import { planOptions, resumeLine, withoutSecrets } from './execution/planFlags.js'
 import { namesIn, redactionFor, replacementOf } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
 import { overwriteWarning, findOverwrites } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
-import { planOptions, withoutSecrets } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { shortened } from '../report/text.js'
 
-/** Plans a resume of the run of this id; without an id, of the only unfinished one. */
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
@@ -60,7 +59,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
 
 type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
 
-/** How the workflow differs from the one that ran: what the strictest policy would refuse. */
+/** The edits that the strictest policy would refuse. */
 const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions): ReadonlyArray<StepEdit> => {
   const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
   return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
@@ -104,7 +103,7 @@ const inProgress = ({ host, pid, liveness }: Holder): string =>
     ? `In progress: process ${pid} on ${host}`
     : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
 
-/** What to do next; `yes`: to agree to go on from what was recovered. */
+/** `yes`: the state was recovered, which needs consent. */
 const nextLines = (
   context: Context,
   checkpoint: Checkpoint,
@@ -134,7 +133,6 @@ const nextLines = (
   ]
 }
 
-/** Of a run that is held, what is in flight has not ended. */
 const asOf = (heldBy: RunView['heldBy'], text: string): string =>
   O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
 

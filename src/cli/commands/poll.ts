@@ -1,4 +1,4 @@
-/** `dogear poll`: asks what became of the jobs that a run waits for. */
+/** `dogear poll`: polls the jobs that a run waits for. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
@@ -26,11 +26,11 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { ofMissingWorkspace, ofHeld, ofPlanError, resumeLine } from './hints/hints.js'
+import { ofMissingWorkspace, ofHeld, ofPlanError } from './hints/hints.js'
+import { resumeLine } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
 import { holderText } from '../report/text.js'
 
-/** Asks for the jobs of the run of this id; without an id, of the only unfinished one. */
 export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view
@@ -63,7 +63,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
   return E.right(await report(context, runId, polled.right, heldBy))
 }
 
-/** What the commands print on standard output is for us; what they say on error output is for people. */
+/** Standard output of the commands is protocol; error output is for people. */
 const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): Surroundings => ({
   subprocess,
   inherited,
@@ -73,7 +73,6 @@ const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: stri
   onWarning: (source, message) => screen.warn(`step "${source}": ${message}`)
 })
 
-/** Tells how it ended, and gives the exit code. */
 const report = async (
   context: PromptContext,
   runId: string,

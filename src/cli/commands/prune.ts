@@ -1,4 +1,4 @@
-/** `dogear prune`: deletes the state of runs that are over. */
+/** `dogear prune`: deletes the state of final runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal } from '../../adapters/node/index.js'
@@ -19,7 +19,6 @@ import { environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { counted, minute } from '../report/text.js'
 
-/** Which runs go, and how. */
 export interface PruneFlags {
   readonly keep?: string
   readonly olderThan?: string
@@ -28,7 +27,7 @@ export interface PruneFlags {
   readonly yes?: boolean
 }
 
-/** What can be asked for. A run in the hands of a live process stays, whatever is asked. */
+/** A run that a live process holds is never pruned. */
 const STATUSES: ReadonlyArray<PrunableStatus> = [
   'completed',
   'cancelled',
@@ -39,7 +38,6 @@ const STATUSES: ReadonlyArray<PrunableStatus> = [
   'queued'
 ]
 
-/** Deletes the runs that the flags let go, once somebody has agreed. */
 export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
@@ -104,7 +102,6 @@ const agree = async (
     : E.left({ _tag: 'Declined' })
 }
 
-/** Tells what was done, and gives the exit code. */
 const report = (
   context: PromptContext,
   flags: PruneFlags,

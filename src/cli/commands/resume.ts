@@ -1,4 +1,4 @@
-/** `dogear resume`: goes on with a run. */
+/** `dogear resume`: resumes a run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunView } from '../../executor/storage/runs.js'
@@ -19,7 +19,6 @@ import { workflowOf } from './find/workflowOf.js'
 import type { MergeFlags } from './execution/workspace.js'
 import { settleWorkspace } from './execution/workspace.js'
 
-/** Goes on with the run of this id; without an id, with the one that paused last, else with the only unfinished one. */
 export const resumeCommand = async (
   context: PromptContext,
   id: string | undefined,
@@ -38,21 +37,19 @@ export const resumeCommand = async (
     const ended = await resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))
     return E.mapLeft((error: CliError) => withNextActions(context, redaction, error))(ended)
   }
-  // What is completed needs its file no more, unless something is to run again.
+  // A completed run needs its file only if something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
   return printDone(context, view.right, flags)
 }
 
-/** Every completed run may have a worktree. */
 const WHICH = usage('--merge: all runs are completed. Say which of them is meant, by its id')
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 
-/** There are runs, all are completed, and nothing is to run again. */
+/** All runs are completed, and no flag runs one again. */
 const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
-/** The newest run stands for all. */
 const nothingLeft = async (context: PromptContext, newest: string, flags: MergeFlags): Promise<Result> => {
   const view = await viewOf(context, newest)
   return E.isLeft(view) ? view : printDone(context, view.right, flags)

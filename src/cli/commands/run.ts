@@ -1,4 +1,4 @@
-/** `dogear run`: starts a workflow, or goes on with an earlier run of it. */
+/** `dogear run`: starts a run, or resumes an earlier one of the workflow. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -18,7 +18,8 @@ import type { Loaded } from './execution/execution.js'
 import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isUnfinished, viewOf, warnOfDamaged } from './find/find.js'
 import { ofNoRunOf } from './find/findHints.js'
-import { ofExisting, ofOtherInput, ofTaken, resumeLine } from './hints/hints.js'
+import { ofExisting, ofOtherInput, ofTaken } from './hints/hints.js'
+import { resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
 import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/nextActions.js'
@@ -30,7 +31,7 @@ import { checkVariables, loadWorkflow, programError } from './find/workflowOf.js
 import type { MergeFlags } from './execution/workspace.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
-/** How a workflow is to be run. With `fromStep` or `restartWave` an earlier run is taken up: `run`, or else the newest. */
+/** `run`: which earlier run `fromStep` and `restartWave` are about; default: the newest. */
 export interface RunFlags extends MergeFlags {
   readonly id?: string
   readonly input?: ReadonlyArray<string>
@@ -40,12 +41,10 @@ export interface RunFlags extends MergeFlags {
   readonly run?: string
 }
 
-/** What is to be done: a new run, or an earlier one, as flags of a resume say. */
 type Choice =
   | { readonly _tag: 'Start'; readonly runId: string }
   | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: PlanFlags }
 
-/** Runs a workflow file. */
 export const runCommand = async (context: PromptContext, file: string, flags: RunFlags): Promise<Result> => {
   const contradictory = contradiction(context, flags)
   if (O.isSome(contradictory)) return E.left(contradictory.value)
@@ -76,7 +75,6 @@ const runLoaded = async (context: PromptContext, workflow: Loaded, typed: Given,
       })
 }
 
-/** Flags that make no sense together. */
 const contradiction = (context: PromptContext, { id, run, fromStep, restartWave }: RunFlags): O.Option<CliError> => {
   if (fromStep === undefined && restartWave === undefined) {
     if (run === undefined) return O.none
@@ -141,7 +139,6 @@ const start = async (
   return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
 }
 
-/** The command line of a run again, as words. */
 const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [
   'run',
   shown,
@@ -218,7 +215,7 @@ const mentionEarlier = async (
   return E.right(undefined)
 }
 
-/** An active run cannot be resumed, and a user who starts another one may not know about it. */
+/** A user who starts another run may not know about an active one. */
 const printRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): void => {
   const running = runs.find((one) => O.isSome(one.heldBy) && differencesFrom(one, given).length === 0)
   if (running === undefined || O.isNone(running.heldBy)) return
@@ -232,7 +229,7 @@ const printEarlier = (context: PromptContext, run: RunSummary): void => {
   context.screen.line(`  ${resumeLine(context, run.runId)}`)
 }
 
-/** Of what is given, `--run` says which run is meant; else it is the newest with this input, else the newest. */
+/** Prefers `--run`, then the newest run with this input, then the newest. */
 const chooseRepeated = async (
   context: PromptContext,
   workflow: Loaded,
@@ -252,7 +249,7 @@ const chooseRepeated = async (
   return E.left({ _tag: 'NoRunOfWorkflow', workflow: file.name, hints: ofNoRunOf(context, shown) })
 }
 
-/** The runs of a workflow, first those that were started from this very file, newest first. */
+/** Runs of this very file first, then newest first. */
 const runsOf = async (
   context: PromptContext,
   workflow: Loaded
@@ -264,7 +261,6 @@ const runsOf = async (
   return E.right(mine.sort((a, b) => nearness(b, workflow) - nearness(a, workflow)))
 }
 
-/** A renamed workflow and a program without a file have no matching runs. */
 const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
   workflow.name === file.name && workflow.path !== undefined
 
@@ -273,7 +269,6 @@ const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workfl
 const taken = (view: E.Either<CliError, RunView>, how: PlanFlags = {}): E.Either<CliError, Choice> =>
   E.isLeft(view) ? view : E.right({ _tag: 'Resume', view: view.right, how })
 
-/** What comes of the offer to go on with a run. `declined`: what comes of a no. */
 const offered = async (
   context: PromptContext,
   view: RunView,

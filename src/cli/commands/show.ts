@@ -1,4 +1,4 @@
-/** `dogear show`: one run, in full. */
+/** `dogear show`: shows one run in full. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { fileArtifacts } from '../../adapters/json-file/index.js'
@@ -27,12 +27,10 @@ import { findRun } from './find/find.js'
 import { ofPending } from './hints/hints.js'
 import { holderText } from '../report/text.js'
 
-/** How much to show. */
 export interface ShowFlags {
   readonly history?: boolean
 }
 
-/** Shows the run of this id. */
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   const environment = environmentFor(context)
   const view = await findRun(context, id)
@@ -60,12 +58,12 @@ const historyOf = async (
   return E.right(history.right.map((entry) => ({ ...entry, known: changes.get(entry.revision) })))
 }
 
-/** A line of the history, with the change itself where the store still has it. */
+/** `known`: the change, if the store still has it. */
 interface HistoryLine extends HistoryEntry {
   readonly known: Change | undefined
 }
 
-/** A loaded revision brings all changes since a whole checkpoint, so this takes one load per checkpoint, not per line. */
+/** A loaded revision has all changes since a whole checkpoint: one load per checkpoint, not per line. */
 const changesOf = async (
   storage: Environment['storage'],
   runId: string,
@@ -120,7 +118,7 @@ const showLines = (
   ]
 }
 
-/** Of each error; the JSON has it all. */
+/** Limits the lines of each error; the JSON has them all. */
 const MAX_ERROR_LINES = 10
 
 const MAX_VALUE = 200

@@ -27,7 +27,6 @@ type Ending =
   | { readonly _tag: 'Blocked'; readonly limitMillis: number }
   | { readonly _tag: 'Ended'; readonly how: string }
 
-/** The progress across all processes. */
 interface Progress {
   readonly wanted: Wanted
   readonly cases: ReadonlyArray<ConformanceCase>

@@ -56,7 +56,6 @@ type Lines = ReadonlyArray<string>
 
 type Of<Tag extends Event['_tag']> = Event & { readonly _tag: Tag }
 
-/** A narrator of one run. */
 export const make = (options: Options): Narrator => {
   const { screen, steps, now } = options
   const waves = Waves.make(steps, now)

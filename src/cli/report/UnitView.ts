@@ -36,7 +36,7 @@ export interface UnitView {
   readonly error?: StepError
 }
 
-/** All units of a run in the order of its workflow, each composite followed by its parts, and each task by its known sub-steps. */
+/** In workflow order: each composite before its parts, each task before its sub-steps. */
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
   const { items, workflow } = checkpoint
@@ -126,7 +126,6 @@ const compositeOf = (known: Facts, place: Place, parts: ReadonlyArray<UnitView>)
 
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
-/** The status of a unit, its parts, wait, attempts and duration, as one line. */
 export const describe = (run: RunView, view: UnitView): string => {
   const { kind, status, assumed, parts, pending, attempts, durationMillis } = view
   const stopped = stopOf(run, view)
@@ -152,7 +151,6 @@ const stopOf = (
   return parts === undefined || state._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
 }
 
-/** A unit for programs. */
 export const toJson = ({ index, unit, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
   step_index: index,
   unit,

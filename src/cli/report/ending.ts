@@ -1,4 +1,4 @@
-/** Tells how a run ended, and how to go on. */
+/** Reports how a run ended, and how to resume it. */
 import type { Failure } from '../../domain/checkpoint/CheckpointState.js'
 import { definitionAt } from '../../domain/workflow/Tree.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
@@ -13,10 +13,7 @@ import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
 import { counted } from './text.js'
 
-/**
- * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed
- * steps have worked that have a folder of their own, by name.
- */
+/** `ownFolders`: the private folders of failed steps, by unit. */
 export const endingOf = (
   outcome: RunOutcome,
   file: WorkflowFile,
@@ -61,7 +58,7 @@ export const endingOf = (
   }
 }
 
-/** Of more failures or pending units than this, the others are counted. */
+/** The number of listed failures or pending units. */
 export const MAX_SHOWN = 10
 
 const failureLines = (

@@ -1,11 +1,10 @@
-/** What a change of a run says, on one line. */
+/** Describes a recorded change on one line. */
 import type { Change } from '../../domain/change/Change.js'
 import { describeEvidence, describeJob } from '../../domain/explain/Explain.js'
 import { listed } from '../../domain/explain/listed.js'
 import * as Duration from '../workflow/Duration.js'
 import { clipped, counted, firstLine } from './text.js'
 
-/** The step or group that a change is about, its attempt, and what happened. */
 export const factsOf = (change: Change): string => {
   switch (change._tag) {
     case 'Started':
@@ -55,5 +54,5 @@ export const factsOf = (change: Change): string => {
   }
 }
 
-/** A wave has none of its own. */
+/** A composite has no attempts. */
 const attempt = (number: number): string => (number === 0 ? '' : `, attempt ${number}`)

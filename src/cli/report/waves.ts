@@ -1,4 +1,4 @@
-/** Counts the completed groups of each wave and map while a run goes on. There may be thousands. */
+/** Counts the completed groups of each wave and map of a live run. There may be thousands. */
 import { definitionAt } from '../../domain/workflow/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, parent, top } from '../../domain/workflow/Unit.js'

@@ -11,7 +11,7 @@ interface Steps {
   readonly steps: ReadonlyArray<Step>
 }
 
-/** Prompts for failed checks one at a time, because groups run concurrently. Without a terminal, the check has failed. */
+/** One prompt at a time, because groups run concurrently. */
 export const askChecks = (context: PromptContext, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
   let last: Promise<unknown> = Promise.resolve()
   return (failed) => {
@@ -66,6 +66,5 @@ const mayRunTwice = async (
   return twice.length === 0 || isYes(await confirm(prompt, `${repeatWarning(twice)} Continue?`, false))
 }
 
-/** The warning before completed units that are not idempotent run again. */
 export const repeatWarning = (units: ReadonlyArray<string>): string =>
   `Completed, not idempotent, and due to run again: ${units.join(', ')}.`

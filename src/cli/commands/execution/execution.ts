@@ -1,4 +1,4 @@
-/** What `run` and `resume` have in common: a program, somebody to watch it, and its end. */
+/** Executes a run for `run` and `resume`, and reports its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
@@ -32,25 +32,22 @@ import type { Context, Result } from '../Context.js'
 import { environmentFor, ignoreHome } from '../Context.js'
 import { surveyRun, treeAt } from './survey.js'
 import { afterLoss } from '../find/find.js'
-import { failedCheckOf, resumeHints, ofFailedCheck, ofPending, ofRunError, resumeLine } from '../hints/hints.js'
+import { failedCheckOf, resumeHints, ofFailedCheck, ofPending, ofRunError } from '../hints/hints.js'
+import { resumeLine } from './planFlags.js'
 import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
 import { grouped } from '../../report/text.js'
 
-/** A workflow file, and where it is: `path` is absolute, `shown` is its name in messages. */
+/** `shown`: the path of the file in messages. */
 export interface Loaded {
   readonly file: WorkflowFile
   readonly path: string
   readonly shown: string
 }
 
-/**
- * What is to be executed: a workflow, as a run of this id, in this folder; `done`: how many of its steps are done;
- * `start`: the words that start it, for a run that is not there yet; `merging`: what is to become of its worktree; `onPlanned`:
- * told of the plan when nothing stands against it any more, before anything is done.
- */
+/** `done`: the number of completed steps; `start`: the words that start a new run. */
 export interface Execution {
   readonly workflow: Loaded
   readonly runId: string
@@ -58,17 +55,15 @@ export interface Execution {
   readonly done: number
   readonly start?: ReadonlyArray<string>
   readonly merging?: MergeFlags
-  /** The working tree, if the caller already read it. */
+  /** A working tree that the caller already read. */
   readonly tree?: WorkingTree
-  /** The units that an earlier answer takes as done. */
   readonly assumed?: ReadonlySet<Unit>
-  /** Told of the plan. */
+  /** Called before anything runs. */
   readonly onPlanned?: (plan: ResumePlan) => void
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
-/** The program of an execution, and the narrator that watches it. */
 export const programFor = (
   context: PromptContext,
   { workflow, folder, done, assumed = new Set() }: Execution
@@ -87,7 +82,6 @@ export const programFor = (
   return { program: toProgram(file, path, runnerIn(surroundings)), narrator }
 }
 
-/** Executes, and tells how it ended. */
 export const execute = async (
   context: PromptContext,
   execution: Execution & { readonly program: AnyProgram },
@@ -113,7 +107,7 @@ export const execute = async (
         if (event._tag === 'RunPlanned') execution.onPlanned?.(event.plan)
         if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unit.unit, unit)
         if (event._tag === 'StepStarted') worked = true
-        // What its workspace is in the way of may be done once that is settled.
+        // The state can be removed once the workspace is settled.
         if (event._tag === 'RunLeft') isLeft = true
         else narrator.report(event)
       }
@@ -160,7 +154,6 @@ export const execute = async (
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
 
-/** What has passed may be gone when it is tried again; everything else needs somebody. */
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
   if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing it, repeat the check with:'
@@ -169,7 +162,7 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
     : 'After fixing this, resume with:'
 }
 
-/** What a resume would find and ask. Evidence is looked at only if it may be why a wave did not start. */
+/** Reads evidence only if it may be why a wave did not start. */
 const outlookAfter = async (
   context: Context,
   outcome: RunOutcome,
@@ -186,7 +179,7 @@ const outlookAfter = async (
   return { questions: E.isRight(plan) ? openQuestions(plan.right) : [], evidence: options.evidence ?? [] }
 }
 
-/** The folders of their own that failed steps have worked in, by the names of the steps. */
+/** The private folders of failed steps, by unit. */
 const ownFoldersOf = async (
   { workspaces }: Environment,
   outcome: RunOutcome,
@@ -218,7 +211,7 @@ const outcomeJson = (
         ...(outcome._tag === 'Pending' ? pendingJson(outcome.units) : {})
       }
 
-/** Says at the first signal what is stopped, and at the second, before the end, how to go on. Gives the end of that. */
+/** Announces a stop at the first signal, and prints how to resume at the second. Returns a function that ends this. */
 const announceSignals = (
   { screen, signals }: PromptContext,
   narrator: Narrator.Narrator,
@@ -227,7 +220,7 @@ const announceSignals = (
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {
-    // The handlers are taken away by the second signal, and by nothing else while steps run.
+    // Only a second signal removes the handlers while steps run.
     if (process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     narrator.finish()
     screen.line('Resume with:')
@@ -259,7 +252,6 @@ const named = (names: ReadonlyArray<string>): string =>
     ? names.join(', ')
     : `${names.slice(0, MAX_NAMED).join(', ')} and ${grouped(names.length - MAX_NAMED)} more`
 
-/** Prints the warnings about a workflow file and about the input for a plan. */
 export const printWarnings = (context: Context, { file, shown }: Loaded, flags: PlanFlags = {}): void => {
   const { screen } = context
   const warnings = [...Problem.describeAll(shown, file.warnings), ...warningsOf(context, file, shown, flags)]

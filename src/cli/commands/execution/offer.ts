@@ -1,4 +1,4 @@
-/** The offer to go on with an earlier run: where it stands, and the question. */
+/** Shows an earlier run, and offers to resume it. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
@@ -11,14 +11,13 @@ import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { PromptContext } from './withPrompt.js'
 import { minute } from '../../report/text.js'
 
-/** What somebody wants done about an earlier run. */
 export type OfferAnswer =
   | { readonly _tag: 'Resume' }
   | { readonly _tag: 'Decline' }
   | { readonly _tag: 'RestartWave'; readonly wave: string }
   | { readonly _tag: 'Abort' }
 
-/** Shows a run, and asks whether to go on with it. `otherwise`: what "n" does, in words. None: nobody answers any more. */
+/** `otherwise`: what "n" does. None: the prompt was closed. */
 export const offer = async (
   { screen, prompt }: PromptContext,
   view: RunView,
@@ -42,7 +41,7 @@ export const offer = async (
   return choose(prompt, 'Previous execution found. Resume? [Y/n] ', answers)
 }
 
-/** The wave where a run stands, if something of it is done, or was begun, and it is still a wave. */
+/** The current wave of a run, if it has begun and the file still has it. */
 const waveToRestart = (
   { workflow, items, state, completedSteps }: Checkpoint,
   file: WorkflowFile

@@ -16,10 +16,9 @@ import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 
-/** A unit that is forced to run again over a user's change. */
 export type Overwrite = Confirm & { readonly reason: Edited }
 
-/** The forced units whose changes no answer covers; or the reason why they are unknown. */
+/** The forced units whose changes no answer covers, or why they are unknown. */
 export const findOverwrites = async (
   context: Context,
   program: Workflow,
@@ -51,7 +50,6 @@ export const findOverwrites = async (
   )
 }
 
-/** The warning that names the changes to be overwritten. */
 export const overwriteWarning = (edited: ReadonlyArray<Overwrite>): string => {
   const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
   return `This would overwrite changes to ${listed(names)}.`

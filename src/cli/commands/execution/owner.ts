@@ -12,11 +12,12 @@ import { confirm, isYes } from '../../terminal/Prompt.js'
 import type { Context } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
-import type { TakeOverFlags } from '../hints/hints.js'
-import { ofHeld, resumeLine } from '../hints/hints.js'
+import type { TakeOverFlags } from './planFlags.js'
+import { ofHeld } from '../hints/hints.js'
+import { resumeLine } from './planFlags.js'
 import { holderText } from '../../report/text.js'
 
-/** A run that may be claimed, with its current state. `takeOver`: supersede its owner, which may still live. */
+/** `takeOver`: the owner may still live. */
 export interface Claimable {
   readonly view: RunView
   readonly takeOver: boolean
@@ -30,10 +31,7 @@ const TAKE_OVER_MILLIS = 8_000
 
 const BETWEEN_LOOKS_MILLIS = 1_000
 
-/**
- * Returns the run once it may be claimed. Refuses a living owner. Watches an undecided one until it proves alive or dead; with
- * `--take-over` only briefly, and then supersedes it with the user's consent.
- */
+/** Watches an owner of undecided liveness; with `--take-over` only briefly, then supersedes it with consent. */
 export const claimable = async (
   context: PromptContext,
   view: RunView,
@@ -55,7 +53,6 @@ export const claimable = async (
   return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
 }
 
-/** The error for a run that another process holds. */
 export const heldError = (context: Context, runId: string, holder: Holder, flags: TakeOverFlags = {}): CliError =>
   notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
 
@@ -67,7 +64,6 @@ const announceWait = (context: PromptContext, runId: string, holder: Holder, fla
   if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, runId, holder, flags))) screen.line(line)
 }
 
-/** Returns the run as soon as its owner's liveness is known, or at the limit. */
 const watch = async (
   context: PromptContext,
   found: RunView,
@@ -86,14 +82,12 @@ const watch = async (
   return E.right(view)
 }
 
-/** The risk of superseding the owner. */
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
   const units = Array.from(inFlight(state), ({ unit }) => unit)
   const work = units.length === 0 ? 'its work' : units.join(', ')
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }
 
-/** A pipe cannot answer prompts. */
 const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
   usage(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }

@@ -1,4 +1,4 @@
-/** Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for. */
+/** Resumes a run: asks every question first, then executes the plan that was answered. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -30,24 +30,22 @@ import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
 import { overwriteWarning, findOverwrites } from './overwrites.js'
 import { execute, programFor, printWarnings } from './execution.js'
-import { answers, forcedAnswers, ofDamage, resumeLine } from '../hints/hints.js'
-import type { TakeOverFlags } from '../hints/hints.js'
+import { answers, forcedAnswers, ofDamage } from '../hints/hints.js'
+import { doneWith, planOptions, resumeLine, withoutSecrets, wordsOf } from './planFlags.js'
+import type { PlanFlags, TakeOverFlags } from './planFlags.js'
 import { differencesFrom, inputOf, inputReplaced, redactionFor, replacementOf } from './input.js'
 import { claimable } from './owner.js'
-import type { PlanFlags } from './planFlags.js'
-import { doneWith, planOptions, withoutSecrets, wordsOf } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { printPosition } from '../find/pointer.js'
 import { warnOfOtherKind } from './workspace.js'
 
-/** How a run is to be resumed. */
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
-/** Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said. */
+/** `pointed`: the run was found by the pointer of a pause. */
 export const resumeRun = async (
   context: PromptContext,
   found: RunView,
@@ -107,7 +105,6 @@ export const resumeRun = async (
     : ended
 }
 
-/** Prints which input is replaced, and from which step on. */
 const printInput = (
   { screen }: PromptContext,
   view: RunView,
@@ -125,7 +122,7 @@ const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): H
   command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
 })
 
-/** Who agrees to go on from what could be recovered, if that is what there is. */
+/** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
   context: PromptContext,
   { runId, found }: RunView,
@@ -157,7 +154,7 @@ const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
 /** Consent does not change the plan. */
 const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
-/** Discarding completed work, and repeating work that is not idempotent, needs consent. A user's changes need an explicit answer; `--yes` is none. */
+/** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
 const agreeToForce = async (
   context: PromptContext,
   program: AnyProgram,
@@ -194,7 +191,6 @@ const agreeToForce = async (
     : E.left({ _tag: 'Declined' })
 }
 
-/** What is recorded as done, is not idempotent, and runs again. */
 const doneTwice = (
   checkpoint: Checkpoint,
   program: AnyProgram,
@@ -209,7 +205,7 @@ const doneTwice = (
     .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }
 
-/** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */
+/** Answers hold for the run that was shown. Without a prompt the executor plans again. */
 const unlessChanged = async (
   context: PromptContext,
   { runId, checkpoint, heldBy }: RunView
@@ -223,11 +219,10 @@ const unlessChanged = async (
   return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
 }
 
-/** Whether the owner differs from the one that the user agreed to supersede. */
 const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
   O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
 
-/** The options with all answers. If somebody was asked, the plan that they saw is the one that may be executed. */
+/** After a prompt, only the plan that was shown may be executed. */
 const answerQuestions = async (
   context: PromptContext,
   program: AnyProgram,
@@ -252,7 +247,7 @@ const answerQuestions = async (
       if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
       given.set(one.unit, answer.value)
     }
-    // A unit that runs again by an answer can raise questions of its own.
+    // An answer can raise further questions.
     const next = planResume(checkpoint, program, options)
     if (E.isLeft(next)) return E.left(notDone(next.left, [], runId))
     plan = next.right

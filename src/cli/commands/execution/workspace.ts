@@ -1,4 +1,4 @@
-/** What becomes of the workspace of a run that has completed. */
+/** Merges, keeps or reports the workspace of a run. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -23,19 +23,17 @@ import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
 import { counted } from '../../report/text.js'
 
-/** Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked. */
 export interface MergeFlags {
   readonly merge?: boolean
   readonly yes?: boolean
 }
 
-/** What is in a worktree that its commit did not have. */
+/** The work in a worktree since its first commit. */
 interface Work {
   readonly commits: number
   readonly uncommitted: number
 }
 
-/** Says what a worktree will not have of the folder that it is made from. */
 export const warnOfUncommitted = async (context: Context): Promise<void> => {
   const changed = await treeAt(context, context.folder).changed()
   if (E.isLeft(changed) || changed.right.length === 0) return
@@ -44,7 +42,6 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   screen.warn(`${what}: the worktree is made from the last commit, without that`)
 }
 
-/** Says that a run keeps its workspace, where the file has another kind by now. */
 export const warnOfOtherKind = (
   { screen }: Context,
   { workspace }: Checkpoint,
@@ -55,7 +52,6 @@ export const warnOfOtherKind = (
   screen.warn(`${now}, but the run keeps the one it began with: ${workspace.kind}`)
 }
 
-/** Says where a run works. */
 export const printWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
   screen.line(`Working in ${placeOf(workspace)}`)
   if (workspace.kind === 'directory') return
@@ -67,14 +63,10 @@ export const printWorkspace = ({ screen }: Context, workspace: OwnWorkspace, ren
   screen.warn(`the submodules are empty in the worktree; ${how}`)
 }
 
-/** Where a workspace is, in words. */
 export const placeOf = (workspace: OwnWorkspace): string =>
   workspace.kind === 'worktree' ? `worktree ${workspace.path}, branch ${workspace.branch}` : `folder ${workspace.path}`
 
-/**
- * Merges the worktree of a completed run, or keeps it, and says which. `worked`: whether anything ran just now; else nobody is
- * asked. Gives what JSON tells of it.
- */
+/** `worked`: whether a step ran just now; without that there is no question. Returns fields for JSON. */
 export const settleWorkspace = async (
   context: PromptContext,
   { runId, workspace, workflow }: Checkpoint,
@@ -102,7 +94,7 @@ export const settleWorkspace = async (
   return workspaceJson(workspace, 'kept')
 }
 
-/** What git says may be what a hook says, which has the environment of this process. */
+/** Redacts what git says: a hook may print the environment. */
 const settleWorktree = async (
   context: PromptContext,
   {
@@ -140,7 +132,7 @@ const settleWorktree = async (
   return workspaceJson(worktree, 'kept', end.why)
 }
 
-/** How much there is to merge. What can't be looked at is told by the merge. */
+/** The merge reports what cannot be read here. */
 const workIn = async (context: Context, { root, commit }: Worktree): Promise<Work> => {
   const tree = environmentFor(context).workspaces?.tree(root)
   const commits = tree === undefined ? E.right([]) : await tree.commitsSince(O.some(commit))()

@@ -1,4 +1,4 @@
-/** Looks up steps of a workflow by path. */
+/** Looks up steps of a workflow. */
 import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
@@ -10,7 +10,7 @@ interface Steps {
   readonly steps: ReadonlyArray<Step>
 }
 
-/** The wave or map before a step of a sequence, in that sequence. */
+/** The wave or map before a step in its sequence. */
 export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
   const above = parent(unit)
   const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
@@ -31,7 +31,7 @@ export const nonIdempotent = ({ steps }: Steps): ReadonlyArray<Unit> => {
   return steps.flatMap((step) => visit(step, step.name))
 }
 
-/** Those of them in a step, and in the steps of its sequence after it up to another one, exclusive. */
+/** Those in a step and in the later steps of its sequence, up to `end`, exclusive. */
 export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const above = parent(first)
   const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
@@ -41,14 +41,12 @@ export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): Rea
   return nonIdempotent(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
 }
 
-/** Whether a question is about changed evidence. */
 export const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
 
-/** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
+/** A map that runs again as a whole has no record to keep. */
 export const mayKeep = (workflow: Steps, question: Confirm): boolean =>
   isEdited(question) && definitionAt<Step>(workflow, question.unit)?._tag !== 'Map'
 
-/** The variables that a unit captures. */
 export const captures = (workflow: Steps, { unit }: Confirm): ReadonlyArray<string> => {
   const step = definitionAt<Step>(workflow, unit)
   return step?._tag === 'Task' ? step.captures : []

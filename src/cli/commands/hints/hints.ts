@@ -20,52 +20,19 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
 import { positionOf } from '../../report/text.js'
 import { captures, isEdited, mayKeep, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
-import type { Context } from '../Context.js'
+import type { Place } from '../Context.js'
 import { dogearCommand, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
 import { describeDifference } from '../execution/input.js'
-import type { PlanFlags } from '../execution/planFlags.js'
-import { wordsOf } from '../execution/planFlags.js'
+import type { TakeOverFlags } from '../execution/planFlags.js'
+import { resumeHint, resumeLine } from '../execution/planFlags.js'
 
-/** Where commands are to be copied to. */
-type Place = Pick<Context, 'home' | 'folder'>
-
-/** The flags of a resume that its command line repeats. */
-export interface TakeOverFlags extends PlanFlags {
-  readonly takeOver?: boolean
-  readonly yes?: boolean
-}
-
-/** The inputs of a plan. */
 export interface Planning {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
   readonly options: PlanOptions
   readonly flags: TakeOverFlags
 }
-
-/** The command line that resumes a run. */
-export const resumeLine = (
-  place: Place,
-  runId: string,
-  flags: TakeOverFlags = {},
-  more: ReadonlyArray<string> = []
-): string =>
-  dogearCommand(place, [
-    'resume',
-    runId,
-    ...wordsOf(flags),
-    ...more,
-    ...(flags.takeOver === true ? ['--take-over'] : []),
-    ...(flags.yes === true ? ['--yes'] : [])
-  ])
-
-const resumeHint = (place: Place, text: string, ...resume: Tail<Parameters<typeof resumeLine>>): Hint => ({
-  text,
-  command: resumeLine(place, ...resume)
-})
-
-type Tail<A extends ReadonlyArray<unknown>> = A extends [unknown, ...infer B] ? B : never
 
 /** The command that resumes a run, after `text`; or the questions that it will ask, with the commands that answer them. */
 export const resumeHints = (
@@ -137,7 +104,6 @@ export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =
     ? showHint(place, runId)
     : { text: 'It no longer exists. List the runs with:', command: dogearCommand(place, ['runs']) }
 
-/** The command lines that answer the open questions. */
 export const answers = (
   place: Place,
   runId: string,
@@ -253,7 +219,7 @@ const ofEdits = (
   const isThere = only !== undefined && definitionAt<Step>(workflow, only) !== undefined
   const from = isThere ? only : workflow.steps.find(({ name }) => edited.has(name))?.name
   const { restartWave: ___, ...others } = options
-  /** The first of these ways that can be planned. */
+  /** Offers the first way that can be planned. */
   const offer = (
     text: string,
     ...ways: ReadonlyArray<Pick<PlanOptions, 'changes' | 'fromStep'>>
@@ -344,7 +310,6 @@ export const ofRunError = (
   }
 }
 
-/** For a run that another process holds: how to take it over if the owner's liveness is undecided. */
 export const ofHeld = (
   place: Place,
   runId: string,
@@ -366,7 +331,6 @@ export const ofMissingWorkspace = (
     ? [{ text: 'Nothing ran. Create the folder again with the missing files, or start a new run' }]
     : [resumeHint(place, 'Nothing ran. To start over with a new workspace:', runId, { force: true })]
 
-/** For a run that exists already. */
 export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume it:', runId)
 ]
@@ -404,7 +368,6 @@ export const ofOtherInput = (
   { text: 'To start a new run with the new input:', command: dogearCommand(place, start) }
 ]
 
-/** For a run whose newest state is damaged. */
 export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
   resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]

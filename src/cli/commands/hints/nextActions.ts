@@ -9,7 +9,6 @@ import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
 import { dogearCommand, showHint, sameCommand } from '../Context.js'
 
-/** Hints for an error that has none with a command. Usage errors and declined prompts need none. */
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
   switch (error._tag) {
@@ -32,14 +31,14 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
   }
 }
 
-/** Adds the next actions to an error, with secrets redacted. */
+/** Redacts secrets. */
 export const withNextActions = (typed: Typed, redaction: Redaction.Redaction, error: CliError): CliError => {
   if (error._tag !== 'NotDone') return error
   const words = typed.words.map((word) => Redaction.text(redaction, word))
   return { ...error, hints: [...error.hints, ...nextActions({ ...typed, words }, error)] }
 }
 
-/** Removes the values from the words: until the workflow is known, any of them may be a secret. */
+/** Until the workflow is known, any value may be a secret. */
 export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word, index) => {
     const isOf = (flag: string): boolean => words[index - 1] === flag || word.startsWith(`${flag}=`)
@@ -50,7 +49,6 @@ export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<strin
 
 const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'Such as:', command: sameCommand(typed) }]
 
-/** Replaces an id prefix, also in `--run=`, by an id. */
 const inFull = (word: string, { prefix, candidates: [first] }: CliError & { readonly _tag: 'AmbiguousRun' }): string =>
   first !== undefined && (word === prefix || word === `--run=${prefix}`)
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
@@ -60,7 +58,6 @@ const listHint = (typed: Typed): Hint => ({ text: 'List the runs with:', command
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 
-/** The same command without `--id`. */
 const withoutId = (typed: Typed): ReadonlyArray<string> => {
   const at = typed.words.indexOf('--id')
   return typed.words.filter(
@@ -134,7 +131,6 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
   }
 }
 
-/** Offers a unit that waits, if there is one. */
 const ofAnswerRefused = (typed: Typed, { runId, waiting }: RunError & { readonly _tag: 'AnswerRefused' }): Hint => {
   const [unit] = waiting
   return unit === undefined
@@ -147,7 +143,7 @@ const planning = (typed: Typed, runId: string): Hint => ({
   command: dogearCommand(typed, ['plan', runId])
 })
 
-/** Drops an invalid request; an invalid file must be fixed first. */
+/** An invalid flag can be left out; an invalid file must be fixed first. */
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   return problems.some(({ _tag }) => _tag === 'UnitPending')
