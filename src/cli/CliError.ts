@@ -95,7 +95,7 @@ const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray
   switch (error._tag) {
     case 'PlanError':
       return [
-        runId === undefined ? 'This can not be run:' : `Can't resume ${runId}:`,
+        runId === undefined ? 'Cannot run this:' : `Cannot resume ${runId}:`,
         ...indented(describeProblems(error.problems))
       ]
     case 'Unconfirmed':

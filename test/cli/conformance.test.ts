@@ -228,10 +228,10 @@ describe('wrong use', () => {
     expect(code).toBe(2)
     expect(linesOf(stderr).slice(0, 5)).toEqual([
       'dogear: spec of wrong.mjs is not a store spec:',
-      '  `name` should be a text, and is 7',
+      '  `name` must be a non-empty string, not 7',
       '  `reopen` is missing: a function that gives a new store on that place',
       '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
-      '  `damage` should be a function, and is "x"'
+      '  `damage` must be a function, not "x"'
     ])
   })
 
@@ -239,7 +239,7 @@ describe('wrong use', () => {
     const { code, stderr } = await conformance('busy.mjs', '--export', 'other')
     expect(linesOf(stderr)).toEqual([
       'dogear: other of busy.mjs is not a store spec:',
-      '  it should be an object, and is 7',
+      '  it must be an object, not 7',
       expect.stringMatching(/^What a spec has: /)
     ])
     expect(code).toBe(2)

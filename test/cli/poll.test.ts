@@ -132,7 +132,7 @@ describe('a step with a job', () => {
     asking.child.kill('SIGINT')
     const { code, stdout, stderr } = await asking.ended
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
-    expect(stderr).toContain('Stopped: not all jobs were asked for\nAsk again with:\n  dogear poll nightly\n')
+    expect(stderr).toContain('Stopped: not all jobs were polled\nAsk again with:\n  dogear poll nightly\n')
     expect(submissions()).toHaveLength(1)
   })
 
@@ -177,10 +177,10 @@ describe('what a job gave', () => {
     if (state !== undefined) place.write('state', state)
     const first = await place.dogear(['poll'])
     expect(first.code).toBe(75)
-    expect(first.stdout).toContain('s (1): no answer for now: what it gave can not be fetched')
+    expect(first.stdout).toContain('s (1): no answer for now: its result cannot be collected')
     place.write('state', '#!/bin/sh\necho model\n')
     await place.shell('chmod +x state')
-    expect((await place.dogear(['poll'])).stdout).toBe('s (1): done, its result is kept\n')
+    expect((await place.dogear(['poll'])).stdout).toBe('s (1): done, its result is recorded\n')
   })
 
   test.each([1, 3])(
@@ -205,7 +205,7 @@ steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -
     const [plan, shown] = [await place.dogear(['plan']), await place.dogear(['show', 'w-1'])]
     expect(plan.stdout).toMatch(/its job is pending since \S+Z\n/)
     expect(shown.stdout).toMatch(/its job was submitted /)
-    expect((await place.dogear(['poll'])).stdout).toBe('s: done, its result is kept\n')
+    expect((await place.dogear(['poll'])).stdout).toBe('s: done, its result is recorded\n')
   })
 })
 

@@ -139,7 +139,7 @@ describe('the workflow that is meant', () => {
     place.write('w.yml', edited)
     const { code, stderr } = await place.dogear(['plan', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toMatch(/^dogear: Can't resume r:\n/)
+    expect(stderr).toMatch(/^dogear: Cannot resume r:\n/)
     expect(commandsOf(stderr)).toEqual(offered)
     for (const line of commandsOf(stderr)) {
       expect((await place.shell(line.replace('resume', 'plan'))).code, line).toBe(0)
@@ -530,7 +530,7 @@ steps:
     expect([code, linesOf(stderr)]).toEqual([
       4,
       [
-        "dogear: Can't resume r:",
+        "dogear: Cannot resume r:",
         '  "generate" can\'t be taken as done without its evidence: expected gen.js, which is missing',
         'To run "generate" again:',
         '  dogear resume r'
@@ -594,7 +594,7 @@ describe('state that was damaged', () => {
     expect(listed.stderr).toBe('warning: the newest state of run r is damaged. Check it with: dogear verify r\n')
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('Its newest state is damaged')
-    expect(plan.stdout).toContain('With --yes you agree to go on from what was recovered\n')
+    expect(plan.stdout).toContain('With --yes you agree to continue from the recovered state\n')
     place.write('mended', '')
     const copied = linesOf(plan.stdout).at(-1) ?? ''
     expect(copied).toMatch(/^ {2}dogear resume r --plan [0-9a-f]{16} --yes$/)

@@ -258,7 +258,7 @@ describe('wrong use', () => {
   test.each([
     [['run', 'w.yml', '--input', 'x'], '--input is NAME=VALUE, not "x"'],
     [['run', 'w.yml', '--input', 'PATH=x'], '"PATH" can\'t be a variable: it would change how commands are found'],
-    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input gives "a" twice'],
+    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input sets "a" twice'],
     [['run', 'w.yml', '--id', 'Not/An/Id'], '"Not/An/Id" is not a valid run id'],
     [['run', 'nowhere.yml'], "Can't read workflow nowhere.yml: there is no such file"],
     [['run', '.'], "Can't read workflow .: it is a folder"],

@@ -110,7 +110,7 @@ describe('a declared secret', () => {
     within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test -e mended\n')
     const given = await dogear('run', 'w.yml', '--input', `TOKEN=${TOKEN}`)
     expect(given.code).toBe(2)
-    expect(given.stderr).toContain('--input: "TOKEN" is a secret, and an input is stored: give it in the environment')
+    expect(given.stderr).toContain('--input: "TOKEN" is a secret, and an input is stored; set it in the environment')
     const again = ['run', 'w.yml', '--id', 'r', '--resume', '--input', `url=${TOKEN}`]
     expect((await dogear(...again)).code).toBe(1)
     place.write('mended', '')

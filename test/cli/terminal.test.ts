@@ -90,7 +90,7 @@ steps:
       '○       late  not started',
       '○   3 third   not started, 0/1 groups',
       '○       b     not started',
-      'y: resume it. w: run all groups of second again, then go on. n: start a new run. a: abort',
+      'y: resume it. w: run all groups of second again, then continue. n: start a new run. a: abort',
       ''
     ])
     expect(stdout).toContain('Nothing was changed')

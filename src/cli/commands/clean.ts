@@ -49,7 +49,7 @@ const one = async (
   id: string,
   { all }: CleanFlags
 ): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
-  if (all === true) return E.left(usage('--all is for all runs: give no id with it'))
+  if (all === true) return E.left(usage('--all and an id cannot be combined; use one of them'))
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, heldBy } = view.right

@@ -116,7 +116,7 @@ const nextLines = (
   const { runId } = checkpoint
   const { outStyle: style } = context.screen
   const questions = openQuestions(plan)
-  const consent = flags.yes ? ['With --yes you agree to go on from what was recovered'] : []
+  const consent = flags.yes ? ['With --yes you agree to continue from the recovered state'] : []
   const pin = ['--plan', hashPlan(plan)]
   const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${one.unit}=again`)]
   const exactly =

@@ -96,7 +96,7 @@ const report = async (
   } else {
     if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} waits for no job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
-    if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were asked for'))
+    if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
     if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
   }
   const received = context.signals.received()
@@ -125,7 +125,7 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
     case 'Unfinished':
       return `${name}: ${countsOf(end)}`
     case 'Collected':
-      return style.green(`${name}: done, its result is kept`)
+      return style.green(`${name}: done, its result is recorded`)
     case 'Failed':
       return style.red(`${name}: failed: ${end.error.message}`)
     case 'NotKnown':

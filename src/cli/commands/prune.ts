@@ -113,7 +113,7 @@ const report = (
   else screen.print(`Deleted ${count(pruned.removed)}`)
   for (const { run, why } of pruned.left) screen.warn(`run ${run.runId} was not removed: ${why}`)
   if (pruned.isStopped) {
-    screen.line(screen.style.yellow('Stopped: not all were deleted'))
+    screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
     const received = signals.received()
     return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
   }

@@ -13,10 +13,10 @@ interface Expected {
 }
 
 const isFunction = (value: unknown): ReadonlyArray<string> =>
-  typeof value === 'function' ? [] : [`should be a function, and is ${shown(value)}`]
+  typeof value === 'function' ? [] : [`must be a function, not ${shown(value)}`]
 
 const isName = (value: unknown): ReadonlyArray<string> =>
-  typeof value === 'string' && value.trim() !== '' ? [] : [`should be a text, and is ${shown(value)}`]
+  typeof value === 'string' && value.trim() !== '' ? [] : [`must be a non-empty string, not ${shown(value)}`]
 
 const areCapabilities = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value)
@@ -49,7 +49,7 @@ export const isLikeSpec = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'create' in value && 'reopen' in value
 
 export const specProblems = (value: unknown): ReadonlyArray<string> => {
-  if (typeof value !== 'object' || value === null) return [`it should be an object, and is ${shown(value)}`]
+  if (typeof value !== 'object' || value === null) return [`it must be an object, not ${shown(value)}`]
   const given = value as Readonly<Record<string, unknown>>
   return Object.entries(EXPECTED).flatMap(([field, { kind, needed, wrong }]) => {
     const found = given[field]

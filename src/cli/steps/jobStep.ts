@@ -108,7 +108,7 @@ const collect =
     const isEnd = error.name === 'ExitError' ? ENDS.has(error.code) : outcome !== 'notApplied'
     if (isEnd) return E.left(Failure.permanent(error, outcome))
     const why = error.code === String(PollCode.unfinished) ? 'yet' : `now: ${error.message}`
-    return E.left(Failure.transient(StepError.make('NotYet', `what it gave can not be fetched ${why}`)))
+    return E.left(Failure.transient(StepError.make('NotYet', `its result cannot be collected ${why}`)))
   }
 
 const ENDS: ReadonlySet<unknown> = new Set([PollCode.failed, PollCode.missing].map(String))

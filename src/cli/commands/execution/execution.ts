@@ -134,7 +134,7 @@ export const execute = async (
       : outcome._tag === 'Pending'
         ? ofPending(context, outcome.checkpoint)
         : isCancelled
-          ? [{ text: 'To resume it all the same:', command: resumeCommand }]
+          ? [{ text: 'To resume it anyway:', command: resumeCommand }]
           : [...resumeHints(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
   for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
   const place =

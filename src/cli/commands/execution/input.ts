@@ -31,7 +31,7 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
     const name = text.slice(0, at)
     const why = objection(name)
     if (O.isSome(why)) return E.left(usage(`--input: "${name}" can't be a variable: ${why.value}`))
-    if (input.has(name)) return E.left(usage(`--input gives "${name}" twice`))
+    if (input.has(name)) return E.left(usage(`--input sets "${name}" twice`))
     input.set(name, text.slice(at + 1))
   }
   return E.right(Object.fromEntries(input))
@@ -50,7 +50,7 @@ export const recordable = (
 ): E.Either<CliError, Given> => {
   const secret = file.secrets.find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
-    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored: give it in the environment`))
+    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`))
   const redaction = redactionFor(context, file)
   const redacted = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
   return E.right(Object.fromEntries(redacted) as Given)

@@ -29,7 +29,7 @@ export const offer = async (
   const facts = [workflow.name, status, progressOf(checkpoint), `updated ${minute(updatedAt)}`]
   screen.line(screen.style.bold(`Run ${runId}: ${facts.join(', ')}`))
   for (const line of rowLines(view, screen.style, 1)) screen.line(line)
-  const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then go on`]
+  const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then continue`]
   screen.line(['y: resume it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
   const resume: OfferAnswer = { _tag: 'Resume' }
   const answers = new Map<string, OfferAnswer>([

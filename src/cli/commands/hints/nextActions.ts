@@ -102,9 +102,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return [
-        { text: 'To resume it all the same:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }
-      ]
+      return [{ text: 'To resume it anyway:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }]
     case 'AnswerRefused':
       return [ofAnswerRefused(typed, error)]
     case 'AlreadyAnswered':
