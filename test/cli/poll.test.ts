@@ -104,7 +104,7 @@ describe('a step with a job', () => {
     expect(await state()).toBe(before)
   })
 
-  test('gives its result once, however many ask for it at once and whoever resumes meanwhile', async () => {
+  test('a job is collected once, despite concurrent polls and resumes', async () => {
     await pending()
     says(0)
     const asking = [
@@ -194,7 +194,7 @@ describe('what a job gave', () => {
 })
 
 describe('a submission that prints nothing', () => {
-  test('is told of without a job, and asked for by its key', async () => {
+  test('a submission without output is reported without a job, and polled by its key', async () => {
     within({
       'w.yml': `name: w
 steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -n "$DOGEAR_IDEMPOTENCY_KEY"' } }]
@@ -242,7 +242,7 @@ describe('a process that is killed while it submits', () => {
     expect(new Set(submissions()).size).toBe(1)
   })
 
-  test('is asked about if the job must not be there twice', async () => {
+  test('a non-idempotent submission that died needs an answer', async () => {
     within({ 'w.yml': batch('idempotent: false'), killer: '' })
     expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect((await place.dogear(['resume'])).code).toBe(4)
