@@ -1,30 +1,15 @@
-/** Why the command could not do what it was asked for. */
+/** The errors of the command, and their texts. */
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
 import { describeLoss, describe as describeRunError, headOf } from '../executor/RunError.js'
 import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import { printableLines } from '../domain/explain/printable.js'
-import { shortened } from './report/fingerprints.js'
 import type { Hint } from './report/Hint.js'
-import { holderText } from './report/holder.js'
 import { linesOf } from './report/Hint.js'
 import type { Problem } from './workflow/Problem.js'
-import { describeAll, MAX_TOLD } from './workflow/Problem.js'
+import { describeAll, MAX_SHOWN } from './workflow/Problem.js'
+import { holderText, shortened } from './report/text.js'
 
-/**
- * Why the command could not do what it was asked for. `hints` are things to do about it.
- *
- * - `Usage`: asked in a way that makes no sense.
- * - `InvalidWorkflow`: the file is no workflow; all problems at once.
- * - `AmbiguousRun`, `SeveralUnfinished`: several runs match; `candidates` lists them, newest first.
- * - `NothingToResume`: no run is unfinished; `completed`: the newest run, if there are runs and all are completed;
- *   `unreadable`: the number of unreadable ones.
- * - `NoRunOfWorkflow`: a run of this workflow was to be taken up, and there is none.
- * - `Declined`: asked, and the answer was no.
- * - `MovedOn`: while somebody was asked, the run went on.
- * - `Stopped`: a signal came before anything ran.
- * - `NotDone`: the run (`runId`, where it is known) could not be decided.
- */
 export type CliError =
   | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
@@ -38,7 +23,7 @@ export type CliError =
     }
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
-  | { readonly _tag: 'MovedOn'; readonly runId: string }
+  | { readonly _tag: 'RunChanged'; readonly runId: string }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
   | {
       readonly _tag: 'NotDone'
@@ -47,20 +32,17 @@ export type CliError =
       readonly runId?: string
     }
 
-/** A matching run, and the line that describes it. */
 export interface Candidate {
   readonly runId: string
   readonly line: string
 }
 
-/** Wrong use. */
 export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliError => ({
   _tag: 'Usage',
   message,
   hints
 })
 
-/** A run that could not be decided. */
 export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?: string): CliError => ({
   _tag: 'NotDone',
   error,
@@ -68,16 +50,13 @@ export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?
   ...(runId === undefined ? {} : { runId })
 })
 
-/** The stable name of an error, for programs. */
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
 
-/** The hints of an error. */
 export const hintsOf = (error: CliError): ReadonlyArray<Hint> => ('hints' in error ? error.hints : [])
 
-/** Formats an error as lines: what is wrong, where, and what to do. */
 export const describe = (error: CliError): ReadonlyArray<string> => linesFor(error).map(shortened)
 
-/** The same for programs, with whole fingerprints. */
+/** An error for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
 const linesFor = (error: CliError): ReadonlyArray<string> => {
@@ -102,7 +81,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
       return [`There is no run of workflow ${error.workflow} to resume`, ...linesOf(error.hints)]
     case 'Declined':
       return ['Nothing was changed']
-    case 'MovedOn':
+    case 'RunChanged':
       return [`Run ${error.runId} changed in the meantime. Nothing was done; check the run again`]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
@@ -111,12 +90,12 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
   }
 }
 
-/** The command says whose plan was refused; and of questions its hints have the answers, which fit the step. */
+/** The hints have the answers to questions, which fit the step. */
 const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'PlanError':
       return [
-        runId === undefined ? 'This can not be run:' : `Can't resume ${runId}:`,
+        runId === undefined ? 'Cannot run this:' : `Cannot resume ${runId}:`,
         ...indented(describeProblems(error.problems))
       ]
     case 'Unconfirmed':
@@ -136,8 +115,7 @@ const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray
 
 const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)
 
-/** The newest of many candidates. */
 const first = (candidates: ReadonlyArray<Candidate>): ReadonlyArray<string> => {
-  const more = candidates.length - MAX_TOLD
-  return [...candidates.slice(0, MAX_TOLD).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
+  const more = candidates.length - MAX_SHOWN
+  return [...candidates.slice(0, MAX_SHOWN).map(({ line }) => line), ...(more > 0 ? [`and ${more} more`] : [])]
 }

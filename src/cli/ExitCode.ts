@@ -36,10 +36,9 @@ export const ExitCode = {
   paused: 75
 } as const
 
-/** An exit code of the table. */
 export type ExitCode = number
 
-/** The exit code of how a run ended. `received`: the signal that stopped it, if one did. */
+/** `received`: the signal that stopped the run. */
 export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): ExitCode => {
   switch (outcome._tag) {
     case 'Completed':
@@ -57,7 +56,6 @@ export const ofOutcome = (outcome: RunOutcome, received: O.Option<StopSignal>): 
   }
 }
 
-/** The exit code of an error. */
 export const ofError = (error: CliError): ExitCode => {
   switch (error._tag) {
     case 'Usage':
@@ -69,7 +67,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'NoRunOfWorkflow':
       return ExitCode.noSuchRun
     case 'Declined':
-    case 'MovedOn':
+    case 'RunChanged':
       return ExitCode.refused
     case 'Stopped':
       return ofSignal(error.signal)

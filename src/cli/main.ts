@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-/** The `dogear` command. It loads nothing to tell its version, and everything else only when it is needed. */
+/** The `dogear` command. `--version` loads nothing else. */
 import manifest from '../../package.json' with { type: 'json' }
 import type { ExitCode } from './ExitCode.js'
 import * as Output from './terminal/Output.js'
 
-/** A type alone is taken from the table of exit codes, which loads much. */
+/** The table of exit codes would load too much. */
 const UNWRITTEN: (typeof ExitCode)['storage'] = 5
 
 Output.watch(process, UNWRITTEN)
@@ -14,6 +14,6 @@ const [only, ...more] = process.argv.slice(2)
 if ((only === '--version' || only === '-V') && more.length === 0) {
   process.stdout.write(`${manifest.version}\n`)
 } else {
-  const loaded = await import('./commandLine.js').catch((error: Error) => Output.tellShortage(process, error))
+  const loaded = await import('./commandLine.js').catch((error: Error) => Output.reportShortage(process, error))
   process.exitCode = loaded === undefined ? UNWRITTEN : await loaded.main(process.argv.slice(2), manifest.version)
 }

@@ -31,7 +31,7 @@ test('a live run ends its current steps, is cancelled, and is final for resume, 
   expect(ended.code).toBe(4)
   expect(linesOf(ended.stderr).slice(-3)).toEqual([
     'Cancelled before step 2/2 last',
-    'To resume it all the same:',
+    'To resume it anyway:',
     '  dogear resume r --reopen'
   ])
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
@@ -52,7 +52,7 @@ test.each([['resume'], ['plan']])(
     expect(refused.code).toBe(4)
     expect(linesOf(refused.stderr)).toEqual([
       'dogear: Run bad0 was cancelled',
-      'To resume it all the same:',
+      'To resume it anyway:',
       '  dogear resume bad0 --reopen'
     ])
     expect((await place.dogear(['plan', 'bad0', '--reopen'])).stdout).toContain('dogear resume bad0 --reopen')

@@ -57,7 +57,7 @@ afterAll(() => place.remove())
 const conformance = (...words: readonly string[]) => place.process(['conformance', ...words])
 
 describe('a store that keeps the laws', () => {
-  test('each case is told, then the hints, then the count; nothing is left under way', async () => {
+  test('conformance reports each case, then the hints, then the count, and leaves no process behind', async () => {
     const { code, stdout, stderr } = await conformance('good.mjs', '--level', 'core', '--level', 'capability')
     expect(stderr).toBe('')
     expect(code).toBe(0)
@@ -82,7 +82,7 @@ describe('a store that keeps the laws', () => {
     expect(lines.at(-1)).toMatch(/^\d+ passed, 0 failed, \d+ not claimed$/)
   })
 
-  test('a function may give the spec, and may be asked for by name', async () => {
+  test('a function may return the spec, and --export names it', async () => {
     const { code, stdout } = await conformance('made.mjs', '--export', 'made', '--only', 'CS-TRIP-01')
     expect(code).toBe(0)
     expect(linesOf(stdout)).toEqual([
@@ -150,7 +150,7 @@ describe('a store that breaks a law', () => {
     await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
   })
 
-  test('what is thrown where no case can catch it is told, with the case, and is a failure', async () => {
+  test('an uncaught exception is reported with the running case, and is a failure', async () => {
     const { code, stdout, stderr } = await conformance('stray.mjs', '--only', 'CS-LIST-02')
     expect(code).toBe(1)
     expect(stdout).toContain('1 passed, 0 failed')
@@ -160,7 +160,7 @@ describe('a store that breaks a law', () => {
     ])
   })
 
-  test('promises in place of tasks, and functions that are not there, are told in words', async () => {
+  test('promises in place of tasks and missing functions are explained in words', async () => {
     const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
     expect(promises.stdout).toContain('and a TaskEither is due: a function that, when it is called, gives a promise of')
     const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
@@ -223,15 +223,15 @@ describe('wrong use', () => {
     expect(code).toBe(2)
   })
 
-  test('of a spec with faults all are told: the field, what is expected, what is there', async () => {
+  test('every fault of a spec is reported with the field, the expectation and the value', async () => {
     const { code, stderr } = await conformance('wrong.mjs')
     expect(code).toBe(2)
     expect(linesOf(stderr).slice(0, 5)).toEqual([
       'dogear: spec of wrong.mjs is not a store spec:',
-      '  `name` should be a text, and is 7',
+      '  `name` must be a non-empty string, not 7',
       '  `reopen` is missing: a function that gives a new store on that place',
       '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
-      '  `damage` should be a function, and is "x"'
+      '  `damage` must be a function, not "x"'
     ])
   })
 
@@ -239,7 +239,7 @@ describe('wrong use', () => {
     const { code, stderr } = await conformance('busy.mjs', '--export', 'other')
     expect(linesOf(stderr)).toEqual([
       'dogear: other of busy.mjs is not a store spec:',
-      '  it should be an object, and is 7',
+      '  it must be an object, not 7',
       expect.stringMatching(/^What a spec has: /)
     ])
     expect(code).toBe(2)

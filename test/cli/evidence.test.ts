@@ -134,7 +134,7 @@ describe('a group that made a commit', () => {
     assert.match(ok(await dogear(box, 'resume', 'r')).stderr, /nothing left to do/)
   })
 
-  test('has failed if it made too many, and what it was to leave is told', async () => {
+  test('a step that left too many commits fails, and the failure says what was expected', async () => {
     const box = await repository(COMMITTING.replace('-m one', '-m one; git commit --allow-empty --quiet -m more'))
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
     assert.equal(code, 1)
@@ -156,7 +156,7 @@ describe('a tree', () => {
 })
 
 describe('commands around a step', () => {
-  test('run before it and after it, with its variables, and what fails is told', async () => {
+  test('checks run before and after a step with its variables, and failures are reported', async () => {
     const box = await repository(`name: w
 input: { out: made.txt }
 steps:
@@ -173,7 +173,7 @@ steps:
     assert.deepEqual(ran(box), ['before'])
   })
 
-  test('are asked about in no pipe: the step has failed, with all that does not hold', async () => {
+  test('in a pipe a failed check fails the step and lists every violation', async () => {
     const box = await repository('name: w\nsteps:\n  - shell: "true"\n    artifacts: [a, b]\n    after: exit 3\n')
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
     assert.equal(code, 1)
@@ -190,7 +190,7 @@ steps:
 })
 
 describe('the guide', () => {
-  test('shows what a plan says of something that is gone', async () => {
+  test('a resume reports missing evidence in the words of the plan', async () => {
     const guide = read('docs/guide/evidence.md')
     const [workflow = ''] = blocks(guide, 'yaml')
     const [story = ''] = blocks(guide, 'console')

@@ -19,7 +19,7 @@ test.each(examples)('examples/%s is a valid workflow, without warnings', (name) 
 const place = sandbox({ 'demo.yml': readFileSync(join(folder, 'demo.yml'), 'utf8') })
 afterAll(() => place.remove())
 
-test('the demo fails at its second step until it is mended, and then goes on there', async () => {
+test('the demo fails at its second step until it is fixed, and then resumes there', async () => {
   const failed = await place.dogear(['run', 'demo.yml'])
   expect(failed.code).toBe(1)
   expect(failed.stderr).toContain('Step 2/3 failed: notes\n')

@@ -45,7 +45,7 @@ describe('a map in a workflow file', () => {
     expect(place.read('sorted')).toBe('a.png a.png a.png\nb.png b.png b.png\nc.png c.png c.png\n')
   })
 
-  test('finds its items out anew with --restart-wave', async () => {
+  test('--restart-wave computes the items of a map again', async () => {
     place.write('files', 'x\ny\n')
     expect((await place.dogear(['run', 'pictures.yml', '--id', 'p-2'])).code).toBe(0)
     place.write('did', '')
@@ -83,7 +83,7 @@ describe('a map in a workflow file', () => {
     ['[{"n": 1}]', 'item 1 has no "id" that can be its key: {"n":1}'],
     ['[{"id": "a"}, {"id": "a"}]', 'item 2 has the key "a", which an earlier item has already'],
     ['[{"id": "../x"}]', 'item 1 has the key "../x", which can\'t be a name']
-  ])('fails with nothing done where its items can not be told: %s', async (list, message) => {
+  ])('a map fails before any work if its items cannot be computed: %s', async (list, message) => {
     place.write(
       'bad.yml',
       `input: { list: '${list}' }\nsteps: [{ wave: w, forEach: list, key: id, each: { shell: touch ran } }]\n`
@@ -111,7 +111,7 @@ describe('a map in a workflow file', () => {
     expect(ran.stderr).toContain(message)
   })
 
-  test('of thousands is told in a few lines', async () => {
+  test('a map of thousands is reported in a few lines', async () => {
     place.write(
       'many.yml',
       'steps:\n  - { name: list, shell: seq 120, capture: numbers }\n  - { wave: all, forEach: numbers, each: { run: ["true"] } }\n'

@@ -301,7 +301,7 @@ describe('consent in a pipe', () => {
   test.each([
     ['resume', ['resume', 'r', '--force']],
     ['prune', ['prune', '--keep', '0', '--status', 'failed']]
-  ])('a pipe refuses without consent and prints the command that gives it: %s', async (_, words) => {
+  ])('a pipe refuses without consent and prints the command that consents: %s', async (_, words) => {
     within({ 'two.yml': two })
     await place.dogear(['run', 'two.yml', '--id', 'r'])
     place.write('mended', '')
@@ -351,6 +351,7 @@ describe('next actions', () => {
         secrets: [],
         gone: [],
         holder: {},
+        waiting: [],
         where: '/h',
         why: 'w'
       },

@@ -38,7 +38,7 @@ const paused = async (running: Running, words: readonly string[] = []): Promise<
 const statusOf = async (id = 'r'): Promise<unknown> =>
   (JSON.parse((await place.dogear(['show', id, '--json'])).stdout) as { readonly status: unknown }).status
 
-test('a pause lets the group that runs end, and says where the run stands, in which file, how many commits, and how to go on', async () => {
+test('a pause lets running groups end, and reports the position, the pointer, the commits and the resume command', async () => {
   place = sandbox({ 'w.yml': workflow })
   const ended = await paused(await started())
   expect(ended.code).toBe(75)
@@ -87,7 +87,7 @@ test.each([
   ['a secret is not set', 'secrets: [TOKEN]', 'true', 'TOKEN is not set'],
   ['a completed step was changed', '', "sed -i 's/echo first/echo other/' w.yml", '"first" was changed after it ran'],
   ['its workspace is gone', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
-])('a resume that is refused because %s says so, and not where it goes on', async (_, header, spoil, why) => {
+])('a resume that is refused because %s says so, and no position', async (_, header, spoil, why) => {
   place = sandbox({ 'w.yml': `${header}${workflow.replace('-e go', '-e "$PLACE/go"')}` })
   const environment = { TOKEN: 'abcdefghijklm', PLACE: place.folder }
   const running = place.start(['run', 'w.yml', '--id', 'r'], { environment })
@@ -198,7 +198,7 @@ test('what is not committed in the worktree is committed by the pause, and the s
   const ended = await paused(running)
   expect(await inThere('status --porcelain')).toBe('')
   const hash = (await inThere('rev-parse HEAD')).trim()
-  expect(ended.stderr).toContain(`Commits: 1 completed, and ${hash.slice(0, 12)} of what was not committed\n`)
+  expect(ended.stderr).toContain(`Commits: 1 completed, and ${hash.slice(0, 12)} with uncommitted changes\n`)
   expect(JSON.parse(place.read('.dogear/continue-here.json'))).toMatchObject({
     commits: [(await inThere('rev-parse HEAD~1')).trim()],
     committed: hash

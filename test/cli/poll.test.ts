@@ -104,7 +104,7 @@ describe('a step with a job', () => {
     expect(await state()).toBe(before)
   })
 
-  test('gives its result once, however many ask for it at once and whoever resumes meanwhile', async () => {
+  test('a job is collected once, despite concurrent polls and resumes', async () => {
     await pending()
     says(0)
     const asking = [
@@ -132,7 +132,7 @@ describe('a step with a job', () => {
     asking.child.kill('SIGINT')
     const { code, stdout, stderr } = await asking.ended
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
-    expect(stderr).toContain('Stopped: not all jobs were asked for\nAsk again with:\n  dogear poll nightly\n')
+    expect(stderr).toContain('Stopped: not all jobs were polled\nAsk again with:\n  dogear poll nightly\n')
     expect(submissions()).toHaveLength(1)
   })
 
@@ -177,10 +177,10 @@ describe('what a job gave', () => {
     if (state !== undefined) place.write('state', state)
     const first = await place.dogear(['poll'])
     expect(first.code).toBe(75)
-    expect(first.stdout).toContain('s (1): no answer for now: what it gave can not be fetched')
+    expect(first.stdout).toContain('s (1): no answer for now: its result cannot be collected')
     place.write('state', '#!/bin/sh\necho model\n')
     await place.shell('chmod +x state')
-    expect((await place.dogear(['poll'])).stdout).toBe('s (1): done, its result is kept\n')
+    expect((await place.dogear(['poll'])).stdout).toBe('s (1): done, its result is recorded\n')
   })
 
   test.each([1, 3])(
@@ -194,7 +194,7 @@ describe('what a job gave', () => {
 })
 
 describe('a submission that prints nothing', () => {
-  test('is told of without a job, and asked for by its key', async () => {
+  test('a submission without output is reported without a job, and polled by its key', async () => {
     within({
       'w.yml': `name: w
 steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -n "$DOGEAR_IDEMPOTENCY_KEY"' } }]
@@ -205,7 +205,7 @@ steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -
     const [plan, shown] = [await place.dogear(['plan']), await place.dogear(['show', 'w-1'])]
     expect(plan.stdout).toMatch(/its job is pending since \S+Z\n/)
     expect(shown.stdout).toMatch(/its job was submitted /)
-    expect((await place.dogear(['poll'])).stdout).toBe('s: done, its result is kept\n')
+    expect((await place.dogear(['poll'])).stdout).toBe('s: done, its result is recorded\n')
   })
 })
 
@@ -242,7 +242,7 @@ describe('a process that is killed while it submits', () => {
     expect(new Set(submissions()).size).toBe(1)
   })
 
-  test('is asked about if the job must not be there twice', async () => {
+  test('a non-idempotent submission that died needs an answer', async () => {
     within({ 'w.yml': batch('idempotent: false'), killer: '' })
     expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect((await place.dogear(['resume'])).code).toBe(4)

@@ -31,7 +31,7 @@ const withRuns = async (count: number, name = 'w'): Promise<void> => {
 const runs = (): readonly string[] => readdirSync(join(home(), 'runs')).sort()
 
 describe('dogear prune', () => {
-  test('deletes what is old and not among the newest of its workflow, after it has told what that is', async () => {
+  test('prune lists and deletes runs that are old and not among the newest of their workflow', async () => {
     within({ 'broken.yml': 'name: w\nsteps: [{ shell: exit 1 }]\n' })
     await withRuns(5)
     await withRuns(1, 'v')
@@ -98,7 +98,7 @@ describe('dogear prune', () => {
     expect(existsSync(home())).toBe(false)
   })
 
-  test('that is killed leaves each run whole or gone, and nothing of a gone one comes back under its id', async () => {
+  test('a killed prune leaves each run whole or deleted, and a new run under a deleted id starts empty', async () => {
     within({ 'w.yml': 'name: w\nsteps:\n  - shell: echo anew\n    capture: said\n' })
     await withRuns(30)
     const pruning = place.start(['prune', '--keep', '0', '-y'])

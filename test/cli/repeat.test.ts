@@ -108,7 +108,7 @@ describe('`run --from-step`', () => {
     expect(stdout).toMatch(/InputReplaced +\{"who":"bob"\}/)
   })
 
-  test('keeps to the input of the run though the file gives another one since', async () => {
+  test('an earlier run keeps its input although the file has another one now', async () => {
     await runs()
     place.write('w.yml', work.replace('nobody', 'somebody'))
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'three'])).code).toBe(0)

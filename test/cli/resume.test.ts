@@ -139,7 +139,7 @@ describe('the workflow that is meant', () => {
     place.write('w.yml', edited)
     const { code, stderr } = await place.dogear(['plan', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toMatch(/^dogear: Can't resume r:\n/)
+    expect(stderr).toMatch(/^dogear: Cannot resume r:\n/)
     expect(commandsOf(stderr)).toEqual(offered)
     for (const line of commandsOf(stderr)) {
       expect((await place.shell(line.replace('resume', 'plan'))).code, line).toBe(0)
@@ -200,7 +200,7 @@ describe('the workflow that is meant', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
-  test('a run keeps its input: a variable that the file gives since then is not there', async () => {
+  test('a run keeps its input: a variable added to the file later is not set', async () => {
     await failedRun('r', `input: { a: 1 }\n${three}`)
     place.write(
       'w.yml',
@@ -212,7 +212,7 @@ describe('the workflow that is meant', () => {
     expect((await place.dogear(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
   })
 
-  test('a folder that is gone stops everything', async () => {
+  test('a missing folder refuses the resume', async () => {
     within({ 'w.yml': three })
     await place.shell('mkdir work && cd work && dogear run ../w.yml --id r --home ../.dogear; rm -r ../work')
     const { code, stderr } = await place.dogear(['resume', 'r'])
@@ -328,7 +328,7 @@ steps:
     expect((await place.dogear(['resume', 'r', '--plan', hash])).code).toBe(0)
   })
 
-  test('`plan` tells each step that was edited, put in or taken out since, completed or not', async () => {
+  test('`plan` lists each step that was edited, inserted or removed, completed or not', async () => {
     within({
       'w.yml': 'name: w\nsteps: [{ name: a, shell: "true" }, { name: b, shell: "false" }, { name: old, shell: x }]'
     })
@@ -367,7 +367,7 @@ steps:
     ])
   })
 
-  test('`verify` tells at once all that stands in the way of a resume', async () => {
+  test('`verify` lists all obstacles to a resume at once', async () => {
     within({ 'w.yml': three })
     const work = `${place.folder}/work`
     await place.shell(`mkdir '${work}'`)
@@ -434,7 +434,7 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
-  test('that failed is asked about with the failure: the commands to go on answer, and work in a pipe', async () => {
+  test('a failed non-idempotent step needs an answer, and the printed commands answer it in a pipe', async () => {
     within({
       'w.yml': `
 steps:
@@ -461,7 +461,7 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
-  test('that completed runs again only if somebody agrees to that: with --from-step too', async () => {
+  test('a completed non-idempotent step runs again only with consent, with --from-step too', async () => {
     within({
       'w.yml': `
 steps:
@@ -530,7 +530,7 @@ steps:
     expect([code, linesOf(stderr)]).toEqual([
       4,
       [
-        "dogear: Can't resume r:",
+        'dogear: Cannot resume r:',
         '  "generate" can\'t be taken as done without its evidence: expected gen.js, which is missing',
         'To run "generate" again:',
         '  dogear resume r'
@@ -594,7 +594,7 @@ describe('state that was damaged', () => {
     expect(listed.stderr).toBe('warning: the newest state of run r is damaged. Check it with: dogear verify r\n')
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('Its newest state is damaged')
-    expect(plan.stdout).toContain('With --yes you agree to go on from what was recovered\n')
+    expect(plan.stdout).toContain('With --yes you agree to continue from the recovered state\n')
     place.write('mended', '')
     const copied = linesOf(plan.stdout).at(-1) ?? ''
     expect(copied).toMatch(/^ {2}dogear resume r --plan [0-9a-f]{16} --yes$/)

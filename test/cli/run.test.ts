@@ -33,7 +33,7 @@ steps:
     expect(linesOf(stdout).at(-1)).toBe('[two words] [a=b] [[1,{"a":null}]] [true] [7]')
   })
 
-  test('a step is told which run, step and attempt it is', async () => {
+  test('a step gets its run, step and attempt in its environment', async () => {
     within({
       'w.yml':
         'steps: [{ wave: w, groups: { g: { shell: \'echo "$DOGEAR_RUN_ID $DOGEAR_STEP $DOGEAR_ATTEMPT $DOGEAR_HOME $DOGEAR_IDEMPOTENCY_KEY"\' } } }]'
@@ -48,7 +48,7 @@ steps:
     expect(place.read('.dogear/.gitignore')).toBe('*\n')
   })
 
-  test('a failure says the step, its number, its command and the command to go on, which works when it is copied', async () => {
+  test('a failure names the step, its number and command, and a resume command that works when it is copied', async () => {
     within({ 'my flow.yml': 'name: w\nsteps: [{ name: build, shell: "echo \'no space left\' >&2; test -e mended" }]' })
     const home = `${place.folder}/my state`
     const failed = await place.process(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
@@ -89,7 +89,7 @@ steps:
     expect(JSON.parse((await place.process(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
   })
 
-  test('retries are told of, and only asked-for ones are made', async () => {
+  test('retries are reported, and only configured ones are made', async () => {
     const script = 'n=$(cat n || echo 0); n=$((n+1)); echo $n > n; echo "try $n" >&2; test $n -ge 3'
     within({
       'w.yml': `steps:\n  - { name: flaky, shell: '${script}', retry: { strategy: constant, attempts: 5, delay: 50ms, jitter: 0 } }\n  - shell: exit 3`
@@ -121,7 +121,7 @@ steps:
     )
   })
 
-  test('a wave goes on after a failure as far as it may, and names what failed', async () => {
+  test('a wave continues after a failure as far as it may, and names what failed', async () => {
     within({
       'w.yml': `
 steps:
@@ -182,7 +182,7 @@ steps:
 describe('an earlier run', () => {
   const failing = 'name: w\ninput: { v: 1 }\nsteps: [{ shell: "echo one" }, { shell: "test -e mended" }]'
 
-  test('in a pipe a new run starts, and how to go on with the old one is said', async () => {
+  test('in a pipe a new run starts, and the command that resumes the old one is printed', async () => {
     within({ 'w.yml': failing })
     const first = await place.process(['run', 'w.yml'])
     const second = await place.process(['run', 'w.yml'], { input: 'y\n' })
@@ -258,7 +258,7 @@ describe('wrong use', () => {
   test.each([
     [['run', 'w.yml', '--input', 'x'], '--input is NAME=VALUE, not "x"'],
     [['run', 'w.yml', '--input', 'PATH=x'], '"PATH" can\'t be a variable: it would change how commands are found'],
-    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input gives "a" twice'],
+    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input sets "a" twice'],
     [['run', 'w.yml', '--id', 'Not/An/Id'], '"Not/An/Id" is not a valid run id'],
     [['run', 'nowhere.yml'], "Can't read workflow nowhere.yml: there is no such file"],
     [['run', '.'], "Can't read workflow .: it is a folder"],

@@ -88,19 +88,19 @@ describe('a declared secret', () => {
         '  OTHER is not set\n' +
         '  SHORT is too short to redact safely (minimum 4 characters)\n' +
         'Nothing was changed\n' +
-        'When they are set:\n' +
+        'After setting them:\n' +
         '  dogear run w.yml --id r\n'
     )
     expect(place.exists('log') || place.exists('.dogear')).toBe(false)
   })
 
-  test('is asked for anew by a resume, which says how to go on if it is gone', async () => {
+  test('a resume reads the secret again, and prints the next command if it is missing', async () => {
     within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test "$TOKEN" = second-value\n')
     expect((await dogear('run', 'w.yml', '--id', 'r')).code).toBe(1)
     const before = state()
     const refused = await place.dogear(['resume', 'r', '--json'])
     expect(refused.code).toBe(4)
-    expect(refused.stderr).toContain('When they are set:\n  dogear resume r\n')
+    expect(refused.stderr).toContain('After setting them:\n  dogear resume r\n')
     expect(JSON.parse(refused.stdout)).toMatchObject({ error: { code: 'SecretsMissing' } })
     expect(state()).toBe(before)
     expect((await place.dogear(['resume', 'r'], { environment: { TOKEN: 'second-value' } })).code).toBe(0)
@@ -110,7 +110,7 @@ describe('a declared secret', () => {
     within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test -e mended\n')
     const given = await dogear('run', 'w.yml', '--input', `TOKEN=${TOKEN}`)
     expect(given.code).toBe(2)
-    expect(given.stderr).toContain('--input: "TOKEN" is a secret, and an input is stored: give it in the environment')
+    expect(given.stderr).toContain('--input: "TOKEN" is a secret, and an input is stored; set it in the environment')
     const again = ['run', 'w.yml', '--id', 'r', '--resume', '--input', `url=${TOKEN}`]
     expect((await dogear(...again)).code).toBe(1)
     place.write('mended', '')

@@ -12,7 +12,7 @@ commands:
 const place = sandbox({ 'workflow.yml': workflow('exit 1') })
 afterAll(() => place.remove())
 
-test('a failed step that was mended in the file runs anew, the one before it does not, the one after it does', async () => {
+test('after a fix of the failed step, a resume runs it and the later one, not the earlier one', async () => {
   const failed = await place.dogear(['run', 'workflow.yml'])
   const id = runIdOf(failed)
   expect(failed.code).toBe(1)

@@ -133,7 +133,7 @@ test('under --json an interruption is a document, too', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ status: 'interrupted', resume_command: 'dogear resume r' })
 })
 
-test('after kill -9 a run is interrupted, can be planned, and goes on with the step that was in flight', async () => {
+test('after kill -9 a run is interrupted, can be planned, and resumes at the step in flight', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
   const refused = await place.process(['resume', 'r'])
@@ -273,7 +273,7 @@ steps:
   expect(await place.process(['resume', 'r'])).toMatchObject({ code: 0, stdout: 'whole\npart\n' })
 })
 
-test('two runs go on side by side', async () => {
+test('two runs proceed side by side', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
   place.write('mended', '')

@@ -90,7 +90,7 @@ steps:
       '○       late  not started',
       '○   3 third   not started, 0/1 groups',
       '○       b     not started',
-      'y: resume it. w: run all groups of second again, then go on. n: start a new run. a: abort',
+      'y: resume it. w: run all groups of second again, then continue. n: start a new run. a: abort',
       ''
     ])
     expect(stdout).toContain('Nothing was changed')
@@ -182,7 +182,7 @@ steps:
 `
   const whatNow = 'or abort? [retry/continue/abort] '
 
-  test('of checks that fail side by side one is asked about at a time, and its question is left alone', async () => {
+  test('checks that fail side by side are asked one at a time, and no output breaks the question', async () => {
     place = sandbox({ 'w.yml': checked })
     const running = onTerminal(['run', 'w.yml'])
     await running.said(whatNow)
@@ -239,7 +239,7 @@ steps:
     ['a', 'published\npublished\n'],
     ['done', 'published\n'],
     ['d', 'published\n']
-  ])('a step that may have had its effect is asked about, and %s is obeyed', async (answer, log) => {
+  ])('a step that may have had its effect needs an answer, and %s is obeyed', async (answer, log) => {
     await withFailedRun(crashing)
     const { code, stdout } = await answering(onTerminal(['resume']), [question, `perhaps\n${answer}\n`])
     expect(stdout).toContain('Please answer again or done\n')
@@ -270,7 +270,7 @@ steps:
     }
   )
 
-  test('a live line tells what is at work and for how long, and leaves nothing behind', async () => {
+  test('a live line shows what runs and for how long, and is erased at the end', async () => {
     place = sandbox({
       'w.yml': 'steps: [{ name: quick, shell: "true" }, { name: slow, shell: "sleep 1.3; echo done" }]'
     })
@@ -284,7 +284,7 @@ steps:
     expect(lastLine.slice(lastLine.lastIndexOf('\x1b[2K') + 4)).toContain('Run completed')
   })
 
-  test('the live line of a wave tells which it is, and how many of its groups are done', async () => {
+  test('the live line of a wave shows its name and its completed groups', async () => {
     place = sandbox({
       'w.yml': `
 steps:
@@ -307,7 +307,7 @@ steps:
   })
 })
 
-test('nobody is asked who is not there: a closed standard input starts a new run', async () => {
+test('a closed standard input starts a new run without a prompt', async () => {
   place = sandbox({ 'w.yml': failing })
   await place.process(['run', 'w.yml'])
   place.write('mended', '')

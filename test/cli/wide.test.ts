@@ -26,6 +26,7 @@ const told = (
       print: () => undefined,
       out: () => undefined,
       line: (text) => lines.push(text),
+      warn: (text) => lines.push(text),
       output: () => undefined,
       status: () => undefined,
       question: () => () => undefined,
@@ -53,7 +54,7 @@ const told = (
 }
 
 describe('a wave', () => {
-  test('of a few groups tells of each that starts', () => {
+  test('a narrow wave reports each group that starts', () => {
     const { lines, start } = told(3)
     for (const group of [0, 1, 2]) start(group)
     expect(lines).toEqual([0, 1, 2].map((group) => `Executing step 1/1 checks/g${group}: s`))
@@ -75,14 +76,14 @@ describe('a wave', () => {
     expect(lines).toEqual(['checks: 3/10 groups', 'checks: 5/10 groups'])
   })
 
-  test('has no such lines where a live line tells it', () => {
+  test('a live line replaces the progress lines of a wave', () => {
     const { lines, end, pass } = told(10, { live: true })
     pass(60_000)
     end(0)
     expect(lines).toEqual([])
   })
 
-  test('of ten thousand groups is told in a few lines, however long it takes', () => {
+  test('a wave of ten thousand groups is reported in a few lines, however long it takes', () => {
     const { lines, start, end, pass } = told(10_000)
     for (let group = 0; group < 10_000; group++) {
       start(group)
@@ -95,14 +96,14 @@ describe('a wave', () => {
     ])
   })
 
-  test('of ten thousand groups tells each of them to who wants more', () => {
+  test('--verbose reports each group of a wave of ten thousand', () => {
     const { lines, start, end } = told(10_000, { verbose: true })
     start(7)
     end(7)
     expect(lines).toEqual(['Executing step 1/1 checks/g7: s', 'Step 1/1 completed: checks/g7, 1ms'])
   })
 
-  test('of which all groups are tried again tells of the first ones, and how to see the others', () => {
+  test('a wave reports its first retries, and how to see the others', () => {
     const { lines, retry } = told(10_000)
     for (let group = 0; group < 10_000; group++) retry(group)
     expect(lines).toHaveLength(21)
@@ -143,7 +144,7 @@ describe('a wave of many shell steps', () => {
     expect(linesOf(resumed.stderr).length).toBeLessThan(10)
   })
 
-  test('that is stopped names some of the groups at work, and how many others there are', async () => {
+  test('a stopped wave names some running groups and counts the others', async () => {
     const all = Array.from({ length: 25 }, (_, number) => `g${number}: { shell: "echo begun; sleep 60" }`).join(', ')
     place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, groups: { ${all} } }]` })
     const running = place.start(['run', 'w.yml', '--id', 'r'])
@@ -182,6 +183,7 @@ test('a rewound wave does not count as done until it has completed again', () =>
       print: () => undefined,
       out: () => undefined,
       line: () => undefined,
+      warn: () => undefined,
       output: () => undefined,
       status: (status) => shown.push(status?.()),
       question: () => () => undefined,

@@ -244,7 +244,7 @@ test.each([
   expect(problemsOf(text).join('\n')).toContain(message)
 })
 
-test('what happens when something earlier is gone can be said of any wave', () => {
+test('any wave may say what happens if earlier evidence is missing', () => {
   expect(problemsOf('name: w\nsteps: [{wave: w, onCheckFailure: continue, groups: {a: {shell: x}}}]')).toEqual([])
 })
 
@@ -272,7 +272,7 @@ test.each([
       '3:13: the name "a b" is used more than once in "fallback": at 2:13 and 3:13'
     ]
   ]
-])('what is wrong is told once, and nothing that comes of it: %s', (text, problems) => {
+])('a mistake is reported once, without its consequences: %s', (text, problems) => {
   expect(problemsOf(text)).toEqual(
     problems.map((problem: unknown) => (typeof problem === 'string' ? `w.yml:${problem}` : problem))
   )
@@ -303,7 +303,7 @@ test.each([
   ['> x', '2:14', '"|" and ">" stand alone in their line: the text begins in the next one'],
   ['!x y', '2:12', 'it begins with "!", which makes a tag of it: put it in quotes'],
   ['echo x\n     name: y', '2:12', 'what follows is further in than the key before it: align them']
-])('`shell: %s` is told once, and what to do about it', (script, at, message) => {
+])('`shell: %s` is reported once, with the remedy', (script, at, message) => {
   expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])
 })
 
@@ -394,7 +394,7 @@ test('a variable is replaced as a whole, and its value is not looked at again', 
   expect(E.isRight(template) && Template.fill(template.right, values)).toEqual(E.right('a${y}b${x}$x$(z)'))
 })
 
-test('a `run:` step that names a variable which nobody has set by then is refused', () => {
+test('a `run:` step that names an unset variable is refused', () => {
   const file = valid(`
 input: { given: 1 }
 steps:

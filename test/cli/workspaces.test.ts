@@ -138,7 +138,7 @@ describe('a worktree', () => {
 })
 
 describe('the merge', () => {
-  test('tells no secret that a hook tells', async () => {
+  test('a secret that a git hook prints is redacted', async () => {
     await repository('name: w\nworkspace: worktree\nsecrets: [TOKEN]\nsteps:\n  - shell: echo made > made\n')
     place.write('.git/hooks/pre-merge-commit', '#!/bin/sh\necho "no: $TOKEN" >&2; exit 1\n')
     await sh('chmod +x .git/hooks/pre-merge-commit')
@@ -233,7 +233,7 @@ steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.tx
 })
 
 describe('a workspace that is gone', () => {
-  test('is not made again: nothing is executed, what is gone is named, and --force starts over with a new one', async () => {
+  test('a missing workspace refuses the resume and names what is missing, and --force starts over with a new one', async () => {
     await repository(flow.replace('echo one >', 'echo one >> "$DOGEAR_HOME/../.bin/log"; echo one >'))
     await dogear(['run', 'w.yml', '--id', 'r'])
     await sh(`git -C ${worktree} commit -qam kept --allow-empty; rm -r ${worktree}`)
@@ -243,7 +243,7 @@ describe('a workspace that is gone', () => {
       'dogear: Workspace not found for run r. It may have been cleaned up.\n' +
         `The run works in ${join(place.folder, worktree)}\n` +
         'Missing with it: one.txt of "one"\n' +
-        'Nothing was executed. To start over, with a new workspace:\n  dogear resume r --force\n'
+        'Nothing ran. To start over with a new workspace:\n  dogear resume r --force\n'
     )
     expect(await dogear(['plan', 'r'])).toMatchObject({ code: 4, stderr: refused.stderr })
     expect((await dogear(['verify', 'r'])).stdout).toContain('Workspace not found for run r')
@@ -285,7 +285,7 @@ describe('no worktree can be made', () => {
     expect(stderr).toContain('git could not be started. Install it')
   })
 
-  test('a detached HEAD is no obstacle, but then nobody knows where its work belongs', async () => {
+  test('a worktree of a detached HEAD works, but has no merge target', async () => {
     await repository(flow)
     await sh('git checkout -q --detach')
     await dogear(['run', 'w.yml', '--id', 'r'])
@@ -419,7 +419,7 @@ steps:
 })
 
 describe('the command that a failure prints', () => {
-  test('goes on as it is, whatever is in the paths', async () => {
+  test('a folder is resumed as it is, whatever its paths contain', async () => {
     const name = `it's a "strange" $HOME`
     const folder = await repository(flow, name)
     const home = join(place.folder, `st'ate of $(touch evil)`)

@@ -1,5 +1,6 @@
-/** What every command gets. */
+/** The context of every command. */
 import { statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonFileOptions, LargeCheckpoint } from '../../adapters/json-file/index.js'
@@ -19,26 +20,27 @@ import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
-/** The arguments of every command: the typed words, the output and its format, the start folder and environment, and the state folder. */
+/** `words`: the typed command line. */
 export interface Context {
   readonly words: ReadonlyArray<string>
   readonly screen: Screen
   readonly json: boolean
   readonly stdin: NodeJS.ReadStream
-  /** Whether there is somebody to ask. */
+  /** Whether standard input and error output are a terminal. */
   readonly interactive: boolean
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
   readonly home: string
 }
 
-/** The typed words of a command and the folder where they were typed. */
 export type Typed = Pick<Context, 'home' | 'folder' | 'words'>
 
-/** What a command gives: an exit code, or why it could not do its work. */
+/** The folder and state folder in which a printed command works. */
+export type Place = Pick<Context, 'home' | 'folder'>
+
 export type Result = E.Either<CliError, ExitCode>
 
-/** The folder that holds the state: `--home`, else DOGEAR_HOME, else `.dogear` of the current folder. Absolute. */
+/** Returns an absolute path. */
 export const homeOf = (
   flag: string | undefined,
   inherited: Context['inherited'],
@@ -50,7 +52,7 @@ export const homeOf = (
   return isOther(home) ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder' })) : E.right(home)
 }
 
-/** Whether something is there that is no folder. What can't be looked at is left to the store to tell of. */
+/** The store reports a path that cannot be read. */
 const isOther = (path: string): boolean => {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
@@ -61,10 +63,8 @@ const isOther = (path: string): boolean => {
 
 const DEFAULT_HOME = '.dogear'
 
-const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): boolean =>
-  home === join(folder, DEFAULT_HOME)
+const isDefaultHome = ({ home, folder }: Place): boolean => home === join(folder, DEFAULT_HOME)
 
-/** The ports of this process, around the store in the state folder. */
 export const environmentFor = (
   { home, folder, inherited, screen }: Context,
   given: Partial<Omit<Environment, 'storage'>> = {}
@@ -95,24 +95,20 @@ const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string
   return `warning: the state of run ${runId} has ${bytes} bytes, and more than ${limitBytes} are refused. The biggest values: ${named}. Keep what is large in files or artifacts`
 }
 
-/**
- * Keeps a new `.dogear` out of the user's commits. The store makes the folder, durably; so this comes after its first
- * save. Only a courtesy: where it can't be done, it is not.
- */
+/** Keeps `.dogear` out of the user's commits. The store must create the folder first, durably. */
 export const ignoreHome = (context: Context): void => {
   if (!isDefaultHome(context)) return
   try {
     writeFileSync(join(context.home, '.gitignore'), '*\n', { mode: 0o600, flag: 'wx' })
   } catch {
-    // It is there already, or the store will say what is wrong with the folder.
+    // The file exists, or the store reports what is wrong with the folder.
   }
 }
 
-/** A dogear command that works when it is copied into a shell in the same folder. */
-export const dogearCommand = (context: Pick<Context, 'home' | 'folder'>, words: ReadonlyArray<string>): string =>
+export const dogearCommand = (context: Place, words: ReadonlyArray<string>): string =>
   commandOf(['dogear', ...words, ...(isDefaultHome(context) ? [] : ['--home', context.home])])
 
-/** The typed command with extra flags, quoted for a shell in the same folder. */
+/** Quotes for a shell in the same folder. */
 export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): string => {
   const { words } = context
   const end = words.indexOf('--')
@@ -122,8 +118,16 @@ export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): s
   return commandOf(['dogear', ...flags, ...more, ...home, ...(end === -1 ? [] : words.slice(end))])
 }
 
-/** The command that shows a run. */
-export const looking = (place: Pick<Context, 'home' | 'folder'>, runId: string): Required<Hint> => ({
+export const showHint = (place: Place, runId: string): Required<Hint> => ({
   text: 'Look at it with:',
   command: dogearCommand(place, ['show', runId])
 })
+
+/** The name of the user, for records of consent. A process may run under an id that has no name. */
+export const userName = (): string => {
+  try {
+    return userInfo().username
+  } catch {
+    return `user ${process.getuid?.() ?? 'unknown'}`
+  }
+}

@@ -9,7 +9,7 @@ import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 
-/** Cancels the run of this id. It does not wait for the owner: a step may take hours. */
+/** Does not wait for the owner: a step may take hours. */
 export const cancelCommand = async (context: Context, id: string): Promise<Result> => {
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view

@@ -1,4 +1,4 @@
-/** `dogear clean`: deletes workspaces, and never state. */
+/** `dogear clean`: deletes workspaces, never state. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -14,29 +14,30 @@ import { printed } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
-import type { Attended } from './execution/execution.js'
+import type { PromptContext } from './execution/withPrompt.js'
 import { heldError } from './execution/owner.js'
 import { allRuns, findRun, viewOf, warnOfDamaged } from './find/find.js'
 
-/** What is to be deleted: with `all` also what unfinished runs have. */
 export interface CleanFlags {
   readonly all?: boolean
   readonly yes?: boolean
 }
 
-/** A run, and the folders that it has. */
 interface Candidate {
   readonly view: RunView
   readonly folders: ReadonlyArray<string>
 }
 
-/** Deletes the workspace of the run of this id; without an id, those of all completed runs. State stays as it is. */
-export const cleanCommand = async (context: Attended, id: string | undefined, flags: CleanFlags): Promise<Result> => {
+export const cleanCommand = async (
+  context: PromptContext,
+  id: string | undefined,
+  flags: CleanFlags
+): Promise<Result> => {
   const views = id === undefined ? await resting(context, flags) : await one(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
   if (E.isLeft(candidates)) return candidates
-  if (candidates.right.length === 0) return sayNothing(context, id)
+  if (candidates.right.length === 0) return printNothing(context, id)
   for (const candidate of candidates.right)
     for (const line of await candidateLines(context, candidate)) context.screen.line(line)
   const agreed = await agree(context, candidates.right, flags)
@@ -48,7 +49,7 @@ const one = async (
   id: string,
   { all }: CleanFlags
 ): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
-  if (all === true) return E.left(usage('--all is for all runs: give no id with it'))
+  if (all === true) return E.left(usage('--all and an id cannot be combined; use one of them'))
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, heldBy } = view.right
@@ -76,7 +77,7 @@ const withFolders = async (
   const { workspaces } = environmentFor(context)
   const found: Array<Candidate> = []
   for (const view of views) {
-    // The recorded workspace is none of the question: whatever is at the place of this run is deleted.
+    // The workspace on disk counts, even if none is recorded.
     const there = await workspaces?.find(view.runId, undefined)()
     if (there === undefined) continue
     if (E.isLeft(there)) return E.left(notDone(there.left, [], view.runId))
@@ -85,7 +86,7 @@ const withFolders = async (
   return E.right(found)
 }
 
-const sayNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
+const printNothing = ({ screen, json, home }: Context, id: string | undefined): Result => {
   if (json) screen.out(printed([]))
   else
     screen.print(
@@ -118,7 +119,6 @@ const uncommitted = async (context: Context, { workspace }: Checkpoint): Promise
 
 const MOST_MISSED = 3
 
-/** What a resume will miss. */
 const missed = (checkpoint: Checkpoint): string => {
   const left = leftIn(checkpoint).flatMap((one) =>
     one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
@@ -129,7 +129,7 @@ const missed = (checkpoint: Checkpoint): string => {
 }
 
 const agree = async (
-  context: Attended,
+  context: PromptContext,
   candidates: ReadonlyArray<Candidate>,
   { yes }: CleanFlags
 ): Promise<E.Either<CliError, void>> => {
@@ -144,8 +144,8 @@ const agree = async (
   return isYes(await confirm(context.prompt, question, false)) ? E.right(undefined) : E.left({ _tag: 'Declined' })
 }
 
-/** A run that can't be cleaned keeps none of the others from it. */
-const deleteAll = async (context: Attended, candidates: ReadonlyArray<Candidate>): Promise<Result> => {
+/** A failure for one run does not stop the others. */
+const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candidate>): Promise<Result> => {
   const { screen, json } = context
   const done: Array<RemovedWorkspace & { readonly runId: string }> = []
   let failure: CliError | undefined

@@ -1,4 +1,4 @@
-/** `dogear conformance`: whether a store keeps the laws of the storage port. */
+/** `dogear conformance`: tests a store against the laws of the storage port. */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -30,7 +30,6 @@ import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 
-/** Which cases, of what, and how they are told of. */
 export interface ConformanceFlags {
   readonly level?: ReadonlyArray<string>
   readonly only?: ReadonlyArray<string>
@@ -40,7 +39,6 @@ export interface ConformanceFlags {
   readonly list?: boolean
 }
 
-/** What the flags come to. */
 interface Choice {
   readonly levels: ReadonlyArray<Level>
   readonly only: ReadonlyArray<string> | undefined
@@ -52,7 +50,6 @@ const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
 
 const LIMIT_MILLIS = 30_000
 
-/** Runs the cases of the kit against the store of which a module exports the spec, and tells each result as it comes. Or lists them. */
 export const conformanceCommand = async (
   context: Context,
   module: string | undefined,
@@ -118,12 +115,12 @@ const run = async (
 ): Promise<Result> => {
   const { screen, json } = context
   const asText = !json && !tap
-  let store: LoadedStore = { name: '', capabilities: [], strays: [] }
-  let [done, strays] = [0, 0]
+  let store: LoadedStore = { name: '', capabilities: [], unknownFields: [] }
+  let [done, uncaught] = [0, 0]
   const ran = await runWatched(wanted, cases, {
     onLoaded: (loaded) => {
       store = loaded
-      for (const stray of loaded.strays) screen.line(screen.style.yellow(`warning: ${stray}`))
+      loaded.unknownFields.forEach(screen.warn)
       if (asText) [headingOf({ ...loaded, store: loaded.name }), ''].forEach(screen.print)
       screen.status(() => `${done}/${cases.length} cases done, ${cases[done]?.id ?? ''}`)
     },
@@ -132,23 +129,23 @@ const run = async (
       if (done === cases.length) screen.status(undefined)
       if (asText) resultLines(context, result).forEach(screen.print)
     },
-    onStray: (text) => {
-      strays += 1
-      tellStray(context, cases[done]?.id ?? 'nothing', text)
+    onUncaught: (text) => {
+      uncaught += 1
+      printUncaught(context, cases[done]?.id ?? 'nothing', text)
     }
   })
   if (E.isLeft(ran)) return ran
   const report = make(store.name, store.capabilities, ran.right, { whole: only === undefined, levels, beyond: BEYOND })
-  tell(context, withPlainText(report), tap)
+  printReport(context, withPlainText(report), tap)
   const failed = report.results.find(({ outcome }) => outcome._tag === 'Failed')
   if (failed !== undefined && asText) {
     const command = commandOf(['dogear', 'conformance', ...words, '--only', failed.id])
     for (const line of hintLines([{ text: 'One case alone:', command }], screen.style)) screen.line(line)
   }
-  return E.right(isConformant(report) && strays === 0 ? ExitCode.done : ExitCode.caseFailed)
+  return E.right(isConformant(report) && uncaught === 0 ? ExitCode.done : ExitCode.caseFailed)
 }
 
-const tell = ({ screen, json }: Context, report: Report, tap: boolean): void => {
+const printReport = ({ screen, json }: Context, report: Report, tap: boolean): void => {
   if (json) return screen.out(`${toJson(report)}\n`)
   if (tap) return screen.out(`${toTap(report)}\n`)
   const colour = isConformant(report) ? screen.outStyle.green : screen.outStyle.red
@@ -172,8 +169,8 @@ const withPlainWhy = (result: CaseResult): CaseResult => {
 
 const withPlainText = (report: Report): Report => ({ ...report, results: report.results.map(withPlainWhy) })
 
-/** Reports an exception that no case can catch, such as one from a timer of the store. */
-const tellStray = ({ screen }: Context, current: string, text: string): void => {
+/** A timer of the store may throw outside of any case. */
+const printUncaught = ({ screen }: Context, current: string, text: string): void => {
   screen.line(`${screen.style.red('dogear:')} uncaught exception during ${current}:`)
   for (const line of withoutOurs(text)) screen.line(`  ${line}`)
 }

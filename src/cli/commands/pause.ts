@@ -8,18 +8,15 @@ import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, looking } from './Context.js'
+import { dogearCommand, environmentFor, showHint } from './Context.js'
 import { findRun } from './find/find.js'
+import { ofPending } from './hints/hints.js'
 
-/** How to pause: without `commit`, what is not committed in the worktree of the run stays as it is. */
 export interface PauseFlags {
   readonly commit?: boolean
 }
 
-/**
- * Asks for a pause of the run of this id. It does not wait for it: a step may take hours. A run that rests is not paused, and nothing
- * is written; of one that is paused already there is nothing left to do.
- */
+/** Does not wait for the pause: a step may take hours. */
 export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -36,25 +33,26 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   } else {
     screen.print(`Run ${runId} ${AT_REST[answer.status]}`)
     const isOfProgram = view.right.workflow.path === undefined
-    const next = isOfProgram ? looking(context, runId) : nextFor(context, runId, answer.status)
-    for (const line of linesOf([next], screen.style)) screen.line(line)
+    const waits = answer.status === 'pending' ? ofPending(context, view.right.checkpoint) : []
+    const next =
+      waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, answer.status)]
+    for (const line of linesOf(next, screen.style)) screen.line(line)
   }
   return E.right(requested || answer.status === 'paused' ? ExitCode.done : ExitCode.refused)
 }
 
 const nextFor = (context: Context, runId: string, status: Status): Hint => {
   switch (status) {
-    case 'pending':
-      return { text: 'Poll it with:', command: dogearCommand(context, ['poll', runId]) }
     case 'completed':
     case 'cancelled':
-      return looking(context, runId)
+      return showHint(context, runId)
     case 'running':
       return { text: 'Ask again with:', command: dogearCommand(context, ['pause', runId]) }
     case 'queued':
     case 'failed':
     case 'interrupted':
     case 'paused':
+    case 'pending':
       return { text: 'Resume with:', command: dogearCommand(context, ['resume', runId]) }
   }
 }
@@ -66,6 +64,6 @@ const AT_REST: Readonly<Record<Status, string>> = {
   failed: 'has failed and rests: there is nothing to pause',
   interrupted: 'was interrupted and rests: there is nothing to pause',
   paused: 'is paused already',
-  pending: 'waits for its jobs and rests: there is nothing to pause',
+  pending: 'waits and rests: there is nothing to pause',
   cancelled: 'was cancelled: there is nothing to pause'
 }

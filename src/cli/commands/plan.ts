@@ -1,4 +1,4 @@
-/** `dogear plan`: what resume would do, and why. Runs nothing, writes nothing. */
+/** `dogear plan`: shows what a resume would do. Runs and writes nothing. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -11,23 +11,22 @@ import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
-import { shortened } from '../report/fingerprints.js'
 import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
-import { MAX_TOLD } from '../workflow/Problem.js'
+import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
-import { warnOf } from './execution/execution.js'
+import { printWarnings } from './execution/execution.js'
 import { findOrOnly } from './find/find.js'
-import { answers, forcedAnswers, isDone, ofHeld, ofPending, resumeLine } from './hints/hints.js'
+import { answers, forcedAnswers, ofHeld, ofPending } from './hints/hints.js'
+import { planOptions, resumeLine, withoutSecrets } from './execution/planFlags.js'
 import { namesIn, redactionFor, replacementOf } from './execution/input.js'
-import type { Overwriting } from './execution/overwritten.js'
-import { madeAgain, overwritten } from './execution/overwritten.js'
+import type { Overwrite } from './execution/overwrites.js'
+import { overwriteWarning, findOverwrites } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
-import { planOptions, withoutSecrets } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
+import { shortened } from '../report/text.js'
 
-/** Plans a resume of the run of this id; without an id, of the only unfinished one. */
 export const planCommand = async (context: Context, id: string | undefined, typed: PlanFlags): Promise<Result> => {
   const found = await findOrOnly(context, id)
   if (E.isLeft(found)) return found
@@ -39,7 +38,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   if (E.isLeft(options)) return options
   const replacement = replacementOf(context, workflow.right.file, found.right, typed)
   if (E.isLeft(replacement)) return replacement
-  warnOf(context, workflow.right, typed)
+  printWarnings(context, workflow.right, typed)
   const program = plannable(workflow.right)
   const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
   const tree = treeFor(context, found.right)
@@ -49,7 +48,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
   const edits = editsOf(checkpoint, program, options.right)
-  const over = await overwritten(context, program, surveyed.right, tree)
+  const over = await findOverwrites(context, program, surveyed.right, tree)
   if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
   const edited = E.isLeft(over) ? [] : over.right
   if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
@@ -60,17 +59,17 @@ export const planCommand = async (context: Context, id: string | undefined, type
 
 type StepEdit = PlanProblem & { readonly _tag: 'WorkflowChanged' }
 
-/** How the workflow differs from the one that ran: what the strictest policy would refuse. */
+/** The edits that the strictest policy would refuse. */
 const editsOf = (checkpoint: Checkpoint, program: Workflow, options: PlanOptions): ReadonlyArray<StepEdit> => {
   const strict = planResume(checkpoint, program, { ...options, changes: 'strict' })
   return E.isRight(strict) ? [] : strict.left.problems.filter((problem) => problem._tag === 'WorkflowChanged')
 }
 
 const editLines = (edits: ReadonlyArray<StepEdit>): ReadonlyArray<string> => {
-  const more = edits.length - MAX_TOLD
+  const more = edits.length - MAX_SHOWN
   return [
     ...(edits.length === 0 ? [] : ['Edited since the run began:']),
-    ...edits.slice(0, MAX_TOLD).map(describeEdit),
+    ...edits.slice(0, MAX_SHOWN).map(describeEdit),
     ...(more > 0 ? [`  and ${more} more`] : [])
   ]
 }
@@ -82,7 +81,7 @@ const planLines = (
   plan: ResumePlan,
   flags: PlanFlags,
   edits: ReadonlyArray<StepEdit>,
-  edited: ReadonlyArray<Overwriting>
+  edited: ReadonlyArray<Overwrite>
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
   return [
@@ -95,7 +94,7 @@ const planLines = (
     ...editLines(edits),
     ...(O.isSome(heldBy)
       ? linesOf(ofHeld(context, runId, heldBy.value, flags))
-      : nextLines(context, runId, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
+      : nextLines(context, checkpoint, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
   ]
 }
 
@@ -104,36 +103,36 @@ const inProgress = ({ host, pid, liveness }: Holder): string =>
     ? `In progress: process ${pid} on ${host}`
     : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
 
-/** What to do next; `yes`: to agree to go on from what was recovered. */
+/** `yes`: the state was recovered, which needs consent. */
 const nextLines = (
   context: Context,
-  runId: string,
+  checkpoint: Checkpoint,
   program: Workflow,
   plan: ResumePlan,
   flags: PlanFlags & { readonly yes: boolean },
-  edited: ReadonlyArray<Overwriting>
+  edited: ReadonlyArray<Overwrite>
 ): ReadonlyArray<string> => {
-  if (isDone(plan)) return []
+  if (plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
+  const { runId } = checkpoint
   const { outStyle: style } = context.screen
   const questions = openQuestions(plan)
-  const consent = flags.yes ? ['With --yes you agree to go on from what was recovered'] : []
+  const consent = flags.yes ? ['With --yes you agree to continue from the recovered state'] : []
   const pin = ['--plan', hashPlan(plan)]
   const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${one.unit}=again`)]
   const exactly =
     edited.length === 0
       ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
       : forcedAnswers(context, runId, flags, pin, edited)
-  const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, runId) : []
+  const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []
   return [
     ...linesOf(waits),
     ...questions.map((question) => style.yellow(describeQuestion(question))),
-    ...(edited.length === 0 ? [] : [style.yellow(madeAgain(edited))]),
+    ...(edited.length === 0 ? [] : [style.yellow(overwriteWarning(edited))]),
     ...consent,
     ...linesOf(questions.length > 0 ? answers(context, runId, { ...flags, confirm }, program, questions) : exactly)
   ]
 }
 
-/** Of a run that is held, what is in flight has not ended. */
 const asOf = (heldBy: RunView['heldBy'], text: string): string =>
   O.isNone(heldBy) ? text : text.replace(/was (running \(attempt \d+\)) when the process ended$/, 'is $1')
 
@@ -148,7 +147,7 @@ const planJson = (
   view: RunView,
   plan: ResumePlan,
   edits: ReadonlyArray<StepEdit>,
-  edited: ReadonlyArray<Overwriting>
+  edited: ReadonlyArray<Overwrite>
 ): JsonObject => ({
   ...summaryJson(view),
   plan_hash: hashPlan(plan),

@@ -1,4 +1,4 @@
-/** `dogear poll`: asks what became of the jobs that a run waits for. */
+/** `dogear poll`: polls the jobs that a run waits for. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
@@ -22,23 +22,23 @@ import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
 import { dogearCommand, environmentFor } from './Context.js'
-import type { Attended } from './execution/execution.js'
-import { warnOf } from './execution/execution.js'
+import type { PromptContext } from './execution/withPrompt.js'
+import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
-import { holderText } from '../report/holder.js'
 import { treeAt } from './execution/survey.js'
-import { ofGone, ofHeld, ofPlanError, resumeLine } from './hints/hints.js'
+import { ofMissingWorkspace, ofHeld, ofPlanError } from './hints/hints.js'
+import { resumeLine } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
+import { holderText } from '../report/text.js'
 
-/** Asks for the jobs of the run of this id; without an id, of the only unfinished one. */
-export const pollCommand = async (context: Attended, id: string | undefined): Promise<Result> => {
+export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
   const view = await findOrOnly(context, id)
   if (E.isLeft(view)) return view
   const { runId, checkpoint, heldBy } = view.right
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) return workflow
   const folder = checkpoint.workspace?.path ?? context.folder
-  warnOf(context, workflow.right)
+  printWarnings(context, workflow.right)
   const { file, path } = workflow.right
   const program = toProgram(file, path, runnerIn(surroundingsOf(context, folder)))
   const { screen } = context
@@ -54,28 +54,27 @@ export const pollCommand = async (context: Attended, id: string | undefined): Pr
       polled.left._tag === 'PlanError'
         ? ofPlanError(context, planning, polled.left.problems)
         : polled.left._tag === 'WorkspaceGone'
-          ? ofGone(context, polled.left)
+          ? ofMissingWorkspace(context, polled.left)
           : polled.left._tag === 'HeldBy'
             ? ofHeld(context, runId, polled.left.holder)
             : []
     return E.left(notDone(polled.left, hints, runId))
   }
-  return E.right(await tell(context, runId, polled.right, heldBy))
+  return E.right(await report(context, runId, polled.right, heldBy))
 }
 
-/** What the commands print on standard output is for us; what they say on error output is for people. */
-const surroundingsOf = ({ screen, inherited, home }: Attended, folder: string): Surroundings => ({
+/** Standard output of the commands is protocol; error output is for people. */
+const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): Surroundings => ({
   subprocess,
   inherited,
   folder,
   home,
   onOutput: (_, stream, chunk) => (stream === 'stderr' ? screen.output(stream, chunk) : undefined),
-  onWarning: (source, message) => screen.line(screen.style.yellow(`warning: step "${source}": ${message}`))
+  onWarning: (source, message) => screen.warn(`step "${source}": ${message}`)
 })
 
-/** Tells how it ended, and gives the exit code. */
-const tell = async (
-  context: Attended,
+const report = async (
+  context: PromptContext,
   runId: string,
   outcome: PollOutcome,
   heldBy: O.Option<Holder>
@@ -97,7 +96,7 @@ const tell = async (
   } else {
     if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} waits for no job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
-    if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were asked for'))
+    if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
     if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)
   }
   const received = context.signals.received()
@@ -107,7 +106,7 @@ const tell = async (
 }
 
 /** A run with an owner cannot be resumed. */
-const nextFor = (context: Attended, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
+const nextFor = (context: PromptContext, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
   if (isOpen) return { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
   if (O.isNone(heldBy)) return { text: 'Resume with:', command: resumeLine(context, runId) }
   const { pid, host } = heldBy.value
@@ -126,7 +125,7 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
     case 'Unfinished':
       return `${name}: ${countsOf(end)}`
     case 'Collected':
-      return style.green(`${name}: done, its result is kept`)
+      return style.green(`${name}: done, its result is recorded`)
     case 'Failed':
       return style.red(`${name}: failed: ${end.error.message}`)
     case 'NotKnown':

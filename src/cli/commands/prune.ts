@@ -1,4 +1,4 @@
-/** `dogear prune`: deletes the state of runs that are over. */
+/** `dogear prune`: deletes the state of final runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal } from '../../adapters/node/index.js'
@@ -16,10 +16,9 @@ import * as Duration from '../workflow/Duration.js'
 import { didYouMean } from '../workflow/Suggestion.js'
 import type { Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
-import type { Attended } from './execution/execution.js'
-import { minute } from './hints/hints.js'
+import type { PromptContext } from './execution/withPrompt.js'
+import { counted, minute } from '../report/text.js'
 
-/** Which runs go, and how. */
 export interface PruneFlags {
   readonly keep?: string
   readonly olderThan?: string
@@ -28,7 +27,7 @@ export interface PruneFlags {
   readonly yes?: boolean
 }
 
-/** What can be asked for. A run in the hands of a live process stays, whatever is asked. */
+/** A run that a live process holds is never pruned. */
 const STATUSES: ReadonlyArray<PrunableStatus> = [
   'completed',
   'cancelled',
@@ -39,8 +38,7 @@ const STATUSES: ReadonlyArray<PrunableStatus> = [
   'queued'
 ]
 
-/** Deletes the runs that the flags let go, once somebody has agreed. */
-export const pruneCommand = async (context: Attended, flags: PruneFlags): Promise<Result> => {
+export const pruneCommand = async (context: PromptContext, flags: PruneFlags): Promise<Result> => {
   const policy = policyOf(flags)
   if (E.isLeft(policy)) return policy
   const environment = environmentFor(context, { interrupt: context.signals.interrupt })
@@ -56,7 +54,7 @@ export const pruneCommand = async (context: Attended, flags: PruneFlags): Promis
   const agreed = await agree(context, runs, flags)
   if (E.isLeft(agreed)) return agreed
   const pruned = await removeRuns(runs)(environment)()
-  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(tell(context, flags, runs, pruned.right))
+  return E.isLeft(pruned) ? E.left(notDone(pruned.left)) : E.right(report(context, flags, runs, pruned.right))
 }
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
@@ -84,7 +82,7 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
 }
 
 const agree = async (
-  context: Attended,
+  context: PromptContext,
   runs: ReadonlyArray<RunSummary>,
   { yes }: PruneFlags
 ): Promise<E.Either<CliError, void>> => {
@@ -104,15 +102,18 @@ const agree = async (
     : E.left({ _tag: 'Declined' })
 }
 
-/** Tells what was done, and gives the exit code. */
-const tell = (context: Attended, flags: PruneFlags, runs: ReadonlyArray<RunSummary>, pruned: Pruned): ExitCode => {
+const report = (
+  context: PromptContext,
+  flags: PruneFlags,
+  runs: ReadonlyArray<RunSummary>,
+  pruned: Pruned
+): ExitCode => {
   const { screen, signals } = context
   if (context.json) screen.out(printed(documentOf(flags, runs, pruned)))
   else screen.print(`Deleted ${count(pruned.removed)}`)
-  for (const { run, why } of pruned.left)
-    screen.line(screen.style.yellow(`warning: run ${run.runId} was not removed: ${why}`))
+  for (const { run, why } of pruned.left) screen.warn(`run ${run.runId} was not removed: ${why}`)
   if (pruned.isStopped) {
-    screen.line(screen.style.yellow('Stopped: not all were deleted'))
+    screen.line(screen.style.yellow('Stopped: not all runs were deleted'))
     const received = signals.received()
     return ofSignal(O.isSome(received) ? received.value : 'SIGINT')
   }
@@ -132,4 +133,4 @@ const lineOf = ({ runId, workflow, status, updatedAt }: RunSummary): string =>
 const summaryOf = (runs: ReadonlyArray<RunSummary>): string =>
   runs.length === 0 ? 'Nothing to delete' : `${count(runs)} would be deleted`
 
-const count = ({ length }: ReadonlyArray<unknown>): string => `${length} run${length === 1 ? '' : 's'}`
+const count = ({ length }: ReadonlyArray<unknown>): string => counted(length, 'run')

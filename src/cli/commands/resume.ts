@@ -1,4 +1,4 @@
-/** `dogear resume`: goes on with a run. */
+/** `dogear resume`: resumes a run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RunView } from '../../executor/storage/runs.js'
@@ -7,7 +7,7 @@ import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { endJson, printed } from '../report/runJson.js'
 import type { Result } from './Context.js'
-import type { Attended } from './execution/execution.js'
+import type { PromptContext } from './execution/withPrompt.js'
 import { findOrOnly, viewOf } from './find/find.js'
 import { namesIn, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/nextActions.js'
@@ -19,8 +19,11 @@ import { workflowOf } from './find/workflowOf.js'
 import type { MergeFlags } from './execution/workspace.js'
 import { settleWorkspace } from './execution/workspace.js'
 
-/** Goes on with the run of this id; without an id, with the one that paused last, else with the only unfinished one. */
-export const resumeCommand = async (context: Attended, id: string | undefined, flags: ResumeFlags): Promise<Result> => {
+export const resumeCommand = async (
+  context: PromptContext,
+  id: string | undefined,
+  flags: ResumeFlags
+): Promise<Result> => {
   const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
   if (E.isLeft(pointed)) return pointed
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)
@@ -34,27 +37,29 @@ export const resumeCommand = async (context: Attended, id: string | undefined, f
     const ended = await resumeRun(context, view.right, workflow.right, flags, O.isSome(pointed.right))
     return E.mapLeft((error: CliError) => withNextActions(context, redaction, error))(ended)
   }
-  // What is completed needs its file no more, unless something is to run again.
+  // A completed run needs its file only if something is to run again.
   if (view.right.status !== 'completed' || workflow.left._tag !== 'Usage' || wordsOf(flags).length > 0) return workflow
-  return sayDone(context, view.right, flags)
+  return printDone(context, view.right, flags)
 }
 
-/** Every completed run may have a worktree. */
 const WHICH = usage('--merge: all runs are completed. Say which of them is meant, by its id')
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 
-/** There are runs, all are completed, and nothing is to run again. */
+/** All runs are completed, and no flag runs one again. */
 const isAllDone = (error: CliError, flags: ResumeFlags): error is AllDone =>
   error._tag === 'NothingToResume' && error.completed !== undefined && wordsOf(flags).length === 0
 
-/** The newest run stands for all. */
-const nothingLeft = async (context: Attended, newest: string, flags: MergeFlags): Promise<Result> => {
+const nothingLeft = async (context: PromptContext, newest: string, flags: MergeFlags): Promise<Result> => {
   const view = await viewOf(context, newest)
-  return E.isLeft(view) ? view : sayDone(context, view.right, flags)
+  return E.isLeft(view) ? view : printDone(context, view.right, flags)
 }
 
-const sayDone = async (context: Attended, { runId, checkpoint }: RunView, flags: MergeFlags): Promise<Result> => {
+const printDone = async (
+  context: PromptContext,
+  { runId, checkpoint }: RunView,
+  flags: MergeFlags
+): Promise<Result> => {
   const { screen, json } = context
   screen.line(`Run ${runId}: nothing left to do`)
   const place = await settleWorkspace(context, checkpoint, flags, false)

@@ -1,4 +1,4 @@
-/** `dogear run`: starts a workflow, or goes on with an earlier run of it. */
+/** `dogear run`: starts a run, or resumes an earlier one of the workflow. */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -9,26 +9,29 @@ import type { RunSummary, RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
-import { strayInputs } from '../workflow/strayInputs.js'
+import { unknownInputs } from '../workflow/unknownInputs.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor, looking } from './Context.js'
-import type { Attended, Loaded } from './execution/execution.js'
-import { execute, programFor, warnOf } from './execution/execution.js'
+import { environmentFor, showHint } from './Context.js'
+import { positionOf } from '../report/text.js'
+import type { PromptContext } from './execution/withPrompt.js'
+import type { Loaded } from './execution/execution.js'
+import { execute, programFor, printWarnings } from './execution/execution.js'
 import { allRuns, findRun, isUnfinished, viewOf, warnOfDamaged } from './find/find.js'
 import { ofNoRunOf } from './find/findHints.js'
-import { ofExisting, ofOtherInput, ofTaken, positionOf, resumeLine } from './hints/hints.js'
+import { ofExisting, ofOtherInput, ofTaken } from './hints/hints.js'
+import { resumeLine } from './execution/planFlags.js'
 import type { Given } from './execution/input.js'
-import { differencesFrom, hiddenIn, inputOf, recordable, redactionFor } from './execution/input.js'
+import { differencesFrom, redactedIn, inputOf, recordable, redactionFor } from './execution/input.js'
 import { withNextActions } from './hints/nextActions.js'
 import { offer } from './execution/offer.js'
 import { heldError } from './execution/owner.js'
 import type { PlanFlags } from './execution/planFlags.js'
 import { resumeRun } from './execution/resumeRun.js'
-import { knowing, loadWorkflow, ofProgram } from './find/workflowOf.js'
+import { checkVariables, loadWorkflow, programError } from './find/workflowOf.js'
 import type { MergeFlags } from './execution/workspace.js'
 import { warnOfUncommitted } from './execution/workspace.js'
 
-/** How a workflow is to be run. With `fromStep` or `restartWave` an earlier run is taken up: `run`, or else the newest. */
+/** `run`: which earlier run `fromStep` and `restartWave` are about; default: the newest. */
 export interface RunFlags extends MergeFlags {
   readonly id?: string
   readonly input?: ReadonlyArray<string>
@@ -38,15 +41,13 @@ export interface RunFlags extends MergeFlags {
   readonly run?: string
 }
 
-/** What is to be done: a new run, or an earlier one, as flags of a resume say. */
 type Choice =
   | { readonly _tag: 'Start'; readonly runId: string }
-  | { readonly _tag: 'TakeUp'; readonly view: RunView; readonly how: PlanFlags }
+  | { readonly _tag: 'Resume'; readonly view: RunView; readonly how: PlanFlags }
 
-/** Runs a workflow file. */
-export const runCommand = async (context: Attended, file: string, flags: RunFlags): Promise<Result> => {
-  const senseless = nonsense(context, flags)
-  if (O.isSome(senseless)) return E.left(senseless.value)
+export const runCommand = async (context: PromptContext, file: string, flags: RunFlags): Promise<Result> => {
+  const contradictory = contradiction(context, flags)
+  if (O.isSome(contradictory)) return E.left(contradictory.value)
   const typed = inputOf(flags.input ?? [])
   if (E.isLeft(typed)) return typed
   const parsed = flags.id === undefined ? E.right(undefined) : RunId.parse(flags.id)
@@ -59,24 +60,22 @@ export const runCommand = async (context: Attended, file: string, flags: RunFlag
   )
 }
 
-const runLoaded = async (context: Attended, workflow: Loaded, typed: Given, flags: RunFlags): Promise<Result> => {
+const runLoaded = async (context: PromptContext, workflow: Loaded, typed: Given, flags: RunFlags): Promise<Result> => {
   const given = recordable(context, workflow.file, typed)
   if (E.isLeft(given)) return given
-  for (const hidden of hiddenIn(typed, given.right))
-    context.screen.line(context.screen.style.yellow(`warning: ${hidden}`))
+  redactedIn(typed, given.right).forEach(context.screen.warn)
   const choice = await choose(context, workflow, given.right, flags)
   if (E.isLeft(choice)) return choice
   return choice.right._tag === 'Start'
     ? start(context, workflow, choice.right.runId, given.right, flags)
-    : takeUp(context, workflow, choice.right.view, given.right, {
+    : resumeEarlier(context, workflow, choice.right.view, given.right, {
         ...choice.right.how,
         ...(flags.yes === true ? { yes: true } : {}),
         ...(flags.merge === undefined ? {} : { merge: flags.merge })
       })
 }
 
-/** Flags that make no sense together. */
-const nonsense = (context: Attended, { id, run, fromStep, restartWave }: RunFlags): O.Option<CliError> => {
+const contradiction = (context: PromptContext, { id, run, fromStep, restartWave }: RunFlags): O.Option<CliError> => {
   if (fromStep === undefined && restartWave === undefined) {
     if (run === undefined) return O.none
     return O.some(usage('--run needs --from-step or --restart-wave', ofExisting(context, run)))
@@ -86,7 +85,7 @@ const nonsense = (context: Attended, { id, run, fromStep, restartWave }: RunFlag
 }
 
 const choose = (
-  context: Attended,
+  context: PromptContext,
   workflow: Loaded,
   given: Given,
   flags: RunFlags
@@ -98,41 +97,39 @@ const choose = (
     : chooseById(context, workflow, id, given, flags)
 }
 
-const takeUp = async (
-  context: Attended,
+const resumeEarlier = async (
+  context: PromptContext,
   workflow: Loaded,
   view: RunView,
   given: Given,
   how: PlanFlags & MergeFlags
 ): Promise<Result> => {
   const { runId } = view
-  if (view.workflow.path === undefined) return E.left(ofProgram(context, runId))
+  if (view.workflow.path === undefined) return E.left(programError(context, runId))
   const differences = differencesFrom(view, given)
   if (differences.length > 0 && how.fromStep === undefined) {
     const words = inputWords(given)
     const hints = ofOtherInput(context, runId, how, differences, words, ['run', workflow.shown, ...words])
     return E.left(notDone({ _tag: 'InputChanged', runId }, hints))
   }
-  const known = knowing(workflow, [...view.checkpoint.variables.keys(), ...Object.keys(given)])
+  const known = checkVariables(workflow, [...view.checkpoint.variables.keys(), ...Object.keys(given)])
   if (E.isLeft(known)) return known
   const input = Object.entries(given).map(([name, value]) => `${name}=${value}`)
   return resumeRun(context, view, workflow, differences.length === 0 ? how : { ...how, input })
 }
 
 const start = async (
-  context: Attended,
+  context: PromptContext,
   workflow: Loaded,
   runId: string,
   given: Given,
   flags: RunFlags
 ): Promise<Result> => {
   const input = { ...workflow.file.input, ...given }
-  const known = knowing(workflow, Object.keys(input))
+  const known = checkVariables(workflow, Object.keys(input))
   if (E.isLeft(known)) return known
-  warnOf(context, workflow)
-  for (const stray of strayInputs(workflow.file, workflow.shown, Object.keys(given))) {
-    context.screen.line(context.screen.style.yellow(`warning: ${stray}`))
-  }
+  printWarnings(context, workflow)
+  unknownInputs(workflow.file, workflow.shown, Object.keys(given)).forEach(context.screen.warn)
   const start = wordsOf(workflow, given, flags)
   const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }
   const { program, narrator } = programFor(context, execution)
@@ -142,7 +139,6 @@ const start = async (
   return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
 }
 
-/** The command line of a run again, as words. */
 const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [
   'run',
   shown,
@@ -155,7 +151,7 @@ const inputWords = (given: Given): ReadonlyArray<string> =>
   Object.entries(given).flatMap(([name, value]) => ['--input', `${name}=${value}`])
 
 const chooseById = async (
-  context: Attended,
+  context: PromptContext,
   workflow: Loaded,
   id: string,
   given: Given,
@@ -165,11 +161,11 @@ const chooseById = async (
   const found = await viewRun(id)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
   if (O.isNone(found.right)) {
-    const earlier = context.interactive ? E.right(undefined) : await tellOfEarlier(context, workflow, given)
+    const earlier = context.interactive ? E.right(undefined) : await mentionEarlier(context, workflow, given)
     return E.isLeft(earlier) ? earlier : E.right({ _tag: 'Start', runId: id })
   }
   const view = found.right.value
-  if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'TakeUp', view, how: {} })
+  if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'Resume', view, how: {} })
   if (O.isSome(view.heldBy)) return E.left(heldError(context, id, view.heldBy.value))
   const exists = notDone(
     { _tag: 'RunExists', runId: id },
@@ -181,7 +177,7 @@ const chooseById = async (
 }
 
 const chooseEarlier = async (
-  context: Attended,
+  context: PromptContext,
   workflow: Loaded,
   given: Given,
   flags: RunFlags
@@ -191,7 +187,7 @@ const chooseEarlier = async (
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isUnfinished)
   const nearest = mine.find((one) => differencesFrom(one, given).length === 0)
-  sayRunning(context, runs.right, given)
+  printRunning(context, runs.right, given)
   if (flags.resume === true || flags.yes === true) {
     const earlier = nearest ?? mine[0]
     return earlier === undefined ? E.right(fresh) : taken(await viewOf(context, earlier.runId))
@@ -201,41 +197,41 @@ const chooseEarlier = async (
     const view = await viewOf(context, nearest.runId)
     return E.isLeft(view) ? view : offered(context, view.right, workflow.file, 'start a new run', E.right(fresh))
   }
-  sayEarlier(context, nearest)
+  printEarlier(context, nearest)
   return E.right(fresh)
 }
 
 /** An explicit id skips the prompt; an earlier run is only reported. */
-const tellOfEarlier = async (
-  context: Attended,
+const mentionEarlier = async (
+  context: PromptContext,
   workflow: Loaded,
   given: Given
 ): Promise<E.Either<CliError, undefined>> => {
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
-  sayRunning(context, runs.right, given)
+  printRunning(context, runs.right, given)
   const nearest = runs.right.find((one) => isUnfinished(one) && differencesFrom(one, given).length === 0)
-  if (nearest !== undefined) sayEarlier(context, nearest)
+  if (nearest !== undefined) printEarlier(context, nearest)
   return E.right(undefined)
 }
 
-/** An active run cannot be resumed, and a user who starts another one may not know about it. */
-const sayRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): void => {
+/** A user who starts another run may not know about an active one. */
+const printRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): void => {
   const running = runs.find((one) => O.isSome(one.heldBy) && differencesFrom(one, given).length === 0)
   if (running === undefined || O.isNone(running.heldBy)) return
   const { pid, host } = running.heldBy.value
   context.screen.line(`Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To show it:`)
-  context.screen.line(`  ${looking(context, running.runId).command}`)
+  context.screen.line(`  ${showHint(context, running.runId).command}`)
 }
 
-const sayEarlier = (context: Attended, run: RunSummary): void => {
+const printEarlier = (context: PromptContext, run: RunSummary): void => {
   context.screen.line(`An earlier run is unfinished (${positionOf(run)}). To resume it instead:`)
   context.screen.line(`  ${resumeLine(context, run.runId)}`)
 }
 
-/** Of what is given, `--run` says which run is meant; else it is the newest with this input, else the newest. */
+/** Prefers `--run`, then the newest run with this input, then the newest. */
 const chooseRepeated = async (
-  context: Attended,
+  context: PromptContext,
   workflow: Loaded,
   given: Given,
   { run: id, fromStep, restartWave }: RunFlags
@@ -253,8 +249,11 @@ const chooseRepeated = async (
   return E.left({ _tag: 'NoRunOfWorkflow', workflow: file.name, hints: ofNoRunOf(context, shown) })
 }
 
-/** The runs of a workflow, first those that were started from this very file, newest first. */
-const runsOf = async (context: Attended, workflow: Loaded): Promise<E.Either<CliError, ReadonlyArray<RunSummary>>> => {
+/** Runs of this very file first, then newest first. */
+const runsOf = async (
+  context: PromptContext,
+  workflow: Loaded
+): Promise<E.Either<CliError, ReadonlyArray<RunSummary>>> => {
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)
@@ -262,30 +261,28 @@ const runsOf = async (context: Attended, workflow: Loaded): Promise<E.Either<Cli
   return E.right(mine.sort((a, b) => nearness(b, workflow) - nearness(a, workflow)))
 }
 
-/** A renamed workflow and a program without a file have no matching runs. */
 const isOf = ({ workflow }: RunSummary, { file }: Loaded): boolean =>
   workflow.name === file.name && workflow.path !== undefined
 
 const nearness = ({ workflow }: RunSummary, { path }: Loaded): number => (workflow.path === path ? 1 : 0)
 
 const taken = (view: E.Either<CliError, RunView>, how: PlanFlags = {}): E.Either<CliError, Choice> =>
-  E.isLeft(view) ? view : E.right({ _tag: 'TakeUp', view: view.right, how })
+  E.isLeft(view) ? view : E.right({ _tag: 'Resume', view: view.right, how })
 
-/** What comes of the offer to go on with a run. `declined`: what comes of a no. */
 const offered = async (
-  context: Attended,
+  context: PromptContext,
   view: RunView,
   file: Loaded['file'],
   otherwise: string,
   declined: E.Either<CliError, Choice>
 ): Promise<E.Either<CliError, Choice>> => {
-  const wish = await offer(context, view, file, otherwise)
-  if (O.isNone(wish)) return E.left({ _tag: 'Declined' })
-  switch (wish.value._tag) {
-    case 'GoOn':
+  const answer = await offer(context, view, file, otherwise)
+  if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
+  switch (answer.value._tag) {
+    case 'Resume':
       return taken(E.right(view))
     case 'RestartWave':
-      return taken(E.right(view), { restartWave: wish.value.wave })
+      return taken(E.right(view), { restartWave: answer.value.wave })
     case 'Decline':
       return declined
     case 'Abort':

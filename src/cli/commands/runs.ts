@@ -1,4 +1,4 @@
-/** `dogear runs`: the runs there are. */
+/** `dogear runs`: lists runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -15,15 +15,13 @@ import type { Context, Result } from './Context.js'
 import { dogearCommand } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, warnOfDamaged } from './find/find.js'
-import { minute } from './hints/hints.js'
+import { minute } from '../report/text.js'
 
-/** Which runs, and how. */
 export interface RunsFlags {
   readonly status?: string
   readonly output?: string
 }
 
-/** What a run of a workflow file can be. */
 const STATUSES: ReadonlyArray<Status> = [
   'queued',
   'running',
@@ -35,7 +33,6 @@ const STATUSES: ReadonlyArray<Status> = [
   'cancelled'
 ]
 
-/** Lists runs, newest first. */
 export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
   const status = STATUSES.find((one) => one === flags.status)
   if (flags.status !== undefined && status === undefined) {
@@ -81,13 +78,13 @@ const unreadableJson = ({ runId, error }: Runs['damaged'][number]): JsonObject =
   error: { code: error._tag, message: describeStorage(error) }
 })
 
-/** What is listed of these is what can be recovered, and going on with it needs somebody's consent. */
+/** A resume of a recovered run needs consent. */
 const warnOfRecovered = (context: Context, { runs }: Runs): void => {
   const { screen } = context
   for (const { runId, found } of runs) {
     if (found._tag === 'Exact') continue
     const look = dogearCommand(context, ['verify', runId])
-    screen.line(screen.style.yellow(`warning: the newest state of run ${runId} is damaged. Check it with: ${look}`))
+    screen.warn(`the newest state of run ${runId} is damaged. Check it with: ${look}`)
   }
 }
 
@@ -131,7 +128,7 @@ const coloured = (style: Style, status: string | undefined, cell: string): strin
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** The first eight characters of a UUID, where they are enough to tell the run from all others. */
+/** The first 8 characters of each UUID that they identify. */
 const shortIds = (ids: ReadonlyArray<string>): ReadonlyMap<string, string> => {
   const counts = new Map<string, number>()
   for (const id of ids) counts.set(id.slice(0, 8), (counts.get(id.slice(0, 8)) ?? 0) + 1)

@@ -1,11 +1,10 @@
-/** `dogear schema`: the JSON Schema of workflow files. */
+/** `dogear schema`: prints the JSON Schema of workflow files. */
 import * as E from 'fp-ts/lib/Either.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import { jsonSchema } from '../workflow/schema/workflow.js'
 import type { Context, Result } from './Context.js'
 
-/** Prints the schema as one document. */
 export const schemaCommand = ({ screen }: Context): Result => {
   screen.out(printed(jsonSchema()))
   return E.right(ExitCode.done)

@@ -1,4 +1,4 @@
-/** `dogear show`: one run, in full. */
+/** `dogear show`: shows one run in full. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { fileArtifacts } from '../../adapters/json-file/index.js'
@@ -12,26 +12,25 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { holderText } from '../report/holder.js'
 import { pendingJson } from '../report/pending.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
+import { linesOf } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
-import type { UnitView } from '../report/units.js'
-import { unitsOf } from '../report/units.js'
+import { toJson, unitsOf } from '../report/UnitView.js'
 import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
+import { ofPending } from './hints/hints.js'
+import { holderText } from '../report/text.js'
 
-/** How much to show. */
 export interface ShowFlags {
   readonly history?: boolean
 }
 
-/** Shows the run of this id. */
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   const environment = environmentFor(context)
   const view = await findRun(context, id)
@@ -44,6 +43,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
     lines.forEach(screen.print)
+    for (const line of linesOf(ofPending(context, view.right.checkpoint), screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }
@@ -58,12 +58,12 @@ const historyOf = async (
   return E.right(history.right.map((entry) => ({ ...entry, known: changes.get(entry.revision) })))
 }
 
-/** A line of the history, with the change itself where the store still has it. */
+/** `known`: the change, if the store still has it. */
 interface HistoryLine extends HistoryEntry {
   readonly known: Change | undefined
 }
 
-/** A loaded revision brings all changes since a whole checkpoint, so this takes one load per checkpoint, not per line. */
+/** A loaded revision has all changes since a whole checkpoint: one load per checkpoint, not per line. */
 const changesOf = async (
   storage: Environment['storage'],
   runId: string,
@@ -118,7 +118,7 @@ const showLines = (
   ]
 }
 
-/** Of each error; the JSON has it all. */
+/** Limits the lines of each error; the JSON has them all. */
 const MAX_ERROR_LINES = 10
 
 const MAX_VALUE = 200
@@ -158,20 +158,10 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,
     variables: Object.fromEntries(checkpoint.variables),
-    steps: unitsOf(checkpoint).map(unitJson),
+    steps: unitsOf(checkpoint).map(toJson),
     retryable: checkpoint.state._tag === 'Failed' ? checkpoint.state.retryable : null,
     failures: failuresJson(checkpoint),
     ...pendingJson([...checkpoint.pending]),
     ...(history === undefined ? {} : { history: history.map(({ revision, change, at }) => ({ revision, change, at })) })
   }
 }
-
-const unitJson = ({ index, unit, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
-  step_index: index,
-  unit,
-  status: status.replace(' ', '_'),
-  assumed,
-  attempts,
-  duration_millis: durationMillis ?? null,
-  output: output ?? null
-})

@@ -1,4 +1,4 @@
-/** `dogear verify`: whether what is stored is what was written, and whether a resume can go on from it. */
+/** `dogear verify`: checks the stored state, and predicts a resume. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describeReason } from '../../domain/explain/Explain.js'
@@ -9,8 +9,6 @@ import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { holderText } from '../report/holder.js'
-import { shortened } from '../report/fingerprints.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
@@ -18,13 +16,14 @@ import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import type { Runs } from './find/find.js'
 import { allRuns, findRun, isUndecided, isUnfinished, viewOf } from './find/find.js'
-import { ofDamage, resumeLine } from './hints/hints.js'
+import { ofDamage } from './hints/hints.js'
+import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/nextActions.js'
 import type { Obstacle, Outlook, Unrecorded } from './execution/outlook.js'
 import { CLEAR, obstacle, outlookOf } from './execution/outlook.js'
 import { heldError } from './execution/owner.js'
+import { holderText, shortened } from '../report/text.js'
 
-/** What was found of one run. */
 type Finding = Readable | { readonly _tag: 'Damaged'; readonly runId: string; readonly error: StorageError }
 
 interface Readable {
@@ -33,10 +32,7 @@ interface Readable {
   readonly outlook: Outlook
 }
 
-/**
- * Checks one run or all: the integrity of the stored state, and what a resume would refuse, ask or run again. Skips the latter
- * for completed runs when checking all.
- */
+/** Without an id, completed runs get no prediction. */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
   const runs = id === undefined ? await allRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
@@ -63,7 +59,7 @@ const outlookFor = async (context: Context, { runId, heldBy }: RunSummary): Prom
   return { ...outlook, obstacles: [...held, ...outlook.obstacles] }
 }
 
-/** The exit code of a resume that is refused. Damage comes first: this command looks for it. */
+/** Damage comes first, then the exit code of the refused resume. */
 const exitOf = (finding: Finding): ExitCode =>
   finding._tag === 'Damaged' || finding.run.found._tag !== 'Exact'
     ? ExitCode.storage
@@ -74,7 +70,6 @@ const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
   codes.find((code) => code !== ExitCode.done) ??
   ExitCode.done
 
-/** A run that can't be read at all is an error, which says why. */
 const oneRun = async (context: Context, id: string): Promise<E.Either<CliError, Runs>> => {
   const found = await findRun(context, id)
   return E.isLeft(found) ? found : E.right({ runs: [found.right], damaged: [] })

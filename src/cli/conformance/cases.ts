@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { runConformance } from '../../testing/conformance/run.js'
 import { loadSpec } from './loadSpec.js'
 import type { Message, Start } from './messages.js'
-import { strayFields } from './specProblems.js'
+import { unknownFields } from './specProblems.js'
 
 const BEAT_MILLIS = 100
 
@@ -12,23 +12,23 @@ const endUnlessSent = (error: Error | null): void => {
   if (error !== null) process.exit()
 }
 
-const tell = (message: Message): void => void process.send?.(message, undefined, undefined, endUnlessSent)
+const send = (message: Message): void => void process.send?.(message, undefined, undefined, endUnlessSent)
 
-const tellStray = (error: unknown): void =>
-  tell({ _tag: 'Stray', text: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+const sendUncaught = (error: unknown): void =>
+  send({ _tag: 'Uncaught', text: error instanceof Error ? (error.stack ?? error.message) : String(error) })
 
 const run = async (start: Start): Promise<void> => {
-  const beats = setInterval(() => tell({ _tag: 'Beat' }), BEAT_MILLIS)
+  const beats = setInterval(() => send({ _tag: 'Beat' }), BEAT_MILLIS)
   const spec = await loadSpec(start)
   if (E.isLeft(spec)) {
     clearInterval(beats)
-    return tell({ _tag: 'NotLoaded', error: spec.left })
+    return send({ _tag: 'NotLoaded', error: spec.left })
   }
-  process.on('uncaughtException', tellStray).on('unhandledRejection', tellStray)
+  process.on('uncaughtException', sendUncaught).on('unhandledRejection', sendUncaught)
   const { name, capabilities } = spec.right
-  tell({ _tag: 'Loaded', store: { name, capabilities, strays: strayFields(spec.right) } })
+  send({ _tag: 'Loaded', store: { name, capabilities, unknownFields: unknownFields(spec.right) } })
   const { ids: only, limitMillis } = start
-  await runConformance(spec.right, { only, limitMillis, onResult: (result) => tell({ _tag: 'Result', result }) })
+  await runConformance(spec.right, { only, limitMillis, onResult: (result) => send({ _tag: 'Result', result }) })
 }
 
 process.once('message', (start: Start) => void run(start))

@@ -14,10 +14,9 @@ import { isLikeSpec, specProblems } from './specProblems.js'
 
 type Exported = Readonly<Record<string, unknown>>
 
-/** The minimum time for loading a module: a busy machine may need longer for that than a case may take. */
+/** A busy machine may need longer to load a module than for a case. */
 export const LOADING_MILLIS = 10_000
 
-/** How a module is meant: where it is, which of its exports, and how long it may take to give it, in milliseconds. */
 export interface Wanted {
   readonly folder: string
   readonly module: string
@@ -25,7 +24,6 @@ export interface Wanted {
   readonly limitMillis: number
 }
 
-/** The spec that a module exports, or a function of it gives. The path is relative to `folder`. */
 export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, StorageSpec<unknown>>> => {
   const { folder, module, exportName } = wanted
   const path = resolve(folder, module)
@@ -47,7 +45,7 @@ export const loadSpec = async (wanted: Wanted): Promise<E.Either<CliError, Stora
 
 const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type StorageSpec of dogear/testing' }
 
-/** What something came to, if it did in time. */
+/** Rejects, or exceeds the limit: left. */
 const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<E.Either<unknown, A>>((done) => {
@@ -83,7 +81,7 @@ const peerMissing = (error: unknown): ReadonlyArray<Hint> =>
     ? [{ text: 'dogear/testing needs fast-check:', command: 'npm install --save-dev fast-check' }]
     : []
 
-/** The error itself does not tell the line. */
+/** The error has no line. */
 const whereIn = (module: string): Hint => ({ text: 'In which line:', command: commandOf(['node', module]) })
 
 const notExported = ({ module, exportName }: Wanted, exported: Exported): CliError => {

@@ -8,11 +8,11 @@ export interface Start extends Wanted {
   readonly ids: ReadonlyArray<string>
 }
 
-/** A store whose spec is loaded. `strays`: unknown fields of the spec, one sentence each. */
+/** A store whose spec is loaded. `unknownFields`: a sentence for each unknown field of the spec. */
 export interface LoadedStore {
   readonly name: string
   readonly capabilities: ReadonlyArray<Capability>
-  readonly strays: ReadonlyArray<string>
+  readonly unknownFields: ReadonlyArray<string>
 }
 
 /** `Beat` comes ten times a second, unless the store blocks the process. */
@@ -21,4 +21,4 @@ export type Message =
   | { readonly _tag: 'NotLoaded'; readonly error: CliError }
   | { readonly _tag: 'Loaded'; readonly store: LoadedStore }
   | { readonly _tag: 'Result'; readonly result: CaseResult }
-  | { readonly _tag: 'Stray'; readonly text: string }
+  | { readonly _tag: 'Uncaught'; readonly text: string }

@@ -1,4 +1,4 @@
-/** What is wrong with something that should be the spec of a store. */
+/** Checks a value that should be the spec of a store. */
 import { inspect } from 'node:util'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import { capabilities } from '../../testing/conformance/run.js'
@@ -7,18 +7,16 @@ import { didYouMean } from '../workflow/Suggestion.js'
 type Field = keyof StorageSpec<unknown>
 
 interface Expected {
-  /** What it is, for the message. */
   readonly kind: string
   readonly needed: boolean
-  /** What is wrong with a value that is there. */
   readonly wrong: (value: unknown) => ReadonlyArray<string>
 }
 
 const isFunction = (value: unknown): ReadonlyArray<string> =>
-  typeof value === 'function' ? [] : [`should be a function, and is ${shown(value)}`]
+  typeof value === 'function' ? [] : [`must be a function, not ${shown(value)}`]
 
 const isName = (value: unknown): ReadonlyArray<string> =>
-  typeof value === 'string' && value.trim() !== '' ? [] : [`should be a text, and is ${shown(value)}`]
+  typeof value === 'string' && value.trim() !== '' ? [] : [`must be a non-empty string, not ${shown(value)}`]
 
 const areCapabilities = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value)
@@ -46,13 +44,12 @@ const EXPECTED: Readonly<Record<Field, Expected>> = {
   stall: { kind: 'a function', needed: false, wrong: isFunction }
 }
 
-/** Whether something is meant as a spec, though there may be something wrong with it. */
+/** Detects a spec, even a wrong one. */
 export const isLikeSpec = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'create' in value && 'reopen' in value
 
-/** All that is wrong with a spec: which field, what was expected, what was found. Nothing if it is one. */
 export const specProblems = (value: unknown): ReadonlyArray<string> => {
-  if (typeof value !== 'object' || value === null) return [`it should be an object, and is ${shown(value)}`]
+  if (typeof value !== 'object' || value === null) return [`it must be an object, not ${shown(value)}`]
   const given = value as Readonly<Record<string, unknown>>
   return Object.entries(EXPECTED).flatMap(([field, { kind, needed, wrong }]) => {
     const found = given[field]
@@ -61,8 +58,7 @@ export const specProblems = (value: unknown): ReadonlyArray<string> => {
   })
 }
 
-/** The fields that no spec has, each as a sentence. */
-export const strayFields = (spec: object): ReadonlyArray<string> => {
+export const unknownFields = (spec: object): ReadonlyArray<string> => {
   const known = Object.keys(EXPECTED)
   return Object.keys(spec).flatMap((field) => {
     const hint = known.includes(field) ? '' : didYouMean(field, known)

@@ -17,7 +17,7 @@ export interface Listener {
   readonly onLoaded: (store: LoadedStore) => void
   readonly onResult: (result: CaseResult) => void
   /** Called with exceptions that no case can catch. */
-  readonly onStray: (text: string) => void
+  readonly onUncaught: (text: string) => void
 }
 
 /** How a process ended: all cases ran, the spec failed to load, or the store blocked or ended the process. */
@@ -27,7 +27,6 @@ type Ending =
   | { readonly _tag: 'Blocked'; readonly limitMillis: number }
   | { readonly _tag: 'Ended'; readonly how: string }
 
-/** The progress across all processes. */
 interface Progress {
   readonly wanted: Wanted
   readonly cases: ReadonlyArray<ConformanceCase>
@@ -130,7 +129,7 @@ const endingOf = (progress: Progress, child: ChildProcess): Promise<Ending> =>
       if (ending !== undefined) end(ending)
     }
     child.on('message', hear)
-    void goneOf(child).then((how) => end({ _tag: 'Ended', how }))
+    void exitOf(child).then((how) => end({ _tag: 'Ended', how }))
   })
 
 /** The longest silence allowed: the limit of the case, or of loading the spec. */
@@ -150,8 +149,8 @@ const receive = (progress: Progress, message: Message): Ending | undefined => {
       if (progress.store === undefined) listener.onLoaded(message.store)
       progress.store = message.store
       return undefined
-    case 'Stray':
-      listener.onStray(message.text)
+    case 'Uncaught':
+      listener.onUncaught(message.text)
       return undefined
     case 'Result':
       take(progress, message.result)
@@ -160,7 +159,7 @@ const receive = (progress: Progress, message: Message): Ending | undefined => {
 }
 
 /** Resolves when the process has ended and all its messages have arrived. */
-const goneOf = (child: ChildProcess): Promise<string> => {
+const exitOf = (child: ChildProcess): Promise<string> => {
   const exit = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
     child.once('error', (error) => resolve(error.message))
@@ -175,10 +174,10 @@ const goneOf = (child: ChildProcess): Promise<string> => {
 /** A process ends when its channel closes, unless it is blocked. */
 const ended = async (child: ChildProcess): Promise<void> => {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return
-  const gone = new Promise((resolve) => child.once('exit', resolve))
+  const exited = new Promise((resolve) => child.once('exit', resolve))
   const timer = setTimeout(() => child.kill('SIGKILL'), ENDING_MILLIS)
   if (child.connected) child.disconnect()
-  await gone
+  await exited
   clearTimeout(timer)
 }
 

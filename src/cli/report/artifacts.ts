@@ -1,14 +1,13 @@
-/** The artifacts of a run, as `show` lists them. */
+/** Lists the artifacts of a run. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { describeArtifact } from '../../executor/RunError.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Style } from '../terminal/Style.js'
 
-/** What a store listed, or why it could not. That does not keep the rest of a run from being shown. */
+/** A failed listing must not keep the rest of a run from being shown. */
 type Listed = E.Either<ArtifactError, ReadonlyArray<ArtifactInfo>>
 
-/** Lines for people: size, digest and id of each artifact. */
 export const artifactLines = (listed: Listed, style: Style): ReadonlyArray<string> => {
   if (E.isLeft(listed)) return ['', style.yellow(describeArtifact(listed.left))]
   if (listed.right.length === 0) return []
@@ -20,7 +19,6 @@ export const artifactLines = (listed: Listed, style: Style): ReadonlyArray<strin
   ]
 }
 
-/** The same for programs. */
 export const artifactsJson = (listed: Listed): JsonObject =>
   E.isLeft(listed)
     ? { artifacts: { error: { code: listed.left._tag, message: describeArtifact(listed.left) } } }

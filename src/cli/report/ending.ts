@@ -1,4 +1,4 @@
-/** Tells how a run ended, and how to go on. */
+/** Reports how a run ended, and how to resume it. */
 import type { Failure } from '../../domain/checkpoint/CheckpointState.js'
 import { definitionAt } from '../../domain/workflow/Tree.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
@@ -9,14 +9,11 @@ import { waitingFor } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
-import { grouped } from './progress.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
 import { commandLine } from '../workflow/WorkflowFile.js'
+import { counted } from './text.js'
 
-/**
- * The lines that end a run: none for one that completed. `hints`: how to go on with it; `ownFolders`: where failed
- * steps have worked that have a folder of their own, by name.
- */
+/** `ownFolders`: the private folders of failed steps, by unit. */
 export const endingOf = (
   outcome: RunOutcome,
   file: WorkflowFile,
@@ -24,45 +21,45 @@ export const endingOf = (
   style: Style,
   ownFolders: ReadonlyMap<string, string> = new Map()
 ): ReadonlyArray<string> => {
-  const goOn = linesOf(hints, style)
+  const next = linesOf(hints, style)
   switch (outcome._tag) {
     case 'Completed':
       return []
     case 'Failed': {
       const { failures, step } = outcome
-      const told = failures.slice(0, MAX_TOLD)
-      const rest = failures.length - told.length
+      const shown = failures.slice(0, MAX_SHOWN)
+      const rest = failures.length - shown.length
       return [
-        ...told.flatMap((failure) => failureLines(file, outcome, failure, style, ownFolders)),
-        ...(rest === 0 ? [] : [style.red(`${step}: ${grouped(rest)} more group${rest === 1 ? '' : 's'} failed`)]),
-        ...goOn
+        ...shown.flatMap((failure) => failureLines(file, outcome, failure, style, ownFolders)),
+        ...(rest === 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
+        ...next
       ]
     }
     case 'Interrupted': {
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
       const { workspace } = outcome.checkpoint
       const place = isOwn(workspace) ? [workspaceLine(workspace)] : []
-      if (outcome.reason === 'paused') return [...place, ...goOn]
+      if (outcome.reason === 'paused') return [...place, ...next]
       if (outcome.reason === 'cancelled')
-        return [style.yellow(`Cancelled ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
-      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...goOn]
+        return [style.yellow(`Cancelled ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...next]
+      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...next]
     }
     case 'Pending': {
-      const told = outcome.units.slice(0, MAX_TOLD)
-      const rest = outcome.units.length - told.length
+      const shown = outcome.units.slice(0, MAX_SHOWN)
+      const rest = outcome.units.length - shown.length
       return [
-        ...told.map((one) => style.yellow(waitingFor(one))),
-        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${grouped(rest)} more unit${rest === 1 ? '' : 's'}`)]),
-        ...goOn
+        ...shown.map((one) => style.yellow(waitingFor(one))),
+        ...(rest === 0 ? [] : [style.yellow(`Waiting for ${counted(rest, 'more unit')}`)]),
+        ...next
       ]
     }
     case 'Fenced':
-      return [style.red(describeFenced(outcome)), ...goOn]
+      return [style.red(describeFenced(outcome)), ...next]
   }
 }
 
-/** Of more failures or pending units than this, the others are counted. */
-export const MAX_TOLD = 10
+/** The number of listed failures or pending units. */
+export const MAX_SHOWN = 10
 
 const failureLines = (
   file: WorkflowFile,

@@ -1,10 +1,10 @@
-/** What a change of a run says, on one line. */
+/** Describes a recorded change on one line. */
 import type { Change } from '../../domain/change/Change.js'
 import { describeEvidence, describeJob } from '../../domain/explain/Explain.js'
 import { listed } from '../../domain/explain/listed.js'
 import * as Duration from '../workflow/Duration.js'
+import { clipped, counted, firstLine } from './text.js'
 
-/** The step or group that a change is about, its attempt, and what happened. */
 export const factsOf = (change: Change): string => {
   switch (change._tag) {
     case 'Started':
@@ -16,7 +16,7 @@ export const factsOf = (change: Change): string => {
     case 'InputReplaced':
       return clipped(JSON.stringify(change.input))
     case 'Expanded':
-      return `${change.unit}, ${change.items.length} ${change.items.length === 1 ? 'item' : 'items'}`
+      return `${change.unit}, ${counted(change.items.length, 'item')}`
     case 'AttemptStarted':
       return change.attempts.map(({ unit, attempt }) => `${unit}, attempt ${attempt}`).join('; ')
     case 'AttemptFailed': {
@@ -54,12 +54,5 @@ export const factsOf = (change: Change): string => {
   }
 }
 
-/** A wave has none of its own. */
+/** A composite has no attempts. */
 const attempt = (number: number): string => (number === 0 ? '' : `, attempt ${number}`)
-
-const MAX_TEXT = 200
-
-const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
-
-/** A line that is not too long to be read. */
-export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)

@@ -1,10 +1,10 @@
-/** What pending units wait for, as text and as JSON. */
+/** Describes what pending units wait for. */
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { Pending } from '../../domain/checkpoint/Pending.js'
-import { clipped } from './facts.js'
+import { firstLine } from './text.js'
 
-/** What a unit waits for, for a line that names the unit already. */
+/** For a line that names the unit already. */
 export const waitText = (pending: Pending): string => {
   switch (pending._tag) {
     case 'Job': {
@@ -18,7 +18,6 @@ export const waitText = (pending: Pending): string => {
   }
 }
 
-/** What a run waits for: a line for each unit. */
 export const waitingFor = (pending: Pending): string => {
   const { unit } = pending
   switch (pending._tag) {
@@ -34,16 +33,15 @@ export const waitingFor = (pending: Pending): string => {
 }
 
 const questionOf = ({ question }: Pending & { readonly _tag: 'Answer' }): string =>
-  question === undefined ? '' : `: ${clipped(question.split('\n', 1)[0] ?? '')}`
+  question === undefined ? '' : `: ${firstLine(question)}`
 
-/** The pending units of a run: `jobs`, and `waits` for timers and answers. A kind that there is none of is left out. */
+/** Leaves out a kind without units. */
 export const pendingJson = (all: ReadonlyArray<Pending>): JsonObject => {
   const jobs = all.flatMap((one) => (one._tag === 'Job' ? [jobJson(one)] : []))
   const waits = all.flatMap((one) => (one._tag === 'Job' ? [] : [waitJson(one)]))
   return { ...(jobs.length === 0 ? {} : { jobs }), ...(waits.length === 0 ? {} : { waits }) }
 }
 
-/** A pending job. */
 export const jobJson = ({ unit, job, key, submittedAt }: Pending & { readonly _tag: 'Job' }): JsonObject => ({
   unit,
   job: job ?? null,

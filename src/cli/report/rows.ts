@@ -1,22 +1,16 @@
-/** A run as rows, one for each step and group. Of long lists the rows that matter are shown, and the others are counted. */
-import * as O from 'fp-ts/lib/Option.js'
-import { describeReason } from '../../domain/explain/Explain.js'
-import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
+/** A run as rows, one for each unit. Long lists show the rows that matter and count the others. */
 import { isTop, top } from '../../domain/workflow/Unit.js'
 import type { RunView } from '../../executor/storage/runs.js'
-import { waitText } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import { fitted, printable } from '../terminal/Style.js'
-import * as Duration from '../workflow/Duration.js'
-import { clipped } from './facts.js'
-import { grouped } from './progress.js'
-import type { UnitView } from './units.js'
-import { unitsOf } from './units.js'
+import { clipped, counted } from './text.js'
+import type { UnitView } from './UnitView.js'
+import { describe, unitsOf } from './UnitView.js'
 
-/** So many steps and groups are all listed. Of more: so many steps, and so many groups of a wave. */
+/** Up to `units` rows are all listed; beyond that, so many steps, and so many groups of each. */
 export const MAX_LISTED = { units: 30, steps: 15, groups: 8 } as const
 
-/** A row: a unit, or so many of this status that are not listed one by one. */
+/** A row: a unit, or a count of unlisted units with one status. */
 export type Row =
   | { readonly _tag: 'Unit'; readonly unit: UnitView }
   | {
@@ -26,10 +20,7 @@ export type Row =
       readonly count: number
     }
 
-/**
- * The rows of these units: all of them, or of many those that failed or are at work, those around them, and how many
- * others there are. Waves whose groups are all completed, or all not started, are then one row.
- */
+/** Selects the rows: of many units, failed and running ones and their neighbours; a uniform wave is one row. */
 export const rowsOf = (units: ReadonlyArray<UnitView>): ReadonlyArray<Row> => {
   if (units.length <= MAX_LISTED.units) return units.map(unitRow)
   const groupsOf = new Map<number, Array<UnitView>>()
@@ -52,7 +43,7 @@ const isUniform = ([first, ...others]: ReadonlyArray<UnitView>): boolean =>
   (first?.status === 'completed' || first?.status === 'not started') &&
   others.every(({ status }) => status === first.status)
 
-/** The others of each status are counted where the first of them would stand. */
+/** Counts the unlisted units of each status where the first of them would stand. */
 const chosen = (
   all: ReadonlyArray<UnitView>,
   most: number,
@@ -60,22 +51,22 @@ const chosen = (
 ): ReadonlyArray<Row> => {
   if (all.length <= most) return all.map(unitRow)
   const shown = nearest(all, most)
-  const hidden = new Map<UnitView['status'], number>()
+  const unlisted = new Map<UnitView['status'], number>()
   for (const [index, { status }] of all.entries()) {
-    if (!shown.has(index)) hidden.set(status, (hidden.get(status) ?? 0) + 1)
+    if (!shown.has(index)) unlisted.set(status, (unlisted.get(status) ?? 0) + 1)
   }
-  const told = new Set<UnitView['status']>()
+  const isCounted = new Set<UnitView['status']>()
   return all.flatMap((unit, index): ReadonlyArray<Row> => {
     if (shown.has(index)) return [unitRow(unit)]
-    if (told.has(unit.status)) return []
-    told.add(unit.status)
-    return [{ _tag: 'More', of, status: unit.status, count: hidden.get(unit.status) ?? 0 }]
+    if (isCounted.has(unit.status)) return []
+    isCounted.add(unit.status)
+    return [{ _tag: 'More', of, status: unit.status, count: unlisted.get(unit.status) ?? 0 }]
   })
 }
 
 const URGENCY = { failed: 0, 'in flight': 0, pending: 0, completed: 1, 'not started': 1 } as const
 
-/** What failed, is at work or waits for its job comes first, then what is nearest to the first place that is not done. */
+/** Ranks failed, running and pending units first, then those nearest to the first incomplete one. */
 const nearest = (all: ReadonlyArray<UnitView>, most: number): ReadonlySet<number> => {
   const first = all.findIndex(({ status }) => status !== 'completed')
   const place = first === -1 ? all.length - 1 : first
@@ -85,7 +76,7 @@ const nearest = (all: ReadonlyArray<UnitView>, most: number): ReadonlySet<number
   return new Set(ranked.slice(0, most).map(({ index }) => index))
 }
 
-/** A run as lines: its rows, each error under its row with so many lines of it at most. */
+/** A run as lines; `errorLines` limits the lines of each error. */
 export const rowLines = (view: RunView, style: Style, errorLines: number): ReadonlyArray<string> => {
   const rows = rowsOf(unitsOf(view.checkpoint))
   const widest = rows.reduce((width, row) => Math.max(width, row._tag === 'Unit' ? nameOf(row.unit).length : 0), 0)
@@ -97,35 +88,26 @@ export const rowLines = (view: RunView, style: Style, errorLines: number): Reado
 const nameOf = ({ index, unit }: UnitView): string =>
   isTop(unit) ? `${String(index + 1).padStart(3)} ${unit}` : `      ${unit.slice(top(unit).length + 1)}`
 
-const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
-
 const unitLines = (
-  view: RunView,
+  run: RunView,
   style: Style,
-  unit: UnitView,
+  view: UnitView,
   widest: number,
   errorLines: number
 ): ReadonlyArray<string> => {
-  const { kind, status, assumed, parts, pending, attempts, durationMillis, error } = unit
-  const stopped = stopOf(view, unit)
-  const facts = [
-    assumed ? 'taken as done' : (stopped ?? status),
-    ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
-    ...(pending === undefined ? [] : [printable(waitText(pending))]),
-    ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
-    ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
+  const lines = view.error === undefined ? [] : view.error.message.split('\n').slice(0, errorLines)
+  return [
+    marked(style, view.status, `${nameOf(view).padEnd(widest)}  ${describe(run, view)}`),
+    ...lines.map((text) => style.red(fitted(`        ${printable(clipped(text))}`, style)))
   ]
-  const line = marked(style, status, `${nameOf(unit).padEnd(widest)}  ${facts.join(', ')}`)
-  const said = error === undefined ? [] : error.message.split('\n').slice(0, errorLines)
-  return [line, ...said.map((text) => style.red(fitted(`        ${printable(clipped(text))}`, style)))]
 }
 
 const moreLine = (style: Style, { of, status, count }: Row & { readonly _tag: 'More' }): string => {
-  const what = `${grouped(count)} more ${of}${count === 1 ? '' : 's'} ${status}`
+  const what = `${counted(count, `more ${of}`)} ${status}`
   return marked(style, status, `${of === 'step' ? '    ' : '      '}${style.marks.more} ${what}`)
 }
 
-/** A mark that takes two columns leaves its line one less. */
+/** The mark may take two columns. */
 const marked = (style: Style, status: UnitView['status'], text: string): string => {
   const { marks, width } = style
   const mark = {
@@ -136,17 +118,4 @@ const marked = (style: Style, status: UnitView['status'], text: string): string 
     'not started': style.dim(marks.notStarted)
   }[status]
   return `${mark} ${fitted(text, { marks, width: width - 3 })}`
-}
-
-/** What was in flight when the run was stopped, or its process ended, is so no more: here are the words of the plan. */
-const stopOf = (
-  { checkpoint: { state }, heldBy }: RunView,
-  { status, attempts, parts }: UnitView
-): string | undefined => {
-  if (status !== 'in flight' || O.isSome(heldBy)) return undefined
-  const reason: RetryReason =
-    state._tag === 'Interrupted'
-      ? { _tag: 'Interrupted', reason: state.reason }
-      : { _tag: 'InFlight', attempt: Math.max(1, attempts) }
-  return parts === undefined || state._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
 }

@@ -13,12 +13,10 @@ import type { CliError } from '../CliError.js'
 import { code, describeFully } from '../CliError.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
-import { MAX_TOLD } from '../workflow/Problem.js'
+import { MAX_SHOWN } from '../workflow/Problem.js'
 
-/** A document as it is printed. */
 export const printed = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`
 
-/** What a listing says of a run. */
 export const summaryJson = (
   run: Pick<RunSummary, 'runId' | 'workflow' | 'status' | 'steps' | 'createdAt' | 'updatedAt'>
 ): JsonObject => ({
@@ -31,7 +29,7 @@ export const summaryJson = (
   steps_total: run.steps.total
 })
 
-/** The end of a run. `resume`: the command that resumes it; `questions`: the questions it will ask; `again`: the completed units that ran again. */
+/** `questions`: what a resume will ask; `again`: the completed units that ran again. */
 export const endJson = (
   checkpoint: Checkpoint,
   status: Status,
@@ -46,14 +44,12 @@ export const endJson = (
   ...(status === 'completed' ? {} : { questions: questions.map(({ unit }) => unit), resume_command: resume })
 })
 
-/** A completed unit that runs again. */
 export const runAgainJson = (run: Run): JsonObject => ({
   unit: run.unit,
   reason: run.reason._tag,
   why: describeReason(run)
 })
 
-/** What went wrong in the step where a run stands. */
 export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =>
   Array.from(State.failures(state), ({ unit, error, attempts }) => ({
     step_index: state.stepIndex,
@@ -62,14 +58,12 @@ export const failuresJson = ({ state }: Checkpoint): ReadonlyArray<JsonObject> =
     error: errorJson(error)
   }))
 
-/** An error of a step. */
 export const errorJson = ({ name, message, code }: StepError): JsonObject => ({
   name,
   message,
   ...(code === undefined ? {} : { code })
 })
 
-/** Who holds a run; null if nobody does. */
 export const holderJson = ({ heldBy }: RunSummary): Json =>
   O.isNone(heldBy)
     ? null
@@ -80,7 +74,6 @@ export const holderJson = ({ heldBy }: RunSummary): Json =>
         liveness: heldBy.value.liveness
       }
 
-/** An error of the command: a stable code, a message and the next actions. */
 export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): JsonObject => ({
   error: {
     code: code(error),
@@ -88,7 +81,7 @@ export const cliErrorJson = (error: CliError, next: ReadonlyArray<Hint> = []): J
     ...(error._tag === 'InvalidWorkflow'
       ? {
           file: error.file,
-          problems: error.problems.slice(0, MAX_TOLD).map(({ at: { file, line, column }, message }) => ({
+          problems: error.problems.slice(0, MAX_SHOWN).map(({ at: { file, line, column }, message }) => ({
             ...(file === undefined ? {} : { file }),
             line,
             column,

@@ -1,12 +1,12 @@
-/** Whether bytes are text, as they come. */
+/** Checks that a stream of bytes is UTF-8. */
 
-/** Takes bytes piece by piece. `end` tells whether all of them together were UTF-8. */
+/** `end` returns whether all bytes together were UTF-8. */
 export interface Utf8 {
   readonly add: (chunk: Uint8Array) => void
   readonly end: () => boolean
 }
 
-/** Looks at bytes, and keeps none but those of a character that is not finished. */
+/** Keeps only the bytes of an unfinished character. */
 export const make = (): Utf8 => {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let valid = true

@@ -1,4 +1,4 @@
-/** A task of a workflow file as something that runs: a command of the operating system. */
+/** A failure is permanent unless the task has retries; a command that did not start had no effect. */
 import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -17,10 +17,7 @@ import * as Utf8 from './Utf8.js'
 import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
-/**
- * What commands need: a way to run them, the environment that they inherit, the folder that they run in if the run has none, where the
- * state is, and somebody to take their output and warnings about it.
- */
+/** `folder`: where commands run if the run has no folder. */
 export interface Surroundings {
   readonly subprocess: Subprocess
   readonly inherited: Readonly<Record<string, string | undefined>>
@@ -30,19 +27,15 @@ export interface Surroundings {
   readonly onWarning: (source: Unit, message: string) => void
 }
 
-/** How much of a command's output becomes a variable. */
 export const CAPTURE_BYTES = 1_048_576
 
-/** What Linux takes of one environment variable: its name, `=`, its value and a NUL. A step that captures more fails. */
+/** The limit of Linux for one environment variable: name, `=`, value and NUL. */
 export const VARIABLE_BYTES = 131_072
 
-/** How long a command has, after SIGTERM, before it is killed. */
+/** The time between SIGTERM and SIGKILL. */
 const GRACE_MILLIS = 5_000
 
-/**
- * Runs the command of a task. Its output is the captured text, or nothing. A command that fails is a permanent failure
- * unless the task asks for retries; one that could not be started did nothing.
- */
+/** A failure is permanent unless the task has retries; a command that did not start had no effect. */
 export const commandStep =
   (surroundings: Surroundings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
@@ -60,7 +53,6 @@ export const commandStep =
       : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
   }
 
-/** Runs the command of a task to its end, whatever that is. */
 export const runCommand =
   (
     surroundings: Surroundings,
@@ -79,7 +71,6 @@ export const runCommand =
     return E.isLeft(ended) ? E.left(notStarted(ended.left, task, command.right)) : ended
   }
 
-/** The same, with somebody who looks at the bytes of standard output. */
 const watched = (surroundings: Surroundings, utf8: Utf8.Utf8): Surroundings => ({
   ...surroundings,
   onOutput: (source, stream, chunk) => {
@@ -124,7 +115,7 @@ const filled = (action: CommandAction, variables: Variables): E.Either<string, C
   return E.right({ _tag: 'Argv', argv })
 }
 
-/** A script stops at its first command that fails, where the shell can do that. */
+/** `cmd.exe` cannot stop at the first failure. */
 const scriptOf = (script: string): Command['what'] =>
   process.platform === 'win32' ? { _tag: 'Shell', script } : { _tag: 'Argv', argv: ['/bin/sh', '-e', '-c', script] }
 
@@ -149,7 +140,7 @@ const noVariable = (name: string, why: string): StepFailure =>
     StepError.make('VariableError', `its output can't become the variable "${name}": ${why}`, { code: 'VARIABLE' })
   )
 
-/** Why a text can't be the value of a variable. If it were recorded, no later step could start. */
+/** A recorded value that does not fit would stop every later step. */
 const objectionTo = (text: string, name: string, truncatedBytes: number): O.Option<string> => {
   if (text.includes('\0')) return O.some('it contains a NUL character')
   const bytes = Buffer.byteLength(text) + truncatedBytes
@@ -159,11 +150,10 @@ const objectionTo = (text: string, name: string, truncatedBytes: number): O.Opti
     : O.none
 }
 
-/** What becomes of a command that ended otherwise than with 0. */
 export const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): StepFailure => {
   const how = exit._tag === 'Code' ? `exit code ${exit.code}` : `killed by ${exit.signal}`
   const [line = ''] = stripVTControlCharacters(stderrTail).trimEnd().split('\n').slice(-1)
-  // What is left of control characters depends on the version of Node.
+  // Node versions differ in what they leave of control characters.
   const said = printable(line.replace(/\p{Cc}+/gu, ' ').trim())
   const error = StepError.make('ExitError', said === '' ? how : `${how}: ${said}`, {
     code: exit._tag === 'Code' ? String(exit.code) : exit.signal
@@ -171,7 +161,7 @@ export const unsuccessful = ({ exit, stderrTail }: Ended, task: TaskEntry): Step
   return task.retry === undefined ? Failure.permanent(error) : Failure.transient(error)
 }
 
-/** What the system lacked just now, it may have again later. */
+/** The system may have these resources again later. */
 const PASSING: ReadonlySet<string> = new Set(['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'])
 
 const notStarted = ({ code, message }: NotStarted, task: TaskEntry, command: Command): StepFailure => {

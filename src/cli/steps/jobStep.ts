@@ -1,4 +1,4 @@
-/** A task of a workflow file that hands its work over: one command submits the job, one asks for it, one fetches what it gave. */
+/** Runs a task with a job: commands submit it, poll it and collect its output. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -13,27 +13,24 @@ import type { Surroundings } from './commandStep.js'
 import { commandStep, runCommand, unsuccessful } from './commandStep.js'
 
 /**
- * What the exit code of the command that asks for a job says.
+ * The exit codes of `poll`. `collect` has the same.
  *
  * | code | means |
  * |---|---|
  * | 0 | finished |
  * | 75 | not ended yet; the last line of standard output may say `3/10` |
  * | 1 | it failed |
- * | 3 | it is missing: nobody knows of it |
+ * | 3 | the job does not exist |
  *
- * Any other says that it could not be asked: that tells nothing of the job. Those of the command that fetches what it gave say the
- * same.
+ * With any other code the poll itself failed, and the job is unchanged.
  */
 export const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
 
-/** How the tasks of a workflow file run: by their commands, or by handing their work over. */
 export const runnerIn = (surroundings: Surroundings): Runner => ({
   run: (entry, action) => commandStep(surroundings, entry, action),
   job: (entry, job) => jobStep(surroundings, entry, job)
 })
 
-/** The name under which the commands find what the submission printed. */
 const JOB = 'DOGEAR_JOB'
 
 const jobStep = (
@@ -47,7 +44,7 @@ const jobStep = (
     job.collect === undefined ? nothing : collect(surroundings, { ...entry, action: job.collect }, job.collect, context)
 })
 
-/** A command that prints nothing gives no job: its key is what it is found by. */
+/** Without output, the idempotency key identifies the job. */
 const submit = (
   surroundings: Surroundings,
   task: TaskEntry,
@@ -96,7 +93,7 @@ const countsIn = (stdout: string): { readonly done?: number; readonly total?: nu
   return found === null ? {} : { done: Number(found[1]), total: Number(found[2]) }
 }
 
-/** Its exit codes say what those of the command that asks say. What could not be fetched for now is there the next time. */
+/** Exit codes mean the same as those of `poll`; a temporary failure is repeated by the next poll. */
 const collect =
   (
     surroundings: Surroundings,
@@ -111,7 +108,7 @@ const collect =
     const isEnd = error.name === 'ExitError' ? ENDS.has(error.code) : outcome !== 'notApplied'
     if (isEnd) return E.left(Failure.permanent(error, outcome))
     const why = error.code === String(PollCode.unfinished) ? 'yet' : `now: ${error.message}`
-    return E.left(Failure.transient(StepError.make('NotYet', `what it gave can not be fetched ${why}`)))
+    return E.left(Failure.transient(StepError.make('NotYet', `its result cannot be collected ${why}`)))
   }
 
 const ENDS: ReadonlySet<unknown> = new Set([PollCode.failed, PollCode.missing].map(String))

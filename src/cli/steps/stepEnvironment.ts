@@ -1,4 +1,4 @@
-/** The environment of a step: that of the process, the run's variables, its secrets, and what dogear says of the step. */
+/** Builds the environment of a step: inherited variables, variables of the run, secrets, and DOGEAR_*. */
 import { delimiter, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -9,13 +9,9 @@ import type { ForJob, StepContext } from '../../executor/program/Program.js'
 import { ITEM } from '../workflow/items.js'
 import { objection } from '../workflow/Variable.js'
 
-/** Environment variables by name. */
 export type Variables = ReadonlyMap<string, string>
 
-/**
- * The variables of a step as text, the item among them if it is done for one: strings as they are, everything else as JSON.
- * On the left: why one of them can not be handed over.
- */
+/** Strings as they are, everything else as JSON; left if a variable cannot be passed. */
 export const variablesAsText = (
   context: Pick<StepContext<unknown, unknown>, 'variables'>
 ): E.Either<string, Variables> => {
@@ -33,7 +29,6 @@ export const variablesAsText = (
   return E.right(texts)
 }
 
-/** The whole environment of one attempt. */
 export const environmentOf = (
   inherited: Readonly<Record<string, string | undefined>>,
   variables: Variables,
@@ -43,7 +38,7 @@ export const environmentOf = (
   const { runId, unit, attempt, idempotencyKey, secrets } = context
   const environment = new Map<string, string>()
   for (const [name, value] of Object.entries(inherited)) if (value !== undefined) environment.set(name, value)
-  // In a workspace of its own neither the repository of a hook, nor one around the state folder, is to be worked on.
+  // A private workspace must use neither the repository of a hook nor one around the state folder.
   const { workspace, folder } = context
   if (isOwn(workspace) || folder !== workspace?.path) {
     for (const name of Object.keys(NO_OTHER_REPOSITORY)) environment.delete(name)
@@ -64,5 +59,5 @@ export const environmentOf = (
   return Object.fromEntries(environment)
 }
 
-/** What the submission printed, which is text; of a program's own job, JSON. Empty if it gave nothing. */
+/** Empty if the submission printed nothing. */
 const jobText = (job: Json): string => (typeof job === 'string' ? job : job === null ? '' : JSON.stringify(job))

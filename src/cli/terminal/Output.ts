@@ -1,19 +1,15 @@
-/** What becomes of output that can't be written. */
+/** Handles failures of standard output and error output. */
 
-/** Nobody reads it any more: no reason to say so, nor to stop. */
+/** A closed pipe or terminal is no failure. */
 const hasLeft = ({ isTTY }: NodeJS.WriteStream, { code }: NodeJS.ErrnoException): boolean =>
   code === 'EPIPE' || (code === 'EIO' && isTTY)
 
-/**
- * Keeps an error of standard output or error output from ending the process in the middle of its work. Output of which
- * the reader has gone is dropped; when other output was lost, that is said at the end, and what would be a success ends
- * with `exitCode`.
- */
+/** Drops output that fails, reports it at the end, and then turns success into `exitCode`. */
 export const watch = (process: NodeJS.Process, exitCode: number): void => {
   const { stdout, stderr } = process
   const broken = new Map<NodeJS.WriteStream, NodeJS.ErrnoException>()
   for (const stream of [stdout, stderr]) {
-    // What is written behind the first error fails for that alone.
+    // Later writes fail for the first error.
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (!broken.has(stream)) broken.set(stream, error)
     })
@@ -28,7 +24,7 @@ export const watch = (process: NodeJS.Process, exitCode: number): void => {
   })
 }
 
-/** Ends the process when all output is written, whatever is still under way in it. */
+/** Ignores whatever still keeps the process alive. */
 export const endWith = async (
   { stdout, stderr, exit }: Pick<NodeJS.Process, 'stdout' | 'stderr' | 'exit'>,
   exitCode: number
@@ -38,12 +34,11 @@ export const endWith = async (
   return exit(exitCode)
 }
 
-/** Whether the process or the machine has run out of file descriptors. */
 export const isShortOfFiles = (error: Error): error is NodeJS.ErrnoException & { readonly code: string } =>
   ['EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** Reports that the command could not load for lack of file descriptors; rethrows any other error. */
-export const tellShortage = async ({ stderr }: NodeJS.Process, error: Error): Promise<undefined> => {
+export const reportShortage = async ({ stderr }: NodeJS.Process, error: Error): Promise<undefined> => {
   if (!isShortOfFiles(error)) return await Promise.reject(error)
   stderr.write(`dogear: ${error.message}: raise the limit, \`ulimit -n\`, then try again\n`)
   return undefined

@@ -1,16 +1,14 @@
-/** Output of groups that run at the same time, line by line, each line with the name of its group in front. */
+/** Prefixes each line of a group's output with its name. */
 
-/** A line that gets longer than this is passed on in pieces. */
+/** Longer lines are split. */
 const MAX_LINE_BYTES = 65_536
 
-/** Takes output as it comes and passes on whole lines. */
 export interface Prefixed {
   readonly add: (chunk: Uint8Array) => void
-  /** Passes on what has no end of line yet. */
+  /** Passes on an unfinished line. */
   readonly flush: () => void
 }
 
-/** Puts a prefix before each line. */
 export const make = (prefix: string, pass: (line: Uint8Array) => void): Prefixed => {
   let rest: Uint8Array = new Uint8Array()
   const emit = (line: Uint8Array): void => pass(Buffer.concat([Buffer.from(prefix), line, Buffer.from('\n')]))

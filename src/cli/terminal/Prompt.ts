@@ -1,23 +1,22 @@
-/** Questions to the person at the terminal. */
+/** Prompts the user. */
 import { createInterface } from 'node:readline'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Screen } from './Screen.js'
 
-/** Asks for a line. None: there is no more input, or a signal came. */
+/** Returns none at the end of input and after a signal. */
 export interface Prompt {
   readonly ask: (question: string) => Promise<O.Option<string>>
-  /** Prints a line between two questions. */
   readonly say: (line: string) => void
-  /** Lets go of standard input, without which the process would not end. */
+  /** Releases standard input, which keeps the process alive. */
   readonly close: () => void
 }
 
-/** A prompt on standard input, which is not touched before the first question. */
+/** Opens standard input with the first question. */
 export const make = (screen: Screen, stdin: NodeJS.ReadStream, stop: AbortSignal): Prompt => {
   let lines: AsyncIterator<string> | undefined
   let close = (): void => undefined
   const open = (): AsyncIterator<string> => {
-    // No editing of its own: the terminal echoes, edits, and turns Ctrl+C into a signal.
+    // The terminal echoes, edits, and turns Ctrl+C into a signal.
     const reader = createInterface({ input: stdin, terminal: false })
     close = () => {
       reader.close()
@@ -48,11 +47,10 @@ const stopped = (stop: AbortSignal): Promise<undefined> =>
     else stop.addEventListener('abort', () => resolve(undefined), { once: true })
   })
 
-/** The answer to a word that is no answer. */
 export const pleaseAnswer = (words: ReadonlyArray<string>): string =>
   `Please answer ${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
 
-/** Asks until the answer is one of these words; `''` is the empty line. None: there is no more input, or a signal came. */
+/** `''` is the empty line. */
 export const choose = async <A>(
   prompt: Prompt,
   question: string,
@@ -67,7 +65,7 @@ export const choose = async <A>(
   }
 }
 
-/** Asks until the answer is yes or no. An empty line is `otherwise`. None: there is no more input, or a signal came. */
+/** `otherwise`: the answer of an empty line. */
 export const confirm = (prompt: Prompt, question: string, otherwise: boolean): Promise<O.Option<boolean>> =>
   choose(
     prompt,

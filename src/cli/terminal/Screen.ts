@@ -1,36 +1,23 @@
-/**
- * Standard output, error output, and on a terminal one live line below both.
- *
- * Step output and progress lines may share a terminal, so all output passes through here: it clears the live line before each
- * write and draws it again. It also makes all of Dogear's own text printable; step output passes unchanged.
- */
+/** Writes to standard output and error output, below which a terminal has one live line. Step output passes unchanged; other text is made printable. */
 import { fstatSync } from 'node:fs'
 import type { Style } from './Style.js'
 import * as Styles from './Style.js'
 
-/**
- * Where text goes.
- *
- * - `print`: a result line on standard output. `out`: a whole document, which has its own line breaks.
- * - `line`: a progress line on standard error, starting a new line if the last one is unfinished.
- * - `output`: what a step writes, as it comes.
- * - `status`: the live line, looked at again every second; undefined for none. Without a terminal it does nothing.
- */
+/** `out` prints a document; `line` starts a new line on error output; `status` is called every second while it is set. */
 export interface Screen {
   readonly print: (line: string) => void
   readonly out: (text: string) => void
   readonly line: (text: string) => void
+  readonly warn: (text: string) => void
   readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
   readonly status: (text: (() => string) | undefined) => void
-  /** Shows a question below all other output until the returned function is called. */
+  /** The question stays below other output until the returned function is called. */
   readonly question: (text: string) => () => void
-  /** Whether there is a live line: what it shows needs no line of its own. */
   readonly live: boolean
   readonly outStyle: Style
   readonly style: Style
 }
 
-/** What a screen is made of: the streams of a process. */
 export interface Streams {
   readonly stdout: NodeJS.WriteStream & { readonly fd: number }
   readonly stderr: NodeJS.WriteStream & { readonly fd: number }
@@ -40,10 +27,7 @@ export interface Streams {
 const CLEAR_LINE = '\r\x1b[2K'
 const TICK_MILLIS = 1_000
 
-/**
- * A screen on these streams. `stepsTo`: where the standard output of steps goes. A reader that has gone away (EPIPE) or
- * a terminal that was closed is no reason to stop: what would go there is dropped.
- */
+/** Drops output to a closed pipe or terminal. `stepsTo`: the stream for standard output of steps. */
 export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout' | 'stderr'): Screen => {
   const toOut = writerTo(stdout)
   const toErr = writerTo(stderr)
@@ -62,7 +46,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   const draw = (): void => {
     if (status === undefined || !live || !atLineStart || asked !== undefined) return
     erase()
-    // A line that wraps could not be cleared.
+    // A wrapped line could not be cleared.
     const { marks, width } = Styles.of(stderr, environment)
     toErr(Styles.fitted(Styles.printable(status()), { marks, width: width - 1 }))
     drawn = true
@@ -80,11 +64,14 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     draw()
   }
   const freshLine = (): string => (atLineStart ? '' : '\n')
+  const line = (text: string): void => write('stderr', `${freshLine()}${Styles.rendered(text)}\n`)
+  const style = Styles.of(stderr, environment)
 
   return {
     print: (line) => write('stdout', `${Styles.rendered(line)}\n`),
     out: (text) => write('stdout', text.split('\n').map(Styles.rendered).join('\n')),
-    line: (text) => write('stderr', `${freshLine()}${Styles.rendered(text)}\n`),
+    line,
+    warn: (text) => line(style.yellow(`warning: ${text}`)),
     output: (stream, chunk) => write(stream === 'stdout' ? stepsTo : 'stderr', chunk),
     question: (text) => {
       erase()
@@ -106,11 +93,10 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     },
     live,
     outStyle: Styles.of(stdout, environment),
-    style: Styles.of(stderr, environment)
+    style
   }
 }
 
-/** Writes until the stream is broken. */
 const writerTo = (stream: NodeJS.WriteStream): ((chunk: Uint8Array | string) => void) => {
   let open = true
   stream.on('error', () => {
@@ -121,7 +107,7 @@ const writerTo = (stream: NodeJS.WriteStream): ((chunk: Uint8Array | string) => 
   }
 }
 
-/** Whether both go to the same terminal, file or pipe, so that what one writes comes behind what the other wrote. */
+/** Whether both streams share a terminal, file or pipe. */
 const goTogether = ({ stdout, stderr }: Omit<Streams, 'environment'>): boolean => {
   if (stdout.isTTY || stderr.isTTY) return stdout.isTTY && stderr.isTTY
   try {

@@ -1,12 +1,10 @@
-/** Colours, marks that the terminal can show, and the escaping of untrusted text. */
+/** Styles text, and escapes untrusted text. */
 import { randomUUID } from 'node:crypto'
 import { printable } from '../../domain/explain/printable.js'
 import type { Marks } from './Marks.js'
 import * as Mark from './Marks.js'
 
-/**
- * Styles text with marks that {@link rendered} turns into escape sequences. `width`: the terminal's columns, infinity without a terminal.
- */
+/** {@link rendered} turns the styles into escape sequences. `width` is infinite without a terminal. */
 export interface Style {
   readonly marks: Marks
   readonly width: number
@@ -24,7 +22,6 @@ const wrapped =
 
 const plain = (text: string): string => text
 
-/** No colours. */
 export const none: Style = {
   marks: Mark.unicode,
   width: Number.POSITIVE_INFINITY,
@@ -35,7 +32,6 @@ export const none: Style = {
   yellow: plain
 }
 
-/** The colours of a terminal. */
 export const ansi: Style = {
   ...none,
   bold: wrapped(1, 22),
@@ -45,20 +41,19 @@ export const ansi: Style = {
   yellow: wrapped(33, 39)
 }
 
-/** A stream that may be a terminal. */
 export interface Stream {
   readonly isTTY: boolean
   readonly columns?: number
 }
 
-/** The style for a stream: FORCE_COLOR and NO_COLOR (see no-color.org) decide on colours, else whether it is a terminal. */
+/** FORCE_COLOR and NO_COLOR (no-color.org) come first, then whether the stream is a terminal. */
 export const of = ({ isTTY, columns }: Stream, environment: Readonly<Record<string, string | undefined>>): Style => ({
   ...(hasColours(isTTY, environment) ? ansi : none),
   marks: Mark.of(environment),
   width: isTTY ? Math.max(MIN_WIDTH, columns === undefined || columns === 0 ? 80 : columns) : none.width
 })
 
-/** Less is no terminal to read on. */
+/** A narrower terminal is unreadable. */
 const MIN_WIDTH = 20
 
 const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string | undefined>>): boolean => {
@@ -68,7 +63,6 @@ const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string 
   return isTTY && term !== 'dumb'
 }
 
-/** Text cut to a width, with a mark where it was. */
 export const fitted = (text: string, { marks, width }: Pick<Style, 'marks' | 'width'>): string => {
   if (text.length <= width) return text
   const characters = [...text]
@@ -84,7 +78,6 @@ const MARK = new RegExp(`\\u0000${KEY}:(\\d+)\\u0000`)
 
 const mark = (code: number): string => `\u0000${KEY}:${code}\u0000`
 
-/** Renders a line for a terminal: turns marks into escape sequences and makes all other text printable. */
 export const rendered = (line: string): string =>
   line
     .split(MARK)

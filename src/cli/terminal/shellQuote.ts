@@ -1,8 +1,8 @@
-/** Commands that people can copy and run. */
+/** Quotes commands for a shell. */
 
 import { printable } from '../../domain/explain/printable.js'
 
-/** Quotes words as a POSIX shell command; escapes characters that could control a terminal. */
+/** For a POSIX shell; escapes characters that could control a terminal. */
 export const commandOf = (words: ReadonlyArray<string>): string => words.map(quoted).join(' ')
 
 const quoted = (word: string): string => {

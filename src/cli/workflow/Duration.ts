@@ -1,21 +1,19 @@
-/** Durations as people write them: `250ms`, `5s`, `2m`, `1h`. */
+/** Parses and prints durations: `250ms`, `5s`, `2m`, `1h`. */
 import * as O from 'fp-ts/lib/Option.js'
 
 const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** A regular expression for durations. */
 export const PATTERN = '^(\\d{1,9}(?:\\.\\d{1,3})?)(ms|s|m|h)$'
 
 const DURATION = new RegExp(PATTERN)
 
-/** Milliseconds, if the text is a duration. */
 export const parse = (text: string): O.Option<number> => {
   const [, amount, unit] = DURATION.exec(text) ?? []
   const factor = MILLIS[unit ?? '']
   return amount === undefined || factor === undefined ? O.none : O.some(Math.round(Number(amount) * factor))
 }
 
-/** The same for how old something is: in days too, `30d`. */
+/** Also accepts days: `30d`. */
 export const parseAge = (text: string): O.Option<number> => {
   const [, days] = /^(\d{1,6})d$/.exec(text) ?? []
   return days === undefined ? parse(text) : O.some(Number(days) * DAY_MILLIS)
@@ -23,7 +21,7 @@ export const parseAge = (text: string): O.Option<number> => {
 
 const DAY_MILLIS = 86_400_000
 
-/** Milliseconds as people read them: `40ms`, `1.2s`, `3m 5s`, `2h 10m`. */
+/** For example `40ms`, `1.2s`, `3m 5s`, `2h 10m`. */
 export const show = (millis: number): string => {
   if (millis < 1_000) return `${Math.round(millis)}ms`
   if (millis < 60_000) return `${(Math.floor(millis / 100) / 10).toFixed(1)}s`

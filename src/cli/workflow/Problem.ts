@@ -1,25 +1,24 @@
-/** What is wrong with a workflow file, and where. */
+/** The problems of a workflow file, with their positions. */
 
-/** A place in a file. Lines and columns are counted from 1. `file`: which one, of a file that the workflow file includes. */
+/** Lines and columns are counted from 1. `file`: an included file. */
 export interface Position {
   readonly line: number
   readonly column: number
   readonly file?: string
 }
 
-/** One thing that is wrong, or worth a warning. */
 export interface Problem {
   readonly at: Position
   readonly message: string
 }
 
 /** The number of problems shown in full; the rest are counted. */
-export const MAX_TOLD = 20
+export const MAX_SHOWN = 20
 
-/** Takes note of a problem. Reading goes on behind it, so that all problems are listed at once. */
+/** Decoding continues after a problem, so that all are listed at once. */
 export type Report = (at: Position, message: string) => void
 
-/** The order of the file, each problem once; those of included files come last. */
+/** Lists each problem once, those of included files last. */
 export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Problem> => {
   const once = new Map(problems.map((problem) => [`${placeOf(problem.at)} ${problem.message}`, problem]))
   return [...once.values()].sort(
@@ -29,15 +28,15 @@ export const inFileOrder = (problems: ReadonlyArray<Problem>): ReadonlyArray<Pro
 
 const compared = (a = '', b = ''): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A place as text: `3:5`, or `other.yml:3:5` in an included file. */
+/** For example `3:5`, or `other.yml:3:5` in an included file. */
 export const placeOf = ({ file, line, column }: Position): string =>
   `${file === undefined ? '' : `${file}:`}${line}:${column}`
 
-/** A problem as a line that editors and terminals can jump to: `release.yml:3:5: message`. */
+/** Editors and terminals can jump to `release.yml:3:5: message`. */
 export const describe = (file: string, { at, message }: Problem): string =>
   `${placeOf({ file, ...at })}: ${clipped(message)}`
 
-/** Long messages contain a long name or value; the problem and the remedy are at the ends. */
+/** The problem and the remedy are at the ends of a long message. */
 const clipped = (message: string): string =>
   message.length <= MAX_MESSAGE
     ? message
@@ -46,11 +45,10 @@ const clipped = (message: string): string =>
 const MAX_MESSAGE = 600
 const KEPT_BEGIN = 200
 
-/** Formats the first problems as lines, and the number of others. */
 export const describeAll = (file: string, problems: ReadonlyArray<Problem>): ReadonlyArray<string> => {
-  const more = problems.length - MAX_TOLD
+  const more = problems.length - MAX_SHOWN
   return [
-    ...problems.slice(0, MAX_TOLD).map((problem) => describe(file, problem)),
+    ...problems.slice(0, MAX_SHOWN).map((problem) => describe(file, problem)),
     ...(more > 0 ? [`and ${more} more`] : [])
   ]
 }

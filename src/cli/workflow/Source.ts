@@ -1,9 +1,4 @@
-/**
- * YAML 1.2 as a tree of plain data with positions: the only file that knows the YAML parser.
- *
- * What has surprised people in other tools is refused here: aliases, tags, duplicate keys, keys that are no text, and
- * numbers that would not come out as they were written.
- */
+/** Parses YAML 1.2 into plain data with positions; nothing else knows the YAML parser. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Document, Scalar as YamlScalar, YAMLMap, YAMLSeq } from 'yaml'
 import { Composer, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser } from 'yaml'
@@ -11,7 +6,7 @@ import type { CST } from 'yaml'
 import type { Position, Problem, Report } from './Problem.js'
 import * as Syntax from './Syntax.js'
 
-/** A single value. `source`: as it is written. */
+/** `source`: the value as it is written. */
 export interface Scalar {
   readonly _tag: 'Scalar'
   readonly at: Position
@@ -19,43 +14,39 @@ export interface Scalar {
   readonly source: string
 }
 
-/** A list. */
 export interface List {
   readonly _tag: 'List'
   readonly at: Position
   readonly items: ReadonlyArray<Node>
 }
 
-/** A key and its value. */
 export interface Entry {
   readonly at: Position
   readonly key: string
   readonly value: Node
 }
 
-/** Values by key, in the order of the file; no key is there twice. */
+/** Entries are in file order, each key once. */
 export interface Mapping {
   readonly _tag: 'Mapping'
   readonly at: Position
   readonly entries: ReadonlyArray<Entry>
 }
 
-/** What a YAML file is made of. */
 export type Node = Scalar | List | Mapping
 
-/** A text that is YAML. `problems`: what is in it that is not read; something stands in for it in the tree. */
+/** `problems`: values that cannot be read, each replaced by a stand-in. */
 export interface Source {
   readonly node: Node
   readonly problems: ReadonlyArray<Problem>
 }
 
-/** How large a workflow file may be. */
 export const MAX_BYTES = 1_048_576
 
-/** How deep the parser's own structures may nest: about half as many levels of lists and mappings. */
+/** About half as many levels of lists and mappings. */
 export const MAX_DEPTH = 100
 
-/** Reads a YAML text, or lists what is wrong with its syntax. `file`: of positions in an included file. */
+/** `file`: the name in positions of an included file. */
 export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Problem>, Source> => {
   const lines = new LineCounter()
   const problems: Array<Problem> = []
@@ -87,10 +78,7 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
   return E.right({ node, problems })
 }
 
-/**
- * The parser's tokens, or the offset at which they nest too deep. What comes after the parser recurses, and a text that
- * nests deep enough would end the process there.
- */
+/** Returns the offset of too deep nesting: the later stages recurse and would crash. */
 const tokensOf = (text: string, lines: LineCounter): E.Either<number, ReadonlyArray<CST.Token>> => {
   const parser = new Parser(lines.addNewLine)
   lines.addNewLine(0)
@@ -103,7 +91,6 @@ const tokensOf = (text: string, lines: LineCounter): E.Either<number, ReadonlyAr
   return E.right(tokens)
 }
 
-/** What a conversion needs: positions, and somewhere to report to. */
 interface Reader {
   readonly placeOf: (offset: number) => Position
   readonly report: Report
@@ -112,7 +99,7 @@ interface Reader {
 const convert = (document: Document.Parsed, reader: Reader): Node =>
   convertNode(reader, document.contents, document.range[0])
 
-/** `offset`: where to point for a value that is not there. */
+/** `offset`: the position of a missing value. */
 const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
   refuseTag(reader, node, offset)
   if (isScalar(node)) return convertScalar(reader, node, reader.placeOf(startOf(node, offset)))
@@ -123,7 +110,7 @@ const convertNode = (reader: Reader, node: unknown, offset: number): Node => {
   return { _tag: 'Scalar', at, value: null, source: '' }
 }
 
-/** YAML would take a tag away without a word, also the lone "!" of a script that begins with it. */
+/** YAML drops a tag silently, even the lone "!" of a script that begins with it. */
 const refuseTag = ({ placeOf, report }: Reader, node: unknown, offset: number): void => {
   if (!isNode(node) || isAlias(node) || node.tag === undefined) return
   report(placeOf(startOf(node, offset)), Syntax.tagged(node.tag))

@@ -1,9 +1,9 @@
-/** Did you mean …? */
+/** Suggests the nearest known word. */
 
-/** Among more names than this, a suggestion says little and takes long to find. */
+/** More candidates take long and help little. */
 const MAX_KNOWN = 1_000
 
-/** `. Did you mean "shell"?` if one of the known words is near, else nothing: for the end of a message. */
+/** Returns `. Did you mean "shell"?` for the end of a message, or nothing. */
 export const didYouMean = (word: string, known: ReadonlyArray<string>): string => {
   const limit = Math.max(1, Math.floor(word.length / 3))
   const [nearest] = known
@@ -14,7 +14,7 @@ export const didYouMean = (word: string, known: ReadonlyArray<string>): string =
   return nearest === undefined ? '' : `. Did you mean "${nearest.candidate}"?`
 }
 
-/** How many characters have to be put in, taken out, replaced or swapped with the next (Damerau, Levenshtein). */
+/** The Damerau-Levenshtein distance. */
 const distance = (a: string, b: string): number => {
   if (Math.abs(a.length - b.length) > 5 || a.length > 64) return Infinity
   let before: ReadonlyArray<number> = []

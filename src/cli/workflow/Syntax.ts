@@ -1,16 +1,12 @@
-/** What the YAML parser finds wrong, in words that tell what to do. */
+/** Explains errors of the YAML parser. */
 import type { YAMLParseError, YAMLWarning } from 'yaml'
 
-/**
- * An error of the parser: what to do about it, and the offset where it stands. Of each line only the first counts: the
- * others are what comes of it.
- */
 export interface Mistake {
   readonly offset: number
   readonly message: string
 }
 
-/** The mistakes in a text. */
+/** Keeps the first error of each line, which causes the others. */
 export const mistakesOf = (
   text: string,
   errors: ReadonlyArray<YAMLParseError | YAMLWarning>
@@ -24,7 +20,7 @@ export const mistakesOf = (
       lineStart = lineEnd
       lineEnd = text.indexOf('\n', lineEnd + 1)
     }
-    // This one knows more than that which comes with it.
+    // This error is more specific.
     if (byLine.has(lineStart) && code !== 'MULTILINE_IMPLICIT_KEY') continue
     byLine.set(lineStart, { offset, message: explained(code, message, text.charAt(offset)) })
   }
@@ -59,15 +55,12 @@ const unexpected = (message: string): string => {
     : message
 }
 
-/** A text begins with a character that YAML takes for itself. */
 const begins = (character: string, why: string): string =>
   `it begins with "${character}", which ${why}: put it in quotes`
 
-/** Something has a tag: a lone `!` is one too. */
 export const tagged = (name: string): string => {
   const tag = name.replace('tag:yaml.org,2002:', '!!')
   return /^!(?!!)/.test(tag) ? begins('!', 'makes a tag of it') : `tags are not supported: leave "${tag}" away`
 }
 
-/** Something is an alias, most likely of nothing. */
 export const alias = `${begins('*', 'makes an alias of it')}. Aliases are not supported`

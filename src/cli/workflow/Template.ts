@@ -1,17 +1,15 @@
-/** An argument of a `run:` step: text in which `${name}` stands for a variable, and `$${` for `${`. */
+/** Arguments of `run:` steps: `${name}` is a variable, `$${` a plain `${`. */
 import * as E from 'fp-ts/lib/Either.js'
 
-/** A piece of text as it is, or the name of a variable. */
 export type Part =
   { readonly _tag: 'Text'; readonly text: string } | { readonly _tag: 'Variable'; readonly name: string }
 
-/** An argument, piece by piece. */
 export type Template = ReadonlyArray<Part>
 
-/** A regular expression for arguments: it matches those that `parse` can read. */
+/** Matches what `parse` can read. */
 export const PATTERN = '^(?:\\$\\$\\{|\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}|\\$(?!\\$?\\{)|[^$])*$'
 
-/** Reads an argument. On the left: a `${` that is not followed by a name and `}`. */
+/** Left: a `${` without a name and `}` after it. */
 export const parse = (text: string): E.Either<string, Template> => {
   const parts: Array<Part> = []
   let plain = ''
@@ -36,14 +34,10 @@ export const parse = (text: string): E.Either<string, Template> => {
   return E.right(plain === '' ? parts : [...parts, { _tag: 'Text', text: plain }])
 }
 
-/** The variables that an argument names. */
 export const variables = (self: Template): ReadonlyArray<string> =>
   self.flatMap((part) => (part._tag === 'Variable' ? [part.name] : []))
 
-/**
- * The argument with its variables replaced, each by its whole value, which is not looked at again. On the left: the
- * name of a variable that there is not.
- */
+/** Never expands a value again. Left: the name of an unset variable. */
 export const fill = (self: Template, values: ReadonlyMap<string, string>): E.Either<string, string> => {
   let filled = ''
   for (const part of self) {

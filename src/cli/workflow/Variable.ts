@@ -1,10 +1,7 @@
-/**
- * Which names a variable may have. Variables reach a step through its environment, so a name must not be one that
- * changes how programs are found, loaded or started, nor one that the shell itself sets.
- */
+/** Checks names of variables. Steps get variables as environment, so no name may change how programs start. */
 import * as O from 'fp-ts/lib/Option.js'
 
-/** They decide which code runs: search paths, preloaded libraries, start-up files, options of interpreters. */
+/** These decide which code runs: search paths, preloaded libraries, start-up files, options. */
 const DANGEROUS: ReadonlySet<string> = new Set([
   ...['PATH', 'PATHEXT', 'COMSPEC', 'SHELL', 'IFS', 'ENV', 'BASH_ENV', 'SHELLOPTS', 'BASHOPTS', 'CDPATH', 'GLOBIGNORE'],
   ...['PS0', 'PS1', 'PS2', 'PS3', 'PS4', 'PROMPT_COMMAND', 'ZDOTDIR', 'GCONV_PATH', 'HOSTALIASES', 'LOCALDOMAIN'],
@@ -18,7 +15,7 @@ const DANGEROUS_PREFIX = /^(LD_|DYLD_|BASH_FUNC_|GIT_CONFIG|npm_config_|NPM_CONF
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 
-/** A shell sets these when it starts, so what they were given would not arrive. */
+/** A shell sets these itself, which would hide the value. */
 const SHELLS_OWN: ReadonlySet<string> = new Set([
   ...['_', 'PWD', 'OLDPWD', 'PPID', 'OPTIND', 'OPTARG', 'SHLVL', 'UID', 'EUID', 'GROUPS', 'LINENO', 'RANDOM'],
   ...[
@@ -34,7 +31,6 @@ const SHELLS_OWN: ReadonlySet<string> = new Set([
   ]
 ])
 
-/** The names that a variable can have, as keywords of JSON Schema. */
 export const JSON_SCHEMA = {
   pattern: NAME.source,
   not: {
@@ -42,12 +38,12 @@ export const JSON_SCHEMA = {
   }
 }
 
-/** Why a name can't be that of a variable, as the end of a sentence; none if it can. */
+/** Returns the end of a sentence, or none for a valid name. */
 export const objection = (name: string): O.Option<string> => {
   if (!NAME.test(name)) {
     return O.some(`a variable's name is made of letters, digits and "_", and does not begin with a digit`)
   }
-  // Windows does not tell capitals from small letters here.
+  // Windows ignores case here.
   const folded = process.platform === 'win32' ? name.toUpperCase() : name
   if (folded.startsWith('DOGEAR_')) return O.some('names that begin with DOGEAR_ are set by dogear itself')
   if (DANGEROUS.has(folded) || DANGEROUS_PREFIX.test(folded)) {

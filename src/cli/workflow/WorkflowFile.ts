@@ -18,25 +18,19 @@ export interface Argument {
   readonly template: Template
 }
 
-/** A command: a script, given to the system's shell, or words, with no shell. */
 export type CommandAction =
   | { readonly _tag: 'Shell'; readonly script: string }
   | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<Argument> }
 
-/** What a task does: it executes a command, or takes what another run has made. */
 export type Action = CommandAction | (Reuse & { readonly _tag: 'Reuse' })
 
-/** What submits a job, what asks for it, and what fetches what it gave; absent if it gives nothing. */
 export interface JobEntry {
   readonly submit: CommandAction
   readonly poll: CommandAction
   readonly collect?: CommandAction
 }
 
-/**
- * What is looked at around a step, and what that is to leave behind: `artifacts` with their content, `commits` by
- * their hashes, `files`; commands that must succeed `before` it starts and `after` it has ended well.
- */
+/** `artifacts` are recorded with their content, `commits` by hash, `files` by existence. */
 export interface ChecksEntry {
   readonly artifacts: ReadonlyArray<Argument>
   readonly commits: ReadonlyArray<Argument>
@@ -47,10 +41,7 @@ export interface ChecksEntry {
   readonly onCheckFailure?: OnCheckFailure
 }
 
-/**
- * A task. `timeoutMillis` is for each attempt, and absent if there is none;
- * `retry` is absent if it is tried once. `fresh`: each attempt has an empty folder of its own. With a `job` its `action` is what submits that.
- */
+/** `retry` is absent for one attempt. `fresh`: each attempt has an empty folder. `action` submits the `job`. */
 export interface TaskEntry {
   readonly _tag: 'Task'
   readonly at: Position
@@ -67,7 +58,7 @@ export interface TaskEntry {
   readonly checks?: ChecksEntry
 }
 
-/** What composites have in common. `name`: of a group its key, and of what a map does for each item the name of the map. */
+/** `name`: the key of a group; for the body of a map, the name of the map. */
 export interface CompositeEntry {
   readonly at: Position
   readonly name: string
@@ -75,36 +66,28 @@ export interface CompositeEntry {
   readonly checks?: ChecksEntry
 }
 
-/** Steps in order: those of the file, or those of another file that it includes. */
 export interface SequenceEntry extends CompositeEntry {
   readonly _tag: 'Sequence'
   readonly steps: ReadonlyArray<StepEntry>
 }
 
-/** A group of a wave: a step, and the names of the groups that it needs. */
 export type GroupEntry = StepEntry & { readonly needs: ReadonlyArray<string> }
 
-/** What runs in parallel. */
 export interface ParallelEntry extends CompositeEntry {
   readonly concurrency?: number
   readonly onFailure?: OnFailure
 }
 
-/** A wave. */
 export interface WaveEntry extends ParallelEntry {
   readonly _tag: 'Wave'
   readonly groups: ReadonlyArray<GroupEntry>
 }
 
-/** Where a map has its items from: a variable, or the file itself. */
 export type ForEach =
   | { readonly _tag: 'Variable'; readonly at: Position; readonly name: string }
   | { readonly _tag: 'List'; readonly values: ReadonlyArray<Json> }
 
-/**
- * A map: the same for each of some items. `key`: the field of an item that is its name, or `item` if that is the item itself; absent
- * if it is its number.
- */
+/** `key`: the field that names an item, or `item` for the item itself; absent for its number. */
 export interface MapEntry extends ParallelEntry {
   readonly _tag: 'Map'
   readonly forEach: ForEach
@@ -112,13 +95,9 @@ export interface MapEntry extends ParallelEntry {
   readonly each: StepEntry
 }
 
-/** A step. */
 export type StepEntry = TaskEntry | SequenceEntry | WaveEntry | MapEntry
 
-/**
- * A workflow file. `secrets` are names of environment variables; `workspace`: of which kind that of a new run is. `warnings` are
- * for people, and nothing in them keeps it from running.
- */
+/** `secrets`: names of environment variables; `workspace`: for new runs. */
 export interface WorkflowFile {
   readonly name: string
   readonly input: JsonObject
@@ -129,19 +108,14 @@ export interface WorkflowFile {
   readonly warnings: ReadonlyArray<Problem>
 }
 
-/** How long an attempt may take if the file does not say: 10 minutes. */
 export const DEFAULT_TIMEOUT_MILLIS = 600_000
 
-/** How many steps and groups a file may have, with those of the files that it includes. */
+/** Includes the steps of included files. */
 export const MAX_TASKS = 10_000
 
-/** The name of a step that was given none: its number. */
 export const numberedName = (index: number): string => `step-${index + 1}`
 
-/**
- * What a task's fingerprint covers beside its name, `idempotent` and `capture`: what it executes, whether in a folder of its own,
- * and its version.
- */
+/** The definition that a task's fingerprint covers, besides `name`, `idempotent` and `capture`. */
 export const definitionOf = ({ action, job, version, fresh, checks }: TaskEntry): Json => ({
   ...(job === undefined
     ? actionJson(action)
@@ -170,7 +144,7 @@ const actionJson = (action: Action): JsonObject => {
 
 const texts = (words: ReadonlyArray<Argument>): ReadonlyArray<string> => words.map(({ text }) => text)
 
-/** Checks, as far as they are what is done: not what is done about one that fails. */
+/** Leaves out the reaction to a failed check. */
 export const checksJson = ({ artifacts, commits, files, before, after, expect }: ChecksEntry): Json => ({
   artifacts: texts(artifacts),
   commits: texts(commits),
@@ -180,14 +154,13 @@ export const checksJson = ({ artifacts, commits, files, before, after, expect }:
   expect: { ...expect }
 })
 
-/** What of a map must not change once it has completed, beside what it does for each item. */
+/** What must not change in a completed map, besides its body. */
 export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
   forEach: forEach._tag === 'Variable' ? forEach.name : forEach.values,
   ...(key === undefined ? {} : { key }),
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 
-/** The parts that a step lists: none of a task, the one body of a map. */
 export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
   switch (step._tag) {
     case 'Task':
@@ -201,7 +174,7 @@ export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
   }
 }
 
-/** All steps on all levels, each before its parts, with its place: its path, where `*` stands for the key of an item. */
+/** Parents come first. In a `place`, `*` stands for the key of an item. */
 export const placed = (
   steps: ReadonlyArray<StepEntry>
 ): ReadonlyArray<{ readonly step: StepEntry; readonly place: string }> => {
@@ -214,15 +187,12 @@ export const placed = (
   return found
 }
 
-/** All tasks on all levels. */
 export const tasksOf = (steps: ReadonlyArray<StepEntry>): ReadonlyArray<TaskEntry> =>
   placed(steps).flatMap(({ step }) => (step._tag === 'Task' ? [step] : []))
 
-/** Everything that a task does. */
 export const actionsOf = ({ action, job }: TaskEntry): ReadonlyArray<Action> =>
   job === undefined ? [action] : [job.submit, job.poll, ...(job.collect === undefined ? [] : [job.collect])]
 
-/** What a task does as a line for people. */
 export const commandLine = (action: Action): string => {
   if (action._tag === 'Reuse') return `reuse:${action.fromRun}/${action.artifact}`
   if (action._tag === 'Argv')

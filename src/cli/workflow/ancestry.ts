@@ -3,10 +3,9 @@ import type { GroupEntry } from './WorkflowFile.js'
 
 type Needing = Pick<GroupEntry, 'name' | 'needs'>
 
-/** One bit per group of a wave. */
 type Bits = Uint32Array
 
-/** Whether a group needs another, directly or transitively. The first call computes all pairs: one bit each, 12 MB for 10,000 groups. */
+/** The first call computes all pairs: 12 MB for 10,000 groups. */
 export const ancestry = (groups: ReadonlyArray<Needing>): ((group: string, other: string) => boolean) => {
   const index = new Map(groups.map(({ name }, place) => [name, place]))
   let needed: ReadonlyArray<Bits> | undefined

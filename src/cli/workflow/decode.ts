@@ -1,4 +1,4 @@
-/** From a YAML tree to a workflow file, or to a list of all that is wrong with it. */
+/** Decodes a YAML tree as a workflow file, or lists all its problems. */
 import * as E from 'fp-ts/lib/Either.js'
 import { definitionProblems } from './definitionProblems.js'
 import type { Problem } from './Problem.js'
@@ -8,7 +8,6 @@ import { workflow } from './schema/workflow.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 import { MAX_TASKS } from './WorkflowFile.js'
 
-/** Reads a workflow. The name of its file is its own if it gives itself none, and if that can be one. */
 export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyArray<Problem>, WorkflowFile> => {
   if (E.isLeft(text.source)) return text.source
   const { node, problems: unread } = text.source.right
@@ -17,7 +16,7 @@ export const decode = (text: WorkflowText, include: Include): E.Either<ReadonlyA
   const standIns = new Set(unread.map(({ at }) => placeOf(at)))
   const reading: Reading = {
     report: (at, message) => {
-      // What stands in for something unread is not to blame.
+      // An unreadable value has a stand-in, which is not reported again.
       if (!standIns.has(placeOf(at))) problems.push({ at, message })
     },
     warn: (at, message) => warnings.push({ at, message }),

@@ -1,4 +1,4 @@
-/** What the domain has against a workflow (names, captures, needs), each with its place in the file. */
+/** Finds what the domain refuses in a workflow, with the place in the file. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
 import * as W from '../../domain/workflow/Workflow.js'
@@ -8,16 +8,12 @@ import { placeOf } from './Problem.js'
 import type { StepEntry } from './WorkflowFile.js'
 import { placed } from './WorkflowFile.js'
 
-/** Something with a name, and where it stands. */
 interface Named {
   readonly name: string
   readonly at: Position
 }
 
-/**
- * The problems that lie not in one field, but in how names go together: each once. That something has no steps or no
- * groups is found where they are read, for here they may be missing since they could not be.
- */
+/** Missing steps and groups are reported where they are read. */
 export const definitionProblems = (
   workflow: Named,
   steps: ReadonlyArray<StepEntry>,
@@ -36,7 +32,7 @@ export const definitionProblems = (
   })
 }
 
-/** The step as far as names are concerned. */
+/** A step reduced to its names. */
 const sketchOf = (step: StepEntry): W.Step => {
   switch (step._tag) {
     case 'Task':
@@ -53,7 +49,7 @@ const sketchOf = (step: StepEntry): W.Step => {
   }
 }
 
-/** Groups of one wave are keys of one mapping, so only steps can share a name. */
+/** Only steps can share a name: groups are keys of a mapping. */
 const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): Problem => {
   const [first, second = first, ...more] = places
   const [one, other] = [first, second].map(placeOf)
@@ -61,7 +57,7 @@ const duplicateOf = (message: string, places: ReadonlyNonEmptyArray<Position>): 
   return { at: second, message: `${message}: at ${all}` }
 }
 
-/** Where steps stand: by place, by name, and by the composite that lists them and their name. Of several the last. */
+/** Positions by place, by name, and by parent and name; the last one of several. */
 interface Positions {
   readonly placed: ReadonlyMap<string, Position>
   readonly byName: ReadonlyMap<string, Position>
@@ -77,7 +73,7 @@ const positionsIn = (workflow: Named, steps: ReadonlyArray<StepEntry>): Position
     const within = parent(place)
     byName.set(name, at)
     byPlace.set(place, at)
-    // What a task does for each item of a map is reported under the path of the map.
+    // The domain reports the body of a map under the path of the map.
     if (step._tag === 'Task' && within !== undefined && place.endsWith('/*')) byPlace.set(within, at)
     const key = `${within ?? workflow.name} ${name}`
     const known = named.get(key)

@@ -1,4 +1,4 @@
-/** The items of a map in a workflow file: from a list, or from the text of a variable. */
+/** Computes the items of a map. */
 import type { Json } from '../../domain/data/Json.js'
 import { isObject } from '../../domain/data/Json.js'
 import * as Failure from '../../domain/data/StepFailure.js'
@@ -6,10 +6,9 @@ import * as StepError from '../../domain/data/StepError.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ForEach } from './WorkflowFile.js'
 
-/** The variable that has the item, for what is done for each. */
 export const ITEM = 'item'
 
-/** The items that a map has, or why it has none. A variable that is text has one item on each of its lines, or is a JSON list. */
+/** A string is a JSON list, or has one item on each line. */
 export const itemsOf = (
   forEach: ForEach,
   source: { readonly variables: ReadonlyMap<string, Json>; readonly item?: unknown }
@@ -32,7 +31,6 @@ const listIn = (name: string, text: string): E.Either<string, ReadonlyArray<Json
   return E.isLeft(parsed) ? parsed : E.right(parsed.right as ReadonlyArray<Json>)
 }
 
-/** The key of an item: itself, the value of one of its fields, or if none is named its number, counted from 1. */
 export const keyOf = (key: string | undefined, item: Json, index: number): E.Either<string, string> => {
   if (key === undefined) return E.right(String(index + 1))
   const value = key === ITEM ? item : isObject(item) && Object.hasOwn(item, key) ? item[key] : undefined
@@ -41,6 +39,5 @@ export const keyOf = (key: string | undefined, item: Json, index: number): E.Eit
     : E.left(`item ${index + 1} has no "${key}" that can be its key: ${JSON.stringify(item).slice(0, 80)}`)
 }
 
-/** What fails a map of which the items can't be told. */
 export const notItems = (why: string): Failure.StepFailure =>
   Failure.permanent(StepError.make('NotItems', why, { code: 'NOT_ITEMS' }), 'notApplied')

@@ -1,4 +1,4 @@
-/** Loading a workflow file. */
+/** Loads a workflow file and the files that it includes. */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -10,7 +10,7 @@ import { MAX_BYTES, parse } from './Source.js'
 import { didYouMean } from './Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
-/** Reads a workflow file, and those that it includes. `shown`: its name in messages. */
+/** `shown`: the path in messages. */
 export const load = (path: string, shown: string): E.Either<CliError, WorkflowFile> => {
   if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
   const found = textAt(path, shown, undefined)
@@ -19,7 +19,7 @@ export const load = (path: string, shown: string): E.Either<CliError, WorkflowFi
   return E.isLeft(file) ? E.left({ _tag: 'InvalidWorkflow', file: shown, problems: file.left }) : file
 }
 
-/** Reads files that others name, relative to those; each once. */
+/** Reads each included file once. */
 const including =
   (known: Map<string, E.Either<string, WorkflowText>>): Include =>
   (from, name) => {
@@ -36,7 +36,6 @@ const textAt = (path: string, shown: string, file: string | undefined): E.Either
   return E.right({ path, shown, name: basename(path, extname(path)), source: parse(text.right, file) })
 }
 
-/** A path as it is shown: relative if it lies below the current folder. */
 export const shownPath = (path: string, folder: string): string => {
   const below = relative(folder, path)
   return below.startsWith('..') || below === '' ? path : below
@@ -48,10 +47,9 @@ const WHY: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder'
 }
 
-/** The text of a file, or why it can't be read. */
 const read = (path: string, shown: string): E.Either<string, string> => {
   try {
-    // Not blocking: opening a FIFO would wait for somebody to write to it.
+    // Opening a FIFO would block until another process writes to it.
     const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
       const stats = fstatSync(handle)

@@ -1,4 +1,4 @@
-/** From a workflow file to a program that runs it. */
+/** Turns a workflow file into a program. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -34,13 +34,13 @@ import type {
 } from './WorkflowFile.js'
 import { checksJson, commandLine, definitionOf, mapJson, numberedName } from './WorkflowFile.js'
 
-/** What a task does when it runs its command, and how one hands its work over that has a job. */
+/** How tasks run. */
 export interface Runner {
   readonly run: (entry: TaskEntry, action: CommandAction) => ProgramTask['run']
   readonly job: (entry: TaskEntry, job: JobEntry) => Job<Context, unknown>
 }
 
-/** A program of this file. `path` is where the file is, absolute. */
+/** `path` is absolute. */
 export const toProgram = (
   file: WorkflowFile,
   path: string,
@@ -115,7 +115,6 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
     entry.checks === undefined || entry.fresh === true ? undefined : leavesOf(entry.checks, entry.capture)
   )
 
-/** A composite executes nothing itself. */
 const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
 
 type Context = StepContext<unknown, unknown>
@@ -136,7 +135,6 @@ const guardFrom = (
   }
 }
 
-/** Runs commands one after the other, as the task would run its own. */
 const inTurn =
   (runner: Runner, { capture: _, retry: __, ...entry }: TaskEntry, actions: ReadonlyArray<CommandAction>) =>
   (context: Context): TaskEither<unknown, unknown> =>
@@ -162,7 +160,7 @@ const leavesOf = ({ artifacts }: ChecksEntry, capture: string | undefined): NonN
   }
 }
 
-/** What it is to leave, by its variables and what it captures itself. A variable that there is not is left as it is written. */
+/** Unknown variables stay as they are written. */
 const evidenceOf = (
   { artifacts, commits, files }: ChecksEntry,
   capture: string | undefined,

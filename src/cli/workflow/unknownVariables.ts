@@ -1,7 +1,7 @@
-/** Variables that a `run:` step names and that nobody sets: found before anything runs. */
+/** Finds unset variables in `run:` steps before anything runs. */
 import { listed } from '../../domain/explain/listed.js'
 import type { Position, Problem } from './Problem.js'
-import { MAX_TOLD } from './Problem.js'
+import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
 import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
@@ -9,7 +9,6 @@ import { actionsOf, partsOf } from './WorkflowFile.js'
 import { ITEM } from './items.js'
 import { ancestry } from './ancestry.js'
 
-/** A variable's name and position. */
 interface Named {
   readonly at: Position
   readonly name: string
@@ -21,17 +20,14 @@ interface Scope {
   readonly names: () => ReadonlyArray<string>
 }
 
-/**
- * What is wrong with the variables of a workflow whose input has these fields. A step knows the input and what earlier steps captured, on
- * its own level and on those around it; a group also what the groups captured that it needs, and those that they need.
- */
+/** A step knows the input and earlier captures; a group also those of the groups that it needs. */
 export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const look = (names: ReadonlyArray<Named>, scope: Scope): void => {
     for (const { at, name } of names) {
       if (scope.has(name)) continue
-      // Problems that are only counted need no advice.
-      const isTold = problems.length < MAX_TOLD
+      // Only listed problems need advice.
+      const isTold = problems.length < MAX_SHOWN
       problems.push({ at, message: isTold ? messageFor(file, name, scope) : unknown(name) })
     }
   }
@@ -74,12 +70,10 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
   return problems
 }
 
-/** The variables that a step captured, with all in it. */
 type Captured = ReadonlyArray<string>
 
 const NOTHING: Captured = []
 
-/** A scope with more names. */
 const adding = (scope: Scope, more: Captured): Scope & { readonly add: (names: Captured) => void } => {
   const own = new Set(more)
   return {
@@ -91,7 +85,6 @@ const adding = (scope: Scope, more: Captured): Scope & { readonly add: (names: C
   }
 }
 
-/** The variables that each group of a wave knows in addition to those known before. */
 const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: GroupEntry) => Scope) => {
   const needs = ancestry(groups)
   const captured = new Map(groups.flatMap((group) => capturedIn(group).map((variable) => [variable, group.name])))
@@ -104,7 +97,7 @@ const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: Gr
   })
 }
 
-/** What stays in the items of a map is no capture of it. */
+/** Captures in the items of a map stay there. */
 const capturedIn = (step: StepEntry): Captured =>
   step._tag === 'Task'
     ? step.capture === undefined
@@ -114,11 +107,10 @@ const capturedIn = (step: StepEntry): Captured =>
       ? NOTHING
       : partsOf(step).flatMap(capturedIn)
 
-/** The variable that has the items of a map, if it has them from one. */
 const mapped = (step: StepEntry): ReadonlyArray<Named> =>
   step._tag === 'Map' && step.forEach._tag === 'Variable' ? [step.forEach] : []
 
-/** Those that have to be set when a task starts: what it leaves behind may be named by what it captures itself. */
+/** The evidence of a task may name its own capture. */
 const named = (task: TaskEntry): ReadonlyArray<Named> => {
   const { capture, checks } = task
   return [

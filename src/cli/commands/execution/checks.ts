@@ -1,25 +1,18 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
-import type { SignalHandlers } from '../../../adapters/node/index.js'
 import { definitionAt } from '../../../domain/workflow/Tree.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
-import type { Prompt } from '../../terminal/Prompt.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
-import type { Context } from '../Context.js'
-import { harmfulFrom } from '../find/definitions.js'
-
-interface Asking extends Context {
-  readonly signals: SignalHandlers
-  readonly prompt: Prompt
-}
+import type { PromptContext } from './withPrompt.js'
+import { nonIdempotentFrom } from '../find/definitions.js'
 
 interface Steps {
   readonly steps: ReadonlyArray<Step>
 }
 
-/** Prompts for failed checks one at a time, because groups run concurrently. Without a terminal, the check has failed. */
-export const askAbout = (context: Asking, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
+/** One prompt at a time, because groups run concurrently. */
+export const askChecks = (context: PromptContext, program: Steps): ((failed: FailedCheck) => Promise<CheckAnswer>) => {
   let last: Promise<unknown> = Promise.resolve()
   return (failed) => {
     const answer = last.then(() => askOne(context, program, failed))
@@ -28,7 +21,7 @@ export const askAbout = (context: Asking, program: Steps): ((failed: FailedCheck
   }
 }
 
-const askOne = async (context: Asking, program: Steps, failed: FailedCheck): Promise<CheckAnswer> => {
+const askOne = async (context: PromptContext, program: Steps, failed: FailedCheck): Promise<CheckAnswer> => {
   const { prompt, screen, signals } = context
   if (signals.interrupt.signal.aborted) return 'abort'
   const name = failed.unit
@@ -62,17 +55,16 @@ const questionOf = (program: Steps, { unit, answers, when, previousWave }: Faile
 
 /** A completed unit that is not idempotent runs again only after explicit consent. */
 const mayRunTwice = async (
-  { prompt }: Asking,
+  { prompt }: PromptContext,
   program: Steps,
   failed: FailedCheck,
   answer: CheckAnswer
 ): Promise<boolean> => {
   const isAfter = answer === 'retry' && failed.when === 'after' && failed.answers.includes('lookAgain')
   const back = answer === 'previousWave' ? failed.previousWave : isAfter ? failed.unit : undefined
-  const twice = back === undefined ? [] : harmfulFrom(program, back, isAfter ? undefined : failed.unit)
-  return twice.length === 0 || isYes(await confirm(prompt, `${warningOf(twice)} Continue?`, false))
+  const twice = back === undefined ? [] : nonIdempotentFrom(program, back, isAfter ? undefined : failed.unit)
+  return twice.length === 0 || isYes(await confirm(prompt, `${repeatWarning(twice)} Continue?`, false))
 }
 
-/** The warning before completed units that are not idempotent run again. */
-export const warningOf = (units: ReadonlyArray<string>): string =>
+export const repeatWarning = (units: ReadonlyArray<string>): string =>
   `Completed, not idempotent, and due to run again: ${units.join(', ')}.`

@@ -1,4 +1,4 @@
-/** The input of a run, as the command line gives it, against the input that a run was started with. */
+/** Compares the input on the command line with the recorded input of a run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
@@ -7,27 +7,22 @@ import * as Redaction from '../../../domain/data/Redaction.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
-import { strayInputs } from '../../workflow/strayInputs.js'
+import { unknownInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Context } from '../Context.js'
+import type { Context, Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
 import type { PlanFlags } from './planFlags.js'
 
-/** What the command line gives, by name. Its values are text. */
 export type Given = Readonly<Record<string, string>>
 
-/**
- * A variable of which the command line gives another value than a run was started with; `recorded`: as its steps see it,
- * undefined if the run does not have it.
- */
+/** `recorded`: as its steps see it; undefined if the run has no such variable. */
 export interface Difference {
   readonly name: string
   readonly given: string
   readonly recorded: string | undefined
 }
 
-/** The values of `--input`. */
 export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given> => {
   const input = new Map<string, string>()
   for (const text of texts) {
@@ -36,19 +31,18 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
     const name = text.slice(0, at)
     const why = objection(name)
     if (O.isSome(why)) return E.left(usage(`--input: "${name}" can't be a variable: ${why.value}`))
-    if (input.has(name)) return E.left(usage(`--input gives "${name}" twice`))
+    if (input.has(name)) return E.left(usage(`--input sets "${name}" twice`))
     input.set(name, text.slice(at + 1))
   }
   return E.right(Object.fromEntries(input))
 }
 
-/** What keeps the secrets of a workflow out of what is recorded and told. */
 export const redactionFor = (
   { inherited }: Pick<Context, 'inherited'>,
   { secrets }: Pick<WorkflowFile, 'secrets'>
 ): Redaction.Redaction => Redaction.make(secrets.flatMap((name) => inherited[name] ?? []))
 
-/** What the command line gives, as it may be recorded: a secret is not given in this way, and its value does not stand in what is. */
+/** Refuses a secret as input, because an input is stored, and redacts its value in others. */
 export const recordable = (
   context: Pick<Context, 'inherited'>,
   file: WorkflowFile,
@@ -56,16 +50,13 @@ export const recordable = (
 ): E.Either<CliError, Given> => {
   const secret = file.secrets.find((name) => Object.hasOwn(given, name))
   if (secret !== undefined)
-    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored: give it in the environment`))
+    return E.left(usage(`--input: "${secret}" is a secret, and an input is stored; set it in the environment`))
   const redaction = redactionFor(context, file)
-  const hidden = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
-  return E.right(Object.fromEntries(hidden) as Given)
+  const redacted = Object.entries(given).map(([name, value]) => [name, Redaction.text(redaction, value)])
+  return E.right(Object.fromEntries(redacted) as Given)
 }
 
-/**
- * Where the input of a run is another one than what is given. What is not given does not count; and values are the same
- * if steps see the same: text as it is, anything else as JSON.
- */
+/** Two values are the same if steps see the same text. */
 export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Given): ReadonlyArray<Difference> => {
   const stored: JsonObject = isObject(input) ? input : {}
   return Object.entries(given).flatMap(([name, value]) => {
@@ -76,7 +67,7 @@ export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Giv
 
 const seenBySteps = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** The replacing input: the recorded values, overridden by changed ones; none if no value differs. Fails for a secret's name, and without a step. */
+/** The recorded input with the changed values; none if no value differs. */
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'home' | 'folder'>,
   file: WorkflowFile,
@@ -94,7 +85,7 @@ export const replacementOf = (
   return E.right(changed.length === 0 ? O.none : O.some({ ...recorded, ...Object.fromEntries(changed) }))
 }
 
-const needsStep = (context: Pick<Context, 'home' | 'folder'>, runId: string, input: ReadonlyArray<string>): CliError =>
+const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>
   usage('--input needs --from-step or --force: a run keeps its input, unless steps run again', [
     {
       text: 'To run all steps again with this input:',
@@ -102,11 +93,10 @@ const needsStep = (context: Pick<Context, 'home' | 'folder'>, runId: string, inp
     }
   ])
 
-/** The names in `--input` flags. A malformed flag is reported where its value is needed. */
+/** A malformed flag is reported where its value is needed. */
 export const namesIn = ({ input = [] }: PlanFlags): ReadonlyArray<string> =>
   input.map((text) => text.slice(0, Math.max(0, text.indexOf('='))))
 
-/** Warnings about values that steps will not see as typed: the name is probably mistyped, or the value contains a secret's. */
 export const warningsOf = (
   context: Pick<Context, 'inherited'>,
   file: WorkflowFile,
@@ -116,11 +106,26 @@ export const warningsOf = (
   const typed = inputOf(flags.input ?? [])
   const given = E.isLeft(typed) ? typed : recordable(context, file, typed.right)
   if (E.isLeft(typed) || E.isLeft(given)) return []
-  return [...hiddenIn(typed.right, given.right), ...strayInputs(file, shown, Object.keys(given.right))]
+  return [...redactedIn(typed.right, given.right), ...unknownInputs(file, shown, Object.keys(given.right))]
 }
 
-/** Explains to a user who passes a secret as input why steps don't see it. */
-export const hiddenIn = (typed: Given, given: Given): ReadonlyArray<string> =>
+export const redactedIn = (typed: Given, given: Given): ReadonlyArray<string> =>
   Object.keys(typed)
     .filter((name) => given[name] !== typed[name])
     .map((name) => `--input "${name}" contains the value of a secret: steps see *** instead`)
+
+const MAX_VALUE = 60
+
+const quoted = (value: string): string =>
+  JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
+
+export const describeDifference = ({ name, given, recorded }: Difference): string =>
+  `${name}: given ${quoted(given)}, ${recorded === undefined ? 'started without it' : `started with ${quoted(recorded)}`}`
+
+export const inputReplaced = (step: string, differences: ReadonlyArray<Difference>): string => {
+  const values = differences.map(({ name, given, recorded }) => {
+    const was = recorded === undefined ? ', previously unset' : ` instead of ${quoted(recorded)}`
+    return `${name} ${quoted(given)}${was}`
+  })
+  return `Input replaced from step ${quoted(step)} on: ${values.join('; ')}`
+}

@@ -1,4 +1,4 @@
-/** The offer to go on with an earlier run: where it stands, and the question. */
+/** Shows an earlier run, and offers to resume it. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
@@ -8,33 +8,32 @@ import { progressOf } from '../../report/progress.js'
 import { rowLines } from '../../report/rows.js'
 import { choose } from '../../terminal/Prompt.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
-import type { Attended } from './execution.js'
-import { minute } from '../hints/hints.js'
+import type { PromptContext } from './withPrompt.js'
+import { minute } from '../../report/text.js'
 
-/** What somebody wants done about an earlier run. */
-export type Wish =
-  | { readonly _tag: 'GoOn' }
+export type OfferAnswer =
+  | { readonly _tag: 'Resume' }
   | { readonly _tag: 'Decline' }
   | { readonly _tag: 'RestartWave'; readonly wave: string }
   | { readonly _tag: 'Abort' }
 
-/** Shows a run, and asks whether to go on with it. `otherwise`: what "n" does, in words. None: nobody answers any more. */
+/** `otherwise`: what "n" does. None: the prompt was closed. */
 export const offer = async (
-  { screen, prompt }: Attended,
+  { screen, prompt }: PromptContext,
   view: RunView,
   file: WorkflowFile,
   otherwise: string
-): Promise<O.Option<Wish>> => {
+): Promise<O.Option<OfferAnswer>> => {
   const { runId, workflow, status, updatedAt, checkpoint } = view
   const wave = waveToRestart(checkpoint, file)
   const facts = [workflow.name, status, progressOf(checkpoint), `updated ${minute(updatedAt)}`]
   screen.line(screen.style.bold(`Run ${runId}: ${facts.join(', ')}`))
   for (const line of rowLines(view, screen.style, 1)) screen.line(line)
-  const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then go on`]
+  const restart = O.isNone(wave) ? [] : [`w: run all groups of ${wave.value} again, then continue`]
   screen.line(['y: resume it', ...restart, `n: ${otherwise}`, 'a: abort'].join('. '))
-  const goOn: Wish = { _tag: 'GoOn' }
-  const answers = new Map<string, Wish>([
-    ...['', 'y', 'yes'].map((word) => [word, goOn] as const),
+  const resume: OfferAnswer = { _tag: 'Resume' }
+  const answers = new Map<string, OfferAnswer>([
+    ...['', 'y', 'yes'].map((word) => [word, resume] as const),
     ...(O.isNone(wave) ? [] : [['w', { _tag: 'RestartWave', wave: wave.value }] as const]),
     ...['n', 'no'].map((word) => [word, { _tag: 'Decline' }] as const),
     ...['a', 'abort'].map((word) => [word, { _tag: 'Abort' }] as const)
@@ -42,7 +41,7 @@ export const offer = async (
   return choose(prompt, 'Previous execution found. Resume? [Y/n] ', answers)
 }
 
-/** The wave where a run stands, if something of it is done, or was begun, and it is still a wave. */
+/** The current wave of a run, if it has begun and the file still has it. */
 const waveToRestart = (
   { workflow, items, state, completedSteps }: Checkpoint,
   file: WorkflowFile

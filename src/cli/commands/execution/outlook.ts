@@ -21,11 +21,11 @@ import { ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import { answers, ofGone, ofPlanError, ofRunError } from '../hints/hints.js'
+import { answers, ofMissingWorkspace, ofPlanError, ofRunError } from '../hints/hints.js'
 import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
 
-/** An obstacle to a resume: the problem, the remedy, and the exit code of the resume. */
+/** `exit`: the exit code of the resume. */
 export interface Obstacle {
   readonly code: string
   readonly message: string
@@ -33,31 +33,28 @@ export interface Obstacle {
   readonly exit: ExitCode
 }
 
-/** A unit that was in flight when its process ended, so its effects may be unrecorded. `decision`: the plan's decision, if one can be planned. */
+/** A unit that was in flight when its process ended; `decision`: what the plan does with it. */
 export interface Unrecorded {
   readonly unit: Unit
   readonly attempt: number
   readonly decision: Decision['_tag'] | undefined
 }
 
-/** The prediction; `obstacles` are in the order in which a resume meets them. */
+/** `obstacles` are in the order in which a resume meets them. */
 export interface Outlook {
   readonly obstacles: ReadonlyArray<Obstacle>
   readonly again: ReadonlyArray<Run>
   readonly unrecorded: ReadonlyArray<Unrecorded>
-  /** A resume only waits for jobs. */
   readonly waits: boolean
 }
 
-/** No obstacles. */
 export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [], waits: false }
 
-/** Checks a run's file, folder, evidence, plan and secrets. */
 export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   const { checkpoint } = view
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) {
-    // A completed run needs its file no more.
+    // A completed run does not need its file any more.
     if (view.status === 'completed' && workflow.left._tag === 'Usage') return CLEAR
     const obstacles = [obstacle(workflow.left), ...(await unreadable(context, checkpoint))]
     return { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
@@ -77,11 +74,11 @@ export const outlookOf = async (context: Context, view: RunView): Promise<Outloo
   return { ...planned, obstacles: [...planned.obstacles, ...missing] }
 }
 
-/** What is in the way in the folder of a run, whatever its workflow is. */
+/** Obstacles in the folder of a run whose workflow is unreadable. */
 const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<ReadonlyArray<Obstacle>> => {
   const environment = environmentFor(context, { tree: treeFor(context, { checkpoint }) })
   const there = await hasWorkspace(checkpoint)(environment)()
-  if (E.isRight(there) && !there.right) return [goneFrom(context, checkpoint)]
+  if (E.isRight(there) && !there.right) return [missingWorkspace(context, checkpoint)]
   const evidence = E.isLeft(there) ? there : await collectEvidence(checkpoint)(environment)()
   return E.isLeft(evidence) ? [obstacle(notDone(evidence.left, [], checkpoint.runId))] : []
 }
@@ -96,7 +93,7 @@ const planOf = (
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
       answers(context, checkpoint.runId, {}, program, open)
     return {
-      obstacles: [...(isGone ? [goneFrom(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
+      obstacles: [...(isGone ? [missingWorkspace(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
       again: runsAgain(plan.right, checkpoint),
       unrecorded: unrecordedOf(checkpoint, plan.right),
       waits: onlyWaits(plan.right)
@@ -105,10 +102,10 @@ const planOf = (
   const { problems } = plan.left
   const next = ofPlanError(context, { checkpoint, workflow: program, options, flags: {} }, problems)
   const refused = problems.map((problem) => ({ code: problem._tag, message: describeProblem(problem) }))
-  // Also predicts the obstacles that remain once the edits are accepted.
+  // Predicts the obstacles that remain once the edits are accepted.
   const likely = planResume(checkpoint, program, { ...options, changes: 'ignore' })
-  const gone = workspaceFound ? [] : [goneFrom(context, checkpoint)]
-  const obstacles = [...gone, ...several(refused, next, notDone(plan.left))]
+  const missing = workspaceFound ? [] : [missingWorkspace(context, checkpoint)]
+  const obstacles = [...missing, ...several(refused, next, notDone(plan.left))]
   return E.isLeft(likely)
     ? { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
     : {
@@ -119,7 +116,6 @@ const planOf = (
       }
 }
 
-/** Whether a resume would wait for a job before it runs anything. */
 const onlyWaits = ({ decisions }: ResumePlan): boolean => decisions.find(({ _tag }) => _tag !== 'Skip')?._tag === 'Poll'
 
 const questionsIn = (
@@ -139,7 +135,6 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
   return Array.from(state.inFlight, ({ unit, attempt }) => ({ unit, attempt, decision: decisions.get(unit) }))
 }
 
-/** The obstacle for an error. */
 export const obstacle = (error: CliError): Obstacle => ({
   code: code(error),
   message: describeFully('hints' in error ? { ...error, hints: [] } : error),
@@ -147,9 +142,9 @@ export const obstacle = (error: CliError): Obstacle => ({
   exit: ofError(error)
 })
 
-const goneFrom = (context: Context, checkpoint: Checkpoint): Obstacle => {
+const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle => {
   const error = goneOf(checkpoint)
-  return obstacle(notDone(error, ofGone(context, error), checkpoint.runId))
+  return obstacle(notDone(error, ofMissingWorkspace(context, error), checkpoint.runId))
 }
 
 /** The obstacles for one error; the last one has the hints. */

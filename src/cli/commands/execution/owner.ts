@@ -8,15 +8,16 @@ import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { CliError } from '../../CliError.js'
 import { notDone, usage } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
-import { holderText } from '../../report/holder.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import type { Context } from '../Context.js'
-import type { Attended } from './execution.js'
+import type { PromptContext } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
-import type { TakeOverFlags } from '../hints/hints.js'
-import { ofHeld, resumeLine } from '../hints/hints.js'
+import type { TakeOverFlags } from './planFlags.js'
+import { ofHeld } from '../hints/hints.js'
+import { resumeLine } from './planFlags.js'
+import { holderText } from '../../report/text.js'
 
-/** A run that may be claimed, with its current state. `takeOver`: supersede its owner, which may still live. */
+/** `takeOver`: the owner may still live. */
 export interface Claimable {
   readonly view: RunView
   readonly takeOver: boolean
@@ -30,12 +31,9 @@ const TAKE_OVER_MILLIS = 8_000
 
 const BETWEEN_LOOKS_MILLIS = 1_000
 
-/**
- * Returns the run once it may be claimed. Refuses a living owner. Watches an undecided one until it proves alive or dead; with
- * `--take-over` only briefly, and then supersedes it with the user's consent.
- */
+/** Watches an owner of undecided liveness; with `--take-over` only briefly, then supersedes it with consent. */
 export const claimable = async (
-  context: Attended,
+  context: PromptContext,
   view: RunView,
   flags: TakeOverFlags
 ): Promise<E.Either<CliError, Claimable>> => {
@@ -44,7 +42,7 @@ export const claimable = async (
   if (heldBy.value.liveness === 'alive') return E.left(heldError(context, runId, heldBy.value, flags))
   if (flags.takeOver === true && flags.yes !== true && !context.interactive)
     return E.left(withoutConsent(context, view, heldBy.value, flags))
-  tellOfWait(context, runId, heldBy.value, flags)
+  announceWait(context, runId, heldBy.value, flags)
   const seen = await watch(context, view, flags.takeOver === true ? TAKE_OVER_MILLIS : LONGEST_MILLIS)
   if (E.isLeft(seen)) return seen
   const { heldBy: holder } = seen.right
@@ -55,11 +53,10 @@ export const claimable = async (
   return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
 }
 
-/** The error for a run that another process holds. */
 export const heldError = (context: Context, runId: string, holder: Holder, flags: TakeOverFlags = {}): CliError =>
   notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
 
-const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: TakeOverFlags): void => {
+const announceWait = (context: PromptContext, runId: string, holder: Holder, flags: TakeOverFlags): void => {
   const { screen } = context
   const howLong = flags.takeOver === true ? `${TAKE_OVER_MILLIS / 1_000} s` : 'up to 30 s (65 s on NFS)'
   screen.line(`Run ${runId} is held by ${holderText(holder)}`)
@@ -67,8 +64,11 @@ const tellOfWait = (context: Attended, runId: string, holder: Holder, flags: Tak
   if (flags.takeOver !== true) for (const line of linesOf(ofHeld(context, runId, holder, flags))) screen.line(line)
 }
 
-/** Returns the run as soon as its owner's liveness is known, or at the limit. */
-const watch = async (context: Attended, found: RunView, limitMillis: number): Promise<E.Either<CliError, RunView>> => {
+const watch = async (
+  context: PromptContext,
+  found: RunView,
+  limitMillis: number
+): Promise<E.Either<CliError, RunView>> => {
   const { signal } = context.signals.interrupt
   const end = performance.now() + limitMillis
   let view = found
@@ -82,21 +82,19 @@ const watch = async (context: Attended, found: RunView, limitMillis: number): Pr
   return E.right(view)
 }
 
-/** The risk of superseding the owner. */
 const riskOf = ({ checkpoint: { state } }: RunView): string => {
   const units = Array.from(inFlight(state), ({ unit }) => unit)
   const work = units.length === 0 ? 'its work' : units.join(', ')
   return `If it is still alive, ${work} continues there until it learns that it was superseded.`
 }
 
-/** A pipe cannot answer prompts. */
-const withoutConsent = (context: Attended, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
+const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
   usage(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
   ])
 
 const agreeToTakeOver = async (
-  { screen, prompt }: Attended,
+  { screen, prompt }: PromptContext,
   view: RunView,
   holder: Holder,
   { yes }: TakeOverFlags

@@ -5,10 +5,12 @@ import * as Redaction from '../../../domain/data/Redaction.js'
 import type { SurveyOptions } from '../../../executor/planRun.js'
 import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
+import type { Hint } from '../../report/Hint.js'
+import type { Place } from '../Context.js'
+import { dogearCommand } from '../Context.js'
 import { didYouMean } from '../../workflow/Suggestion.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 
-/** The flags as they were given. */
 export interface PlanFlags {
   readonly force?: boolean
   readonly fromStep?: string
@@ -19,9 +21,14 @@ export interface PlanFlags {
   readonly reopen?: boolean
 }
 
+/** The flags of a resume that a printed command repeats. */
+export interface TakeOverFlags extends PlanFlags {
+  readonly takeOver?: boolean
+  readonly yes?: boolean
+}
+
 const CHANGES: ReadonlyArray<Changes> = ['strict', 'completed', 'ignore']
 
-/** The planner's options. `--force` is to begin with the first step. */
 export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either<CliError, SurveyOptions> => {
   const restarts = [
     ...(flags.force === true ? ['--force'] : []),
@@ -59,11 +66,10 @@ const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap
   return E.right(answers)
 }
 
-/** The answer that a step is done, with this output if it gave one. */
 export const doneWith = (output: string | undefined): Answer =>
   output === undefined ? { _tag: 'Done' } : { _tag: 'Done', output }
 
-/** Redacts secrets in the flags: an input or a declared output may contain them. */
+/** An input or a declared output may contain a secret. */
 export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redaction.Redaction): F => {
   if (Redaction.isNone(redaction)) return flags
   const shown = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -75,7 +81,6 @@ export const withoutSecrets = <F extends PlanFlags>(flags: F, redaction: Redacti
   }
 }
 
-/** The flags again as words of a command line, without the answers. */
 export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.force === true ? ['--force'] : []),
   ...(flags.fromStep === undefined ? [] : ['--from-step', flags.fromStep]),
@@ -85,3 +90,21 @@ export const wordsOf = (flags: PlanFlags): ReadonlyArray<string> => [
   ...(flags.reopen === true ? ['--reopen'] : []),
   ...(flags.confirm ?? []).flatMap((answer) => ['--confirm', answer])
 ]
+
+export const resumeLine = (
+  place: Place,
+  runId: string,
+  flags: TakeOverFlags = {},
+  more: ReadonlyArray<string> = []
+): string => {
+  const consent = [...(flags.takeOver === true ? ['--take-over'] : []), ...(flags.yes === true ? ['--yes'] : [])]
+  return dogearCommand(place, ['resume', runId, ...wordsOf(flags), ...more, ...consent])
+}
+
+export const resumeHint = (
+  place: Place,
+  text: string,
+  runId: string,
+  flags: TakeOverFlags = {},
+  more: ReadonlyArray<string> = []
+): Required<Hint> => ({ text, command: resumeLine(place, runId, flags, more) })

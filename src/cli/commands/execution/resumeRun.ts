@@ -1,5 +1,4 @@
-/** Going on with a run: what has to be asked is asked first, then the plan is executed that the answers were given for. */
-import { userInfo } from 'node:os'
+/** Resumes a run: asks every question first, then executes the plan that was answered. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -22,34 +21,33 @@ import type { CliError } from '../../CliError.js'
 import { notDone, usage } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
-import { warningOf } from './checks.js'
-import { harmful } from '../find/definitions.js'
+import { repeatWarning } from './checks.js'
+import { captures, isEdited, mayKeep, nonIdempotent } from '../find/definitions.js'
 import type { Result } from '../Context.js'
-import { dogearCommand, environmentFor } from '../Context.js'
-import type { Attended, Loaded } from './execution.js'
+import { dogearCommand, environmentFor, userName } from '../Context.js'
+import type { PromptContext } from './withPrompt.js'
+import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
-import { madeAgain, overwritten } from './overwritten.js'
-import { execute, programFor, warnOf } from './execution.js'
-import { answers, captures, forcedAnswers, inputReplaced, mayKeep, ofDamage, resumeLine } from '../hints/hints.js'
-import type { TakeOverFlags } from '../hints/hints.js'
-import { differencesFrom, inputOf, redactionFor, replacementOf } from './input.js'
+import { overwriteWarning, findOverwrites } from './overwrites.js'
+import { execute, programFor, printWarnings } from './execution.js'
+import { answers, forcedAnswers, ofDamage } from '../hints/hints.js'
+import { doneWith, planOptions, resumeLine, withoutSecrets, wordsOf } from './planFlags.js'
+import type { PlanFlags, TakeOverFlags } from './planFlags.js'
+import { differencesFrom, inputOf, inputReplaced, redactionFor, replacementOf } from './input.js'
 import { claimable } from './owner.js'
-import type { PlanFlags } from './planFlags.js'
-import { doneWith, planOptions, withoutSecrets, wordsOf } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
-import { tellPosition } from '../find/pointer.js'
+import { printPosition } from '../find/pointer.js'
 import { warnOfOtherKind } from './workspace.js'
 
-/** How a run is to be resumed. */
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
 }
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
-/** Goes on with a run. `pointed`: it was found by the pointer that a pause has left, so where it goes on is said. */
+/** `pointed`: the run was found by the pointer of a pause. */
 export const resumeRun = async (
-  context: Attended,
+  context: PromptContext,
   found: RunView,
   workflow: Loaded,
   typed: ResumeFlags,
@@ -75,7 +73,7 @@ export const resumeRun = async (
   const { program, narrator } = programFor(context, execution)
   const surveyed = await surveyRun(context, program, view, { ...given.right, ...input }, tree)
   if (E.isLeft(surveyed)) return surveyed
-  warnOf(context, workflow, typed)
+  printWarnings(context, workflow, typed)
   warnOfOtherKind(context, checkpoint, workflow)
   const planned = usablePlan(context, program, surveyed.right, flags)
   if (E.isLeft(planned) && E.isRight(surveyed.right.plan)) return planned
@@ -86,7 +84,7 @@ export const resumeRun = async (
   if (E.isLeft(forced)) return forced
   const answered = await answerQuestions(context, program, planned.right, flags)
   if (E.isLeft(answered)) return answered
-  const same = await unlessMovedOn(context, view)
+  const same = await unlessChanged(context, view)
   if (E.isLeft(same)) return same
   const pinned = flags.plan ?? answered.right.pinned
   // The executor collects evidence again once the run is claimed.
@@ -98,8 +96,8 @@ export const resumeRun = async (
     onRecovered: (recovery) => Promise.resolve(sameLoss(view, recovery) ? agreed.right : O.none)
   }
   const onPlanned = (plan: ResumePlan): void => {
-    if (pointed) tellPosition(context, checkpoint, plan)
-    tellInput(context, view, plan, flags)
+    if (pointed) printPosition(context, checkpoint, plan)
+    printInput(context, view, plan, flags)
   }
   const ended = await execute(context, { ...execution, onPlanned, program }, narrator, resume(program, runId, how))
   return E.isLeft(ended) && ended.left._tag === 'NotDone' && ended.left.error._tag === 'PlanChanged'
@@ -107,22 +105,26 @@ export const resumeRun = async (
     : ended
 }
 
-/** Prints which input is replaced, and from which step on. */
-const tellInput = ({ screen }: Attended, view: RunView, { input, decisions }: ResumePlan, flags: PlanFlags): void => {
+const printInput = (
+  { screen }: PromptContext,
+  view: RunView,
+  { input, decisions }: ResumePlan,
+  flags: PlanFlags
+): void => {
   const given = inputOf(flags.input ?? [])
   if (input === undefined || E.isLeft(given)) return
   const from = flags.fromStep ?? decisions[0]?.unit ?? ''
   screen.line(inputReplaced(from, differencesFrom(view, given.right)))
 }
 
-const reviewing = (context: Attended, runId: string, flags: ResumeFlags): Hint => ({
+const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): Hint => ({
   text: 'To see what a resume would do now:',
   command: dogearCommand(context, ['plan', runId, ...wordsOf(flags)])
 })
 
-/** Who agrees to go on from what could be recovered, if that is what there is. */
+/** Returns who agreed to continue from the recovered state. */
 const agreeToRecovery = async (
-  context: Attended,
+  context: PromptContext,
   { runId, found }: RunView,
   plan: Survey['plan'],
   flags: ResumeFlags
@@ -149,20 +151,12 @@ const agreeToRecovery = async (
 const sameLoss = ({ found }: RunView, recovery: Recovery): boolean =>
   found._tag === 'Recovered' && found.from === recovery.from && found.lost === recovery.lost
 
-const userName = (): string => {
-  try {
-    return userInfo().username
-  } catch {
-    return 'somebody'
-  }
-}
-
 /** Consent does not change the plan. */
 const pinOf = ({ plan }: ResumeFlags): ReadonlyArray<string> => (plan === undefined ? [] : ['--plan', plan])
 
-/** Discarding completed work, and repeating work that is not idempotent, needs consent. A user's changes need an explicit answer; `--yes` is none. */
+/** Consent to discard or repeat work; a user's changes need an explicit answer, not `--yes`. */
 const agreeToForce = async (
-  context: Attended,
+  context: PromptContext,
   program: AnyProgram,
   surveyed: Survey,
   { checkpoint, options, plan }: Planned,
@@ -171,7 +165,7 @@ const agreeToForce = async (
 ): Promise<E.Either<CliError, void>> => {
   const { completed } = progress(checkpoint)
   const twice = doneTwice(checkpoint, program, plan, options)
-  const found = await overwritten(context, program, surveyed, tree)
+  const found = await findOverwrites(context, program, surveyed, tree)
   const edited = E.isLeft(found) ? [] : found.right
   const [first, ...more] = edited
   if (first !== undefined && !context.interactive) {
@@ -180,8 +174,8 @@ const agreeToForce = async (
   }
   if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
   const warnings = [
-    ...(edited.length === 0 ? [] : [madeAgain(edited)]),
-    ...(flags.yes === true || twice.length === 0 ? [] : [warningOf(twice)]),
+    ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
+    ...(flags.yes === true || twice.length === 0 ? [] : [repeatWarning(twice)]),
     ...(flags.yes !== true && flags.force === true && completed > 0
       ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
       : []),
@@ -197,14 +191,13 @@ const agreeToForce = async (
     : E.left({ _tag: 'Declined' })
 }
 
-/** What is recorded as done, is not idempotent, and runs again. */
 const doneTwice = (
   checkpoint: Checkpoint,
   program: AnyProgram,
   plan: ResumePlan,
   { confirm }: PlanOptions
 ): ReadonlyArray<string> => {
-  const units = new Set(harmful(program))
+  const units = new Set(nonIdempotent(program))
   const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
   return runsAgain(plan, checkpoint)
     .filter(({ unit }) => units.has(unit) || isOfMap(unit))
@@ -212,27 +205,26 @@ const doneTwice = (
     .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }
 
-/** Answers are for the run that was asked about. What was not asked about is planned anew by the executor. */
-const unlessMovedOn = async (
-  context: Attended,
+/** Answers hold for the run that was shown. Without a prompt the executor plans again. */
+const unlessChanged = async (
+  context: PromptContext,
   { runId, checkpoint, heldBy }: RunView
 ): Promise<E.Either<CliError, void>> => {
   if (!context.interactive) return E.right(undefined)
   const now = await viewRun(runId)(environmentFor(context))()
   if (E.isLeft(now)) return E.left(notDone(now.left))
-  if (O.isNone(now.right)) return E.left({ _tag: 'MovedOn', runId })
+  if (O.isNone(now.right)) return E.left({ _tag: 'RunChanged', runId })
   const { value } = now.right
   const isSame = value.checkpoint.revision === checkpoint.revision && !isOther(value.heldBy, heldBy)
-  return isSame ? E.right(undefined) : E.left({ _tag: 'MovedOn', runId })
+  return isSame ? E.right(undefined) : E.left({ _tag: 'RunChanged', runId })
 }
 
-/** Whether the owner differs from the one that the user agreed to supersede. */
 const isOther = (now: RunView['heldBy'], then: RunView['heldBy']): boolean =>
   O.isSome(now) && O.isSome(then) && (now.value.since !== then.value.since || now.value.pid !== then.value.pid)
 
-/** The options with all answers. If somebody was asked, the plan that they saw is the one that may be executed. */
+/** After a prompt, only the plan that was shown may be executed. */
 const answerQuestions = async (
-  context: Attended,
+  context: PromptContext,
   program: AnyProgram,
   planned: Planned,
   flags: ResumeFlags
@@ -241,36 +233,35 @@ const answerQuestions = async (
   const given = new Map(planned.options.confirm)
   const options = { ...planned.options, confirm: given }
   let { plan } = planned
-  let wasAsked = false
+  let hasAsked = false
   for (;;) {
     const [question, ...more] = openQuestions(plan)
-    if (question === undefined) return E.right({ options, pinned: wasAsked ? hashPlan(plan) : undefined })
+    if (question === undefined) return E.right({ options, pinned: hasAsked ? hashPlan(plan) : undefined })
     if (!context.interactive) {
       const hints = answers(context, runId, flags, program, [question, ...more])
       return E.left(notDone({ _tag: 'Unconfirmed', questions: [question, ...more] }, hints))
     }
-    wasAsked = true
+    hasAsked = true
     for (const one of [question, ...more]) {
       const answer = await answerTo(context, program, one)
       if (O.isNone(answer)) return E.left({ _tag: 'Declined' })
       given.set(one.unit, answer.value)
     }
-    // A unit that runs again by an answer can raise questions of its own.
+    // An answer can raise further questions.
     const next = planResume(checkpoint, program, options)
     if (E.isLeft(next)) return E.left(notDone(next.left, [], runId))
     plan = next.right
   }
 }
 
-const answerTo = async (context: Attended, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
+const answerTo = async (context: PromptContext, program: AnyProgram, question: Confirm): Promise<O.Option<Answer>> => {
   const { prompt, screen } = context
   screen.line(describeQuestion(question))
-  const isEdited = question.reason._tag === 'EvidenceChanged'
   const canKeep = mayKeep(program, question)
   const words = canKeep ? ['again', 'keep', 'done'] : ['again', 'done']
   const text = canKeep
     ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
-    : isEdited
+    : isEdited(question)
       ? 'Run it again and overwrite the changes, or count it as done?'
       : 'Run it again, or is it done?'
   for (;;) {
@@ -284,7 +275,7 @@ const answerTo = async (context: Attended, program: AnyProgram, question: Confir
       screen.line(pleaseAnswer(words))
       continue
     }
-    const [variable] = isEdited ? [] : captures(program, question)
+    const [variable] = isEdited(question) ? [] : captures(program, question)
     if (variable === undefined) return O.some(doneWith(undefined))
     const output = await prompt.ask(`What is its output? ${variable} = `)
     return O.isNone(output) ? O.none : O.some(doneWith(output.value))

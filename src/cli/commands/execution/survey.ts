@@ -11,20 +11,19 @@ import type { CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
-import type { Flags } from '../hints/hints.js'
-import { ofGone, ofPlanError } from '../hints/hints.js'
+import type { TakeOverFlags } from './planFlags.js'
+import { ofMissingWorkspace, ofPlanError } from '../hints/hints.js'
 
-/** The tree of a run, without our own state. */
+/** Excludes the state folder. */
 export const treeAt = ({ home }: Pick<Context, 'home'>, folder: string): WorkingTree => {
   const inside = relative(folder, home)
   return workingTree(folder, inside === '' || inside.startsWith('..') ? [] : [inside])
 }
 
-/** The tree that a run works in. */
 export const treeFor = (context: Context, { checkpoint }: Pick<State, 'checkpoint'>): WorkingTree =>
   treeAt(context, checkpoint.workspace?.path ?? context.folder)
 
-/** Surveys a run that is loaded. `tree`: one that is read again later keeps what it has hashed. */
+/** `tree`: a shared one keeps its hashes. */
 export const surveyRun = async (
   context: Context,
   program: Program<Readonly<Record<string, unknown>>>,
@@ -36,12 +35,11 @@ export const surveyRun = async (
   return E.isLeft(surveyed) ? E.left(notDone(surveyed.left, [], state.checkpoint.runId)) : surveyed
 }
 
-/** The plan of a survey, or why a resume refuses it and what to do then. */
 export const usablePlan = (
   context: Context,
   program: Program<Readonly<Record<string, unknown>>>,
   surveyed: Survey,
-  flags: Flags
+  flags: TakeOverFlags
 ): E.Either<CliError, Planned> => {
   const planned = usable(surveyed)
   if (E.isRight(planned)) return planned
@@ -52,7 +50,7 @@ export const usablePlan = (
     error._tag === 'PlanError'
       ? ofPlanError(context, planning, error.problems)
       : error._tag === 'WorkspaceGone'
-        ? ofGone(context, error)
+        ? ofMissingWorkspace(context, error)
         : []
   return E.left(notDone(error, hints, checkpoint.runId))
 }

@@ -1,4 +1,4 @@
-/** What becomes of the workspace of a run that has completed. */
+/** Merges, keeps or reports the workspace of a run. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -13,8 +13,7 @@ import { hasWorkspace, mergeWorkspace } from '../../../executor/workspace/worksp
 import type { MergeEnd } from '../../../ports/Workspaces.js'
 import type { Hint } from '../../report/Hint.js'
 import { linesOf } from '../../report/Hint.js'
-import { grouped } from '../../report/progress.js'
-import type { Prompt } from '../../terminal/Prompt.js'
+import type { PromptContext } from './withPrompt.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import { commandOf } from '../../terminal/shellQuote.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
@@ -22,32 +21,27 @@ import type { Context } from '../Context.js'
 import { dogearCommand, environmentFor } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
+import { counted } from '../../report/text.js'
 
-/** Whether a worktree is to be merged when its run has completed: as `merge` says, else as `yes` says, else somebody is asked. */
 export interface MergeFlags {
   readonly merge?: boolean
   readonly yes?: boolean
 }
 
-/** Somebody who may be asked. */
-type Asking = Context & { readonly prompt: Prompt }
-
-/** What is in a worktree that its commit did not have. */
+/** The work in a worktree since its first commit. */
 interface Work {
   readonly commits: number
   readonly uncommitted: number
 }
 
-/** Says what a worktree will not have of the folder that it is made from. */
 export const warnOfUncommitted = async (context: Context): Promise<void> => {
   const changed = await treeAt(context, context.folder).changed()
   if (E.isLeft(changed) || changed.right.length === 0) return
   const { screen } = context
   const what = `${counted(changed.right.length, 'path')} here ${changed.right.length === 1 ? 'is' : 'are'} not committed`
-  screen.line(screen.style.yellow(`warning: ${what}: the worktree is made from the last commit, without that`))
+  screen.warn(`${what}: the worktree is made from the last commit, without that`)
 }
 
-/** Says that a run keeps its workspace, where the file has another kind by now. */
 export const warnOfOtherKind = (
   { screen }: Context,
   { workspace }: Checkpoint,
@@ -55,11 +49,10 @@ export const warnOfOtherKind = (
 ): void => {
   if (workspace === undefined || workspace.kind === file.workspace) return
   const now = `${shown} has "workspace: ${file.workspace}"`
-  screen.line(screen.style.yellow(`warning: ${now}, but the run keeps the one it began with: ${workspace.kind}`))
+  screen.warn(`${now}, but the run keeps the one it began with: ${workspace.kind}`)
 }
 
-/** Says where a run works. */
-export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
+export const printWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
   screen.line(`Working in ${placeOf(workspace)}`)
   if (workspace.kind === 'directory') return
   if (renamed !== undefined) {
@@ -67,19 +60,15 @@ export const tellOfWorkspace = ({ screen }: Context, workspace: OwnWorkspace, re
   }
   if (!existsSync(join(workspace.root, '.gitmodules'))) return
   const how = 'a step can fetch them with "git submodule update --init"'
-  screen.line(screen.style.yellow(`warning: the submodules are empty in the worktree; ${how}`))
+  screen.warn(`the submodules are empty in the worktree; ${how}`)
 }
 
-/** Where a workspace is, in words. */
 export const placeOf = (workspace: OwnWorkspace): string =>
   workspace.kind === 'worktree' ? `worktree ${workspace.path}, branch ${workspace.branch}` : `folder ${workspace.path}`
 
-/**
- * Merges the worktree of a completed run, or keeps it, and says which. `worked`: whether anything ran just now; else nobody is
- * asked. Gives what JSON tells of it.
- */
+/** `worked`: whether a step ran just now; without that there is no question. Returns fields for JSON. */
 export const settleWorkspace = async (
-  context: Asking,
+  context: PromptContext,
   { runId, workspace, workflow }: Checkpoint,
   flags: MergeFlags,
   worked: boolean
@@ -87,14 +76,13 @@ export const settleWorkspace = async (
   const { screen } = context
   const redaction = redactionFor(context, { secrets: workflow.secrets ?? [] })
   const nothing = (why: string): JsonObject => {
-    if (flags.merge !== undefined)
-      screen.line(screen.style.yellow(`warning: ${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`))
+    if (flags.merge !== undefined) screen.warn(`${flags.merge ? '--merge' : '--no-merge'} has no effect: ${why}`)
     return {}
   }
   if (!isOwn(workspace)) return nothing(`run ${runId} has no worktree`)
   const there = await hasWorkspace({ runId, workspace })(environmentFor(context))()
   if (E.isLeft(there)) {
-    screen.line(screen.style.yellow(`warning: ${describe(there.left)}`))
+    screen.warn(`${describe(there.left)}`)
     return {}
   }
   if (!there.right) return nothing(`the workspace of run ${runId} no longer exists`)
@@ -106,9 +94,9 @@ export const settleWorkspace = async (
   return workspaceJson(workspace, 'kept')
 }
 
-/** What git says may be what a hook says, which has the environment of this process. */
+/** Redacts what git says: a hook may print the environment. */
 const settleWorktree = async (
-  context: Asking,
+  context: PromptContext,
   {
     runId,
     worktree,
@@ -144,7 +132,7 @@ const settleWorktree = async (
   return workspaceJson(worktree, 'kept', end.why)
 }
 
-/** How much there is to merge. What can't be looked at is told by the merge. */
+/** The merge reports what cannot be read here. */
 const workIn = async (context: Context, { root, commit }: Worktree): Promise<Work> => {
   const tree = environmentFor(context).workspaces?.tree(root)
   const commits = tree === undefined ? E.right([]) : await tree.commitsSince(O.some(commit))()
@@ -156,7 +144,7 @@ const workIn = async (context: Context, { root, commit }: Worktree): Promise<Wor
 }
 
 const isWanted = async (
-  { interactive, prompt }: Asking,
+  { interactive, prompt }: PromptContext,
   { branch, into }: Worktree,
   work: Work,
   { merge, yes }: MergeFlags,
@@ -175,8 +163,6 @@ const describeWork = ({ commits, uncommitted }: Work): string =>
     ...(commits === 0 ? [] : [counted(commits, 'commit')]),
     ...(uncommitted === 0 ? [] : [`${counted(uncommitted, 'path')} not committed`])
   ].join(', ')
-
-const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
 const obstacleOf = (
   { repository, branch, into = '', root }: Worktree,

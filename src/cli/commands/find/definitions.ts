@@ -1,4 +1,5 @@
-/** Looks up steps of a workflow by path. */
+/** Looks up steps of a workflow. */
+import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
 import { definitionAt, listedParts } from '../../../domain/workflow/Tree.js'
@@ -9,7 +10,7 @@ interface Steps {
   readonly steps: ReadonlyArray<Step>
 }
 
-/** The wave or map before a step of a sequence, in that sequence. */
+/** The wave or map before a step in its sequence. */
 export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
   const above = parent(unit)
   const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
@@ -20,7 +21,7 @@ export const waveBefore = (workflow: Steps, unit: Unit): Unit | undefined => {
 }
 
 /** The units that are not idempotent, in the order of the workflow. A map counts as one unit. */
-export const harmful = ({ steps }: Steps): ReadonlyArray<Unit> => {
+export const nonIdempotent = ({ steps }: Steps): ReadonlyArray<Unit> => {
   const visit = (step: Step, unit: Unit): ReadonlyArray<Unit> =>
     step._tag === 'Task' || step._tag === 'Map'
       ? isIdempotent(step)
@@ -30,12 +31,23 @@ export const harmful = ({ steps }: Steps): ReadonlyArray<Unit> => {
   return steps.flatMap((step) => visit(step, step.name))
 }
 
-/** Those of them in a step, and in the steps of its sequence after it up to another one, exclusive. */
-export const harmfulFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
+/** Those in a step and in the later steps of its sequence, up to `end`, exclusive. */
+export const nonIdempotentFrom = (workflow: Steps, first: Unit, end?: Unit): ReadonlyArray<Unit> => {
   const above = parent(first)
   const sequence = above === undefined ? workflow : definitionAt<Step>(workflow, above)
   const steps = sequence !== undefined && 'steps' in sequence ? sequence.steps : []
   const units = steps.map(({ name }) => join(above, name))
   const due = end === undefined ? [first] : units.slice(units.indexOf(first), units.indexOf(end))
-  return harmful(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
+  return nonIdempotent(workflow).filter((unit) => due.some((one) => isWithin(unit, one)))
+}
+
+export const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
+
+/** A map that runs again as a whole has no record to keep. */
+export const mayKeep = (workflow: Steps, question: Confirm): boolean =>
+  isEdited(question) && definitionAt<Step>(workflow, question.unit)?._tag !== 'Map'
+
+export const captures = (workflow: Steps, { unit }: Confirm): ReadonlyArray<string> => {
+  const step = definitionAt<Step>(workflow, unit)
+  return step?._tag === 'Task' ? step.captures : []
 }

@@ -1,4 +1,4 @@
-/** Finding the run that is meant. */
+/** Finds runs by id, by prefix, or as the only unfinished one. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -15,18 +15,18 @@ import type { Hint } from '../../report/Hint.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { ofFile, ofNoRun, ofNothing } from './findHints.js'
-import { minute, ofTakenOver } from '../hints/hints.js'
+import { ofLostRun } from '../hints/hints.js'
+import { minute } from '../../report/text.js'
 
-/** How short the beginning of a run id may be that stands for it. */
+/** The minimum length of an id prefix. */
 export const MIN_PREFIX = 4
 
-/** The runs of a store: those that can be read, newest first, and those that can't. */
+/** `runs` are newest first. */
 export interface Runs {
   readonly runs: ReadonlyArray<RunSummary>
   readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
 }
 
-/** All runs of the store. */
 export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs>> => {
   const listed = await listRuns(environmentFor(context))()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
@@ -36,12 +36,11 @@ export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs
   })
 }
 
-/** Says which runs can't be read. */
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
-  for (const { error } of damaged) screen.line(screen.style.yellow(`warning: ${describeStorage(error)}`))
+  for (const { error } of damaged) screen.warn(`${describeStorage(error)}`)
 }
 
-/** The run of this id, or the only one whose id begins like this. */
+/** Accepts an unambiguous prefix. */
 export const findRun = async (context: Context, id: string): Promise<E.Either<CliError, RunView>> => {
   const tooShort = id.length < MIN_PREFIX && id !== ''
   const file = isFile(context, id) ? [ofFile(id)] : []
@@ -55,12 +54,12 @@ export const findRun = async (context: Context, id: string): Promise<E.Either<Cl
     if (E.isLeft(found)) return E.left(notDone(found.left))
     if (O.isSome(found.right)) return E.right(found.right.value)
   }
-  const unfit = RunId.parse(id)
-  if (id.length < MIN_PREFIX) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
+  const invalid = RunId.parse(id)
+  if (id.length < MIN_PREFIX) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
   const listed = await listRuns(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
   const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
-  if (first === undefined) return E.left(E.isLeft(unfit) ? notDone(unfit.left, file) : none)
+  if (first === undefined) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
   return others.length === 0
     ? viewOf(context, first.runId)
     : E.left({ _tag: 'AmbiguousRun', prefix: id, candidates: [first, ...others].map(candidateOf) })
@@ -74,13 +73,11 @@ const isFile = ({ folder }: Context, name: string): boolean => {
   }
 }
 
-/** The hint for a run that this process has lost. */
 export const afterLoss = async (context: Context, runId: string): Promise<Hint> => {
   const found = await viewRun(runId)(environmentFor(context))()
-  return ofTakenOver(context, runId, E.isLeft(found) || O.isSome(found.right))
+  return ofLostRun(context, runId, E.isLeft(found) || O.isSome(found.right))
 }
 
-/** A run that was listed, whole. */
 export const viewOf = async (context: Context, runId: string): Promise<E.Either<CliError, RunView>> => {
   const found = await viewRun(runId)(environmentFor(context))()
   if (E.isLeft(found)) return E.left(notDone(found.left))
@@ -89,7 +86,6 @@ export const viewOf = async (context: Context, runId: string): Promise<E.Either<
     : E.left(notDone({ _tag: 'NoSuchRun', runId }, ofNoRun(context)))
 }
 
-/** The run of this id; without an id, the only one that is unfinished. */
 export const findOrOnly = async (context: Context, id: string | undefined): Promise<E.Either<CliError, RunView>> => {
   if (id !== undefined) return findRun(context, id)
   const runs = await allRuns(context)
@@ -116,10 +112,8 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
       })
 }
 
-/** Whether a run waits to be resumed: neither over nor in the hands of a live process. */
 export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)
 
-/** Whether a run may be resumable because its owner's liveness is undecided. */
 export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
   !isFinal(status) && O.isSome(heldBy) && heldBy.value.liveness === 'undecided'
 

@@ -11,7 +11,7 @@ export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
   { text: 'Start one:', command: dogearCommand(place, ['run', shown]) }
 ]
 
-/** For a run that was not found, with the folder searched. `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
+/** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
 export const ofNoRun = ({ home }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
   { text: `Looked in ${home}` },
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])

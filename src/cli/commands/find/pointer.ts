@@ -1,4 +1,4 @@
-/** The pointer that a pause has left: followed by a resume that names no run. */
+/** Follows the pointer of the last pause, for a resume without an id. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -14,10 +14,7 @@ import { notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 
-/**
- * The run that paused last, if it is there and neither completed nor cancelled. Of the pointer only the id is used. One that leads nowhere is taken
- * away.
- */
+/** Uses only the id in the pointer, and removes a pointer to a missing or final run. */
 export const pointedRun = async (context: Context): Promise<E.Either<CliError, O.Option<RunView>>> => {
   const environment = environmentFor(context)
   const { requests } = environment
@@ -28,7 +25,7 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
   const { runId } = pointer.right.value
   const view = await viewRun(runId)(environment)()
   if (E.isLeft(view)) return E.left(notDone(view.left))
-  // Somebody else goes on with it.
+  // Another process owns it.
   if (O.isSome(view.right) && O.isSome(view.right.value.heldBy)) return E.right(O.none)
   if (O.isSome(view.right) && !isFinal(view.right.value.status)) {
     await warnOfLostCommit(context, pointer.right.value, view.right.value.checkpoint)
@@ -41,7 +38,7 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
   return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)
 }
 
-/** What a pause has committed is no evidence of a step. So nothing runs again if it is gone, and somebody should know. */
+/** A commit by a pause is not evidence, so no step runs again if it is missing. */
 const warnOfLostCommit = async (
   context: Context,
   { committed }: ContinueHere,
@@ -51,11 +48,10 @@ const warnOfLostCommit = async (
   const missing = await environmentFor(context).workspaces?.tree(workspace.root).missingCommits([committed])()
   if (missing === undefined || E.isLeft(missing) || missing.right.length === 0) return
   const { screen } = context
-  screen.line(screen.style.yellow(`warning: commit ${committed}, made by the pause, is not in ${workspace.root}`))
+  screen.warn(`commit ${committed}, made by the pause, is not in ${workspace.root}`)
 }
 
-/** Says which commits were found, and where a plan goes on. */
-export const tellPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
+export const printPosition = ({ screen }: Context, checkpoint: Checkpoint, { decisions }: ResumePlan): void => {
   const due = decisions.filter(({ _tag }) => _tag !== 'Skip')
   const [first] = due
   if (first === undefined) return

@@ -1,9 +1,10 @@
 /** Suggests the next actions for a run, as commands to copy. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { has } from '../../../domain/data/Units.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/explain/listed.js'
-import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Confirm, FoundEvidence, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { top } from '../../../domain/workflow/Unit.js'
@@ -17,46 +18,24 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
-import { harmfulFrom, waveBefore } from '../find/definitions.js'
-import type { Context } from '../Context.js'
-import { dogearCommand, looking } from '../Context.js'
+import { positionOf } from '../../report/text.js'
+import { captures, isEdited, mayKeep, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
+import type { Place } from '../Context.js'
+import { dogearCommand, showHint } from '../Context.js'
 import type { Difference } from '../execution/input.js'
-import type { PlanFlags } from '../execution/planFlags.js'
-import { wordsOf } from '../execution/planFlags.js'
+import { describeDifference } from '../execution/input.js'
+import type { TakeOverFlags } from '../execution/planFlags.js'
+import { resumeHint, resumeLine } from '../execution/planFlags.js'
 
-/** Where commands are to be copied to. */
-type Place = Pick<Context, 'home' | 'folder'>
-
-/** The flags of a resume about an owner that may be dead. */
-export interface TakeOverFlags extends PlanFlags {
-  readonly takeOver?: boolean
-  readonly yes?: boolean
-}
-
-/** The flags of a resume that its command line repeats. */
-export type Flags = TakeOverFlags
-
-/** What was planned: a run, with a workflow, as the flags say. */
 export interface Planning {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow & { readonly identity: WorkflowIdentity }
   readonly options: PlanOptions
-  readonly flags: Flags
+  readonly flags: TakeOverFlags
 }
 
-/** The command line that resumes a run. */
-export const resumeLine = (place: Place, runId: string, flags: Flags = {}, more: ReadonlyArray<string> = []): string =>
-  dogearCommand(place, [
-    'resume',
-    runId,
-    ...wordsOf(flags),
-    ...more,
-    ...(flags.takeOver === true ? ['--take-over'] : []),
-    ...(flags.yes === true ? ['--yes'] : [])
-  ])
-
-/** How to go on with a run: with the answers to what will be asked, if anything will, else in these words. */
-export const goOn = (
+/** The command that resumes a run, after `text`; or the questions that it will ask, with the commands that answer them. */
+export const resumeHints = (
   place: Place,
   runId: string,
   workflow: Workflow,
@@ -64,13 +43,13 @@ export const goOn = (
   text: string
 ): ReadonlyArray<Hint> =>
   questions.length === 0
-    ? [{ text, command: resumeLine(place, runId) }]
+    ? [resumeHint(place, text, runId)]
     : [
         ...questions.map((question) => ({ text: describeQuestion(question) })),
         ...answers(place, runId, {}, workflow, questions)
       ]
 
-/** Which check of which composite failed, if any. */
+/** The composite whose check failed, if that is why the run failed. */
 export const failedCheckOf = (
   workflow: Workflow,
   outcome: RunOutcome
@@ -82,10 +61,7 @@ export const failedCheckOf = (
   return failure && { unit: failure.unit, when: failure.outcome === 'notApplied' ? 'before' : 'after' }
 }
 
-/**
- * How to run a wave again after its `after` check failed, or the wave before one whose `before` check failed. Offers only
- * actions that can be planned.
- */
+/** How to run a wave again after its `after` check, or before a wave whose `before` check, failed; if that can be planned. */
 export const ofFailedCheck = (
   place: Place,
   workflow: Workflow,
@@ -99,30 +75,39 @@ export const ofFailedCheck = (
   if (wave === undefined) return []
   const plan = planResume(outcome.checkpoint, workflow, { restartWave: wave, evidence })
   if (E.isLeft(plan) || openQuestions(plan.right).length > 0) return []
-  const harmful = harmfulFrom(workflow, wave, when === 'after' ? undefined : unit)
-  const named = harmful.length === 0 ? '' : `, including steps that are not idempotent (${harmful.join(', ')})`
+  const nonIdempotent = nonIdempotentFrom(workflow, wave, when === 'after' ? undefined : unit)
+  const named =
+    nonIdempotent.length === 0 ? '' : `, including steps that are not idempotent (${nonIdempotent.join(', ')})`
   const parts = definitionAt<Step>(workflow, wave)?._tag === 'Sequence' ? 'steps' : 'groups'
   const what = when === 'after' ? `To run the ${parts} of "${wave}" again` : `To run again from "${wave}" on`
-  const yes = harmful.length === 0 ? {} : { yes: true }
-  return [{ text: `${what}${named}:`, command: resumeLine(place, outcome.runId, { restartWave: wave, ...yes }) }]
+  const yes = nonIdempotent.length === 0 ? {} : { yes: true }
+  return [resumeHint(place, `${what}${named}:`, outcome.runId, { restartWave: wave, ...yes })]
 }
 
-/** For a run that waits for jobs. */
-export const ofPending = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }
-]
+/** The commands that end the waits of a run: a poll of its jobs, and an answer to the first unit that waits for one. */
+export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint): ReadonlyArray<Hint> => {
+  const waits = [...pending]
+  const unit = waits.find((one) => one._tag === 'Answer' && !has(answers, one.unit))?.unit
+  return [
+    ...(waits.some(({ _tag }) => _tag === 'Job')
+      ? [{ text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }]
+      : []),
+    ...(unit === undefined
+      ? []
+      : [{ text: 'Answer it with:', command: dogearCommand(place, ['answer', runId, unit, '--value', 'JSON']) }])
+  ]
+}
 
-/** For a run that this process has lost. `isThere`: the run still exists; it may also have been deleted. */
-export const ofTakenOver = (place: Place, runId: string, isThere: boolean): Hint =>
+/** For a run that another process took over or deleted. */
+export const ofLostRun = (place: Place, runId: string, isThere: boolean): Hint =>
   isThere
-    ? looking(place, runId)
+    ? showHint(place, runId)
     : { text: 'It no longer exists. List the runs with:', command: dogearCommand(place, ['runs']) }
 
-/** The command lines that answer the open questions. */
 export const answers = (
   place: Place,
   runId: string,
-  flags: Flags,
+  flags: TakeOverFlags,
   workflow: Workflow,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
@@ -153,31 +138,24 @@ export const answers = (
   ]
 }
 
-/** The commands that answer for changed evidence of forced units. `pin`: the reviewed plan, which such an answer does not change. */
+/** The commands that answer for changed evidence of forced units. `pin`: the reviewed plan. */
 export const forcedAnswers = (
   place: Place,
   runId: string,
-  flags: Flags,
+  flags: TakeOverFlags,
   pin: ReadonlyArray<string>,
   questions: ReadonlyArray<Confirm>
 ): ReadonlyArray<Hint> => {
   const again = [...questions.flatMap((one) => ['--confirm', `${one.unit}=again`]), ...pin]
   const { force: _, fromStep: __, restartWave: ___, input: ____, ...others } = flags
   return [
-    { text: 'To run again and overwrite the changes:', command: resumeLine(place, runId, flags, again) },
-    { text: 'To resume from the current step instead, after a question:', command: resumeLine(place, runId, others) }
+    resumeHint(place, 'To run again and overwrite the changes:', runId, flags, again),
+    resumeHint(place, 'To resume from the current step instead, after a question:', runId, others)
   ]
 }
 
-const isEdited = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
-
-/** Whether changed evidence can be kept; a map that runs again as a whole has no record to keep. */
-export const mayKeep = (workflow: Workflow, question: Confirm): boolean =>
-  isEdited(question) && definitionAt<Step>(workflow, question.unit)?._tag !== 'Map'
-
 const MAX_FILES = 3
 
-/** The alternative for files that change legitimately. */
 const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => {
   const paths = new Set(
     questions.flatMap(({ reason }) =>
@@ -195,7 +173,7 @@ const ofLaterRuns = (questions: ReadonlyArray<Confirm>): ReadonlyArray<Hint> => 
   ]
 }
 
-/** What can be done about a plan that was refused. Only what would be planned is offered. */
+/** The remedies for a refused plan; each of them can be planned. */
 export const ofPlanError = (
   place: Place,
   planning: Planning,
@@ -208,7 +186,6 @@ export const ofPlanError = (
   ...ofEdits(place, planning, problems)
 ]
 
-/** Another file is no edit of the run's own. */
 const ofWrongWorkflow = (
   place: Place,
   { checkpoint, workflow }: Planning,
@@ -216,7 +193,7 @@ const ofWrongWorkflow = (
 ): ReadonlyArray<Hint> => {
   const { path } = checkpoint.workflow
   return path !== undefined && path !== workflow.identity.path
-    ? [{ text: `Resume it with its own file, ${path}:`, command: resumeLine(place, checkpoint.runId) }]
+    ? [resumeHint(place, `Resume it with its own file, ${path}:`, checkpoint.runId)]
     : [{ text: `Give the workflow its old name back, then resume: name: ${expected}` }]
 }
 
@@ -242,7 +219,7 @@ const ofEdits = (
   const isThere = only !== undefined && definitionAt<Step>(workflow, only) !== undefined
   const from = isThere ? only : workflow.steps.find(({ name }) => edited.has(name))?.name
   const { restartWave: ___, ...others } = options
-  /** The first of these ways that can be planned. */
+  /** Offers the first way that can be planned. */
   const offer = (
     text: string,
     ...ways: ReadonlyArray<Pick<PlanOptions, 'changes' | 'fromStep'>>
@@ -267,7 +244,7 @@ const ofEdits = (
   ]
 }
 
-/** For units that were said to be done, or come before the step to run from, but not what they gave. */
+/** For units that are assumed done without their output. */
 const ofMissingOutputs = (
   place: Place,
   { checkpoint, flags }: Planning,
@@ -280,10 +257,10 @@ const ofMissingOutputs = (
   const presupposed = flags.fromStep === undefined ? [] : [...missing].filter((answer) => !given.has(answer))
   if (presupposed.length === 0 && ![...given].some((answer) => missing.has(answer))) return []
   const confirm = [...given, ...presupposed].map((answer) => (missing.has(answer) ? `${answer}:OUTPUT` : answer))
-  return [{ text: 'Pass its output:', command: resumeLine(place, checkpoint.runId, { ...flags, confirm }) }]
+  return [resumeHint(place, 'Pass its output:', checkpoint.runId, { ...flags, confirm })]
 }
 
-/** For recorded units whose evidence is missing: a resume without a start runs them again. */
+/** For units whose evidence is missing: a plain resume runs them again. */
 const ofMissingEvidence = (
   place: Place,
   { checkpoint, workflow, options }: Planning,
@@ -299,10 +276,7 @@ const ofMissingEvidence = (
   ]
 }
 
-/**
- * What can be done about an execution that came to no outcome. `restart`: the words that would start the run again, if
- * nothing of it was ever saved.
- */
+/** The remedies for an execution without an outcome. `restart`: the words that start the run again, if nothing was saved. */
 export const ofRunError = (
   place: Place,
   runId: string,
@@ -310,30 +284,21 @@ export const ofRunError = (
   restart: ReadonlyArray<string> | undefined,
   error: RunError
 ): ReadonlyArray<Hint> => {
+  const command = restart === undefined ? resumeLine(place, runId) : dogearCommand(place, restart)
   switch (error._tag) {
     case 'RunExists':
     case 'InputChanged':
       return ofExisting(place, runId)
     case 'WorkspaceGone':
-      return ofGone(place, error)
+      return ofMissingWorkspace(place, error)
     case 'WriteFailed':
     case 'TooLarge':
-    case 'WorkspaceFailed':
-      return restart === undefined
-        ? [{ text: 'After fixing this, resume with:', command: resumeLine(place, runId) }]
-        : [
-            {
-              text: 'No step ran. After fixing this, run it again:',
-              command: dogearCommand(place, restart)
-            }
-          ]
+    case 'WorkspaceFailed': {
+      const text = restart === undefined ? 'resume with:' : 'run it again:'
+      return [{ text: `${restart === undefined ? '' : 'No step ran. '}After fixing this, ${text}`, command }]
+    }
     case 'SecretsMissing':
-      return [
-        {
-          text: 'When they are set:',
-          command: restart === undefined ? resumeLine(place, runId) : dogearCommand(place, restart)
-        }
-      ]
+      return [{ text: 'After setting them:', command }]
     case 'RecoveryRefused':
       return ofDamage(place, runId, {})
     case 'HeldBy':
@@ -345,48 +310,38 @@ export const ofRunError = (
   }
 }
 
-/** For a run that another process holds: how to take it over if the owner's liveness is undecided. */
-export const ofHeld = (place: Place, runId: string, { liveness }: Holder, flags: Flags = {}): ReadonlyArray<Hint> =>
+export const ofHeld = (
+  place: Place,
+  runId: string,
+  { liveness }: Holder,
+  flags: TakeOverFlags = {}
+): ReadonlyArray<Hint> =>
   liveness === 'alive'
     ? flags.takeOver === true
       ? [{ text: '--take-over was refused: the owner is proven alive' }]
       : []
-    : [
-        {
-          text: 'If you know that it is dead, take the run over:',
-          command: resumeLine(place, runId, { ...flags, takeOver: true })
-        }
-      ]
+    : [resumeHint(place, 'If you know that it is dead, take the run over:', runId, { ...flags, takeOver: true })]
 
-/** For a run whose workspace is gone. One of its own is made anew if everything is to run again. */
-export const ofGone = (
+/** For a run whose workspace is missing; `--force` creates a new one, unless the folder is the user's. */
+export const ofMissingWorkspace = (
   place: Place,
   { runId, kind }: RunError & { readonly _tag: 'WorkspaceGone' }
 ): ReadonlyArray<Hint> =>
   kind === 'none'
-    ? [{ text: 'Nothing was executed. Make that folder again, with what is missed, or start a new run' }]
-    : [
-        {
-          text: 'Nothing was executed. To start over, with a new workspace:',
-          command: resumeLine(place, runId, { force: true })
-        }
-      ]
+    ? [{ text: 'Nothing ran. Create the folder again with the missing files, or start a new run' }]
+    : [resumeHint(place, 'Nothing ran. To start over with a new workspace:', runId, { force: true })]
 
-/** For a run that is there already. */
 export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: 'To resume it:', command: resumeLine(place, runId) }
+  resumeHint(place, 'To resume it:', runId)
 ]
 
-/** For a run whose id a new run asked for. `start`: the words that start a run with another id. */
+/** For a new run whose id is in use. `start`: the words that start a run with another id. */
 export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<string>): ReadonlyArray<Hint> => [
   { text: `It is a run of ${run.workflow.name}: ${positionOf(run)}` },
   ...(run.workflow.path === undefined
-    ? [{ ...looking(place, run.runId), text: 'A program started it. Look at it with:' }, another(place, start)]
+    ? [{ ...showHint(place, run.runId), text: 'A program started it. Look at it with:' }, another(place, start)]
     : run.status === 'completed'
-      ? [
-          { text: 'To run it again, from the first step:', command: resumeLine(place, run.runId, { force: true }) },
-          another(place, start)
-        ]
+      ? [resumeHint(place, 'To run it again, from the first step:', run.runId, { force: true }), another(place, start)]
       : ofExisting(place, run.runId))
 ]
 
@@ -395,29 +350,17 @@ const another = (place: Place, start: ReadonlyArray<string>): Hint => ({
   command: dogearCommand(place, start)
 })
 
-/** The progress and the start time of a run. */
-export const positionOf = ({ status, steps, createdAt }: RunSummary): string =>
-  `${status}, ${steps.completed}/${steps.total} steps completed, started ${minute(createdAt)}`
-
-/** Formats a time: `2026-01-02 03:04 UTC`. */
-export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`
-
-/**
- * For a run that was started with another input: the differences, and how to continue with either. `how`: the flags of the
- * resume; `given`: the new input as words; `start`: the words that start a run with it.
- */
+/** For a run with another input. `given`: the new input as words; `start`: the words that start a run with it. */
 export const ofOtherInput = (
   place: Place,
   runId: string,
-  how: Flags,
+  how: TakeOverFlags,
   differences: ReadonlyArray<Difference>,
   given: ReadonlyArray<string>,
   start: ReadonlyArray<string>
 ): ReadonlyArray<Hint> => [
-  ...differences.map(({ name, given, recorded }) => ({
-    text: `  ${name}: given ${quoted(given)}, ${recorded === undefined ? 'started without it' : `started with ${quoted(recorded)}`}`
-  })),
-  { text: 'To resume with its recorded input:', command: resumeLine(place, runId, how) },
+  ...differences.map((one) => ({ text: `  ${describeDifference(one)}` })),
+  resumeHint(place, 'To resume with its recorded input:', runId, how),
   {
     text: 'To use the new input from a step on:',
     command: dogearCommand(place, ['resume', runId, '--from-step', 'STEP', ...given])
@@ -425,30 +368,6 @@ export const ofOtherInput = (
   { text: 'To start a new run with the new input:', command: dogearCommand(place, start) }
 ]
 
-/** The step from which a run has another input, and the differences. */
-export const inputReplaced = (step: string, differences: ReadonlyArray<Difference>): string => {
-  const values = differences.map(({ name, given, recorded }) => {
-    const was = recorded === undefined ? ', previously unset' : ` instead of ${quoted(recorded)}`
-    return `${name} ${quoted(given)}${was}`
-  })
-  return `Input replaced from step ${quoted(step)} on: ${values.join('; ')}`
-}
-
-const MAX_VALUE = 60
-
-const quoted = (value: string): string =>
-  JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE - 1)}…` : value)
-
-/** For a run whose newest state is damaged. */
-export const ofDamage = (place: Place, runId: string, flags: Flags): ReadonlyArray<Hint> => [
-  { text: 'To resume from the recovered state:', command: resumeLine(place, runId, { ...flags, yes: true }) }
+export const ofDamage = (place: Place, runId: string, flags: TakeOverFlags): ReadonlyArray<Hint> => [
+  resumeHint(place, 'To resume from the recovered state:', runId, { ...flags, yes: true })
 ]
-
-/** The variables that a unit which has to be asked about would have captured. */
-export const captures = (workflow: Workflow, { unit }: Confirm): ReadonlyArray<string> => {
-  const step = definitionAt<Step>(workflow, unit)
-  return step?._tag === 'Task' ? step.captures : []
-}
-
-/** Whether a plan has nothing to run. */
-export const isDone = ({ decisions }: ResumePlan): boolean => decisions.every((decision) => decision._tag === 'Skip')

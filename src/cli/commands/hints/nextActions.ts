@@ -7,9 +7,8 @@ import type { CliError } from '../../CliError.js'
 import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
-import { dogearCommand, looking, sameCommand } from '../Context.js'
+import { dogearCommand, showHint, sameCommand } from '../Context.js'
 
-/** Hints for an error that has none with a command. Usage errors and declined prompts need none. */
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
   switch (error._tag) {
@@ -24,42 +23,41 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'SeveralUnfinished':
       return suchAs({ ...typed, words: [...typed.words, ...error.candidates.slice(0, 1).map(({ runId }) => runId)] })
     case 'NothingToResume':
-      return [listing(typed)]
-    case 'MovedOn':
-      return [looking(typed, error.runId)]
+      return [listHint(typed)]
+    case 'RunChanged':
+      return [showHint(typed, error.runId)]
     case 'NotDone':
       return ofRunError(typed, error.error, error.runId)
   }
 }
 
-/** Adds the next actions to an error, with secrets redacted. */
+/** Redacts secrets. */
 export const withNextActions = (typed: Typed, redaction: Redaction.Redaction, error: CliError): CliError => {
   if (error._tag !== 'NotDone') return error
   const words = typed.words.map((word) => Redaction.text(redaction, word))
   return { ...error, hints: [...error.hints, ...nextActions({ ...typed, words }, error)] }
 }
 
-/** Removes the values from the words: until the workflow is known, any of them may be a secret. */
+/** Until the workflow is known, any value may be a secret. */
 export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   words.map((word, index) => {
     const isOf = (flag: string): boolean => words[index - 1] === flag || word.startsWith(`${flag}=`)
     if (isOf('--input')) return word.replace(/^((?:--input=)?[^=]*=)[\s\S]*$/, '$1VALUE')
+    if (isOf('--value')) return word.startsWith('--value=') ? '--value=JSON' : 'JSON'
     return isOf('--confirm') ? word.replace(/(=done:)[\s\S]*$/, '$1OUTPUT') : word
   })
 
 const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'Such as:', command: sameCommand(typed) }]
 
-/** Replaces an id prefix, also in `--run=`, by an id. */
 const inFull = (word: string, { prefix, candidates: [first] }: CliError & { readonly _tag: 'AmbiguousRun' }): string =>
   first !== undefined && (word === prefix || word === `--run=${prefix}`)
     ? `${word.slice(0, word.length - prefix.length)}${first.runId}`
     : word
 
-const listing = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
+const listHint = (typed: Typed): Hint => ({ text: 'List the runs with:', command: dogearCommand(typed, ['runs']) })
 
 const again = (typed: Typed, text = 'After fixing this:'): Hint => ({ text, command: sameCommand(typed) })
 
-/** The same command without `--id`. */
 const withoutId = (typed: Typed): ReadonlyArray<string> => {
   const at = typed.words.indexOf('--id')
   return typed.words.filter(
@@ -69,11 +67,11 @@ const withoutId = (typed: Typed): ReadonlyArray<string> => {
 
 const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArray<Hint> => {
   const runId = known ?? ('runId' in error ? error.runId : undefined)
-  const look = runId === undefined ? listing(typed) : looking(typed, runId)
+  const look = runId === undefined ? listHint(typed) : showHint(typed, runId)
   switch (error._tag) {
     case 'NoSuchRun':
     case 'InvalidPointer':
-      return [listing(typed)]
+      return [listHint(typed)]
     case 'HeldBy':
       return [
         look,
@@ -87,7 +85,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'RunExists':
     case 'InputChanged':
       return withoutId(typed).length === typed.words.length
-        ? [error._tag === 'WorkspaceTaken' ? again(typed) : listing(typed)]
+        ? [error._tag === 'WorkspaceTaken' ? again(typed) : listHint(typed)]
         : [{ text: 'To run with a generated id:', command: sameCommand({ ...typed, words: withoutId(typed) }) }]
     case 'Corrupt':
       return [
@@ -104,9 +102,9 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'Unconfirmed':
       return runId === undefined ? [look] : [planning(typed, runId)]
     case 'RunCancelled':
-      return [
-        { text: 'To resume it all the same:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }
-      ]
+      return [{ text: 'To resume it anyway:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }]
+    case 'AnswerRefused':
+      return [ofAnswerRefused(typed, error)]
     case 'AlreadyAnswered':
     case 'Fenced':
     case 'RevisionConflict':
@@ -119,7 +117,6 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'NoWorktree':
     case 'NoWorkspaces':
     case 'NoRequests':
-    case 'AnswerRefused':
     case 'RecoveryRefused':
     case 'TooLarge':
     case 'Insecure':
@@ -132,12 +129,19 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
   }
 }
 
+const ofAnswerRefused = (typed: Typed, { runId, waiting }: RunError & { readonly _tag: 'AnswerRefused' }): Hint => {
+  const [unit] = waiting
+  return unit === undefined
+    ? showHint(typed, runId)
+    : { text: 'Such as:', command: dogearCommand(typed, ['answer', runId, unit, '--value', 'JSON']) }
+}
+
 const planning = (typed: Typed, runId: string): Hint => ({
   text: 'To see what a resume would do:',
   command: dogearCommand(typed, ['plan', runId])
 })
 
-/** Drops an invalid request; an invalid file must be fixed first. */
+/** An invalid flag can be left out; an invalid file must be fixed first. */
 const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: string | undefined): Hint => {
   if (runId === undefined || !problems.every(({ _tag }) => OF_FLAGS.has(_tag))) return again(typed)
   return problems.some(({ _tag }) => _tag === 'UnitPending')

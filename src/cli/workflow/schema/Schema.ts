@@ -1,22 +1,17 @@
-/**
- * Schemas of the values of a workflow file. One schema both reads a value, with a report of each problem at its place, and describes it as
- * JSON Schema. It knows nothing of steps.
- */
+/** Schemas that decode values and describe them as JSON Schema. Knows nothing of steps. */
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
 import { didYouMean } from '../Suggestion.js'
 import type { Reading } from './Reading.js'
 
-/** Reads values of type A. */
 export interface Schema<A> {
-  /** Returns undefined if there is no such value, which is reported. */
+  /** Reports a problem and returns undefined. */
   readonly decode: (reading: Reading, entry: Entry) => A | undefined
   /** JSON Schema, draft 7. It accepts whatever `decode` does. Schemas with a name are added to `definitions`. */
   readonly json: (definitions: Map<string, JsonObject>) => JsonObject
 }
 
-/** The kind of a node, for messages. */
 export const kindOf = (node: Node): string => {
   switch (node._tag) {
     case 'List':
@@ -32,7 +27,6 @@ export const kindOf = (node: Node): string => {
   }
 }
 
-/** Reports a value of the wrong kind. */
 export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string): undefined => {
   const unquoted = value._tag === 'Scalar' && value.value !== null && typeof value.value !== 'string'
   const hint = unquoted && expected.startsWith('text') ? ': put it in quotes' : ''
@@ -49,7 +43,6 @@ export const defined = <A extends object>(fields: A): { readonly [K in keyof A]?
 // schemas from schemas
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Turns each value into another, or reports it. */
 export const mapped = <A, B>(
   { decode, json }: Schema<A>,
   turn: (value: A, reading: Reading, entry: Entry) => B | undefined
@@ -61,13 +54,13 @@ export const mapped = <A, B>(
   json
 })
 
-/** Adds keywords to the JSON Schema, for what `decode` refuses anyway. */
+/** Adds keywords for what `decode` refuses anyway. */
 export const limited = <A>({ decode, json }: Schema<A>, keywords: JsonObject): Schema<A> => ({
   decode,
   json: (definitions) => ({ ...json(definitions), ...keywords })
 })
 
-/** Refuses some values. `keywords`: the same as JSON Schema, as far as it can express it. */
+/** `keywords`: the same refusal in JSON Schema, as far as possible. */
 export const refined = <A>(
   schema: Schema<A>,
   keywords: JsonObject,
@@ -81,19 +74,16 @@ export const refined = <A>(
     keywords
   )
 
-/** One schema for nodes that fit, another for the rest. Of a value that neither accepts, editors report what the other expects. */
+/** For a value that neither accepts, editors report what `other` expects. */
 export const either = <A, B>(fits: (node: Node) => boolean, one: Schema<A>, other: Schema<B>): Schema<A | B> => ({
   decode: (reading, entry) => (fits(entry.value) ? one : other).decode(reading, entry),
   json: (definitions) => ({ anyOf: [other.json(definitions), one.json(definitions)] })
 })
 
-/** Tests for a list. */
 export const isList = (node: Node): boolean => node._tag === 'List'
 
-/** Tests for a scalar. */
 export const isScalar = (node: Node): boolean => node._tag === 'Scalar'
 
-/** A constant, or what another schema reads. */
 export const or = <C extends boolean | null, A>(constant: C, schema: Schema<A>): Schema<C | A> =>
   either(
     (node) => node._tag === 'Scalar' && node.value === constant,
@@ -101,7 +91,7 @@ export const or = <C extends boolean | null, A>(constant: C, schema: Schema<A>):
     schema
   )
 
-/** A schema that JSON Schema refers to by name, so that it may contain itself. */
+/** JSON Schema refers to it by name, so it may contain itself. */
 export const named = <A>(name: string, make: () => Schema<A>): Schema<A> => {
   let made: Schema<A> | undefined
   const schema = (): Schema<A> => (made ??= make())
@@ -117,7 +107,7 @@ export const named = <A>(name: string, make: () => Schema<A>): Schema<A> => {
   }
 }
 
-/** A list. Invalid items are reported and left out. `otherwise`: the message about what is no list. */
+/** Omits invalid items. `otherwise`: the message for other kinds. */
 export const list = <A>(
   item: Schema<A>,
   otherwise?: (kind: string, key: string) => string
@@ -136,7 +126,7 @@ export const list = <A>(
   json: (definitions) => ({ type: 'array', items: item.json(definitions) })
 })
 
-/** A mapping with any keys of a kind, of which `names` is the JSON Schema. Invalid values are reported and left out. */
+/** Omits invalid values. `names`: the JSON Schema of the keys. */
 export const mapOf = <A>(names: JsonObject, item: Schema<A>): Schema<ReadonlyArray<A>> => ({
   decode: (reading, entry) => {
     const { value } = entry
@@ -153,14 +143,13 @@ export const mapOf = <A>(names: JsonObject, item: Schema<A>): Schema<ReadonlyArr
 // mappings with known keys
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A key of a mapping. `about`: a line for editors. `missing`: the problem if it is absent. */
+/** `about`: a line for editors; `missing`: the problem if the key is absent. */
 export interface Field<A> {
   readonly schema: Schema<A>
   readonly about: string
   readonly missing?: string
 }
 
-/** The keys that a mapping may have. */
 export type Fields = Readonly<Record<string, Field<unknown>>>
 
 /** A key that is present; `value` is undefined if it could not be read. */
@@ -169,28 +158,22 @@ export interface Found<A> {
   readonly value: A | undefined
 }
 
-/** A mapping that was read. */
 export type Read<F extends Fields> = {
   readonly [K in keyof F]: Found<F[K] extends Field<infer A> ? A : never> | undefined
 }
 
-/** A rule about several keys, and the same as JSON Schema. */
 export interface Rule<R> {
   readonly check: (read: R, reading: Reading, node: Node) => void
   readonly json: JsonObject
 }
 
-/** A key of a mapping. */
 export const field = <A>(schema: Schema<A>, about: string, missing?: string): Field<A> => ({
   schema,
   about,
   ...(missing === undefined ? {} : { missing })
 })
 
-/**
- * A mapping with these keys, but for some. `of`: whose keys they are, for messages; `otherwise`: the message about what is no mapping.
- * Unknown keys are reported.
- */
+/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here. */
 export const object = <F extends Fields>(
   of: string,
   fields: F,
@@ -246,7 +229,7 @@ const unknownKey = (of: string, key: string, known: ReadonlyArray<string>): stri
   return `${of} has no key "${key}"${hint}`
 }
 
-/** A mapping that is read by the first of these schemas that has one of its keys, else by the last. */
+/** The first variant with a key of the mapping decodes it, else the last. */
 export const byKey = <A>(
   otherwise: (kind: string) => string,
   variants: ReadonlyArray<{ readonly keys: ReadonlyArray<string>; readonly schema: Schema<A> }>,
@@ -272,23 +255,20 @@ export const byKey = <A>(
 // rules
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** JSON Schema of a mapping that has none of these keys. */
 export const hasNone = (keys: ReadonlyArray<string>): JsonObject => ({
   properties: Object.fromEntries(keys.map((key) => [key, false]))
 })
 
 type Keyed<K extends string> = { readonly [key in K]: Found<unknown> | undefined }
 
-/** JSON Schema of a mapping that has all of these keys. */
 export const hasAll = (...keys: ReadonlyArray<string>): JsonObject => ({
   properties: Object.fromEntries(keys.map((key) => [key, true])),
   required: keys
 })
 
-/** JSON Schema of a mapping that has at least one of these keys. */
 export const hasAny = (keys: ReadonlyArray<string>): JsonObject => ({ anyOf: keys.map((key) => hasAll(key)) })
 
-/** A mapping has at least one of these keys. Reported at the mapping. */
+/** Reported at the mapping. */
 export const atLeastOne = <K extends string>(keys: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
   check: (read, { report }, node) => {
     if (keys.every((key) => read[key] === undefined)) report(node.at, message)
@@ -296,7 +276,7 @@ export const atLeastOne = <K extends string>(keys: ReadonlyArray<K>, message: st
   json: hasAny(keys)
 })
 
-/** A key excludes others. Reported at the key. */
+/** Reported at the key. */
 export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, message: string): Rule<Keyed<K>> => ({
   check: (read, { report }) => {
     const found = read[key]
@@ -305,7 +285,7 @@ export const notWith = <K extends string>(key: K, others: ReadonlyArray<K>, mess
   json: { dependencies: { [key]: hasNone(others) } }
 })
 
-/** A key needs one of some others. Reported at the key, unless another place is given. */
+/** Reported at the key, unless `place` is given. */
 export const onlyWith = <K extends string>(
   key: K,
   others: ReadonlyArray<K>,

@@ -1,4 +1,4 @@
-/** Commands, and what is checked around a step. */
+/** The keys for commands and checks. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { OnCheckFailure } from '../../../executor/program/Guard.js'
@@ -27,7 +27,7 @@ const argumentJson = (pattern: string): JsonObject => ({
   anyOf: [{ type: 'string', pattern }, { type: 'number' }, { type: 'boolean' }]
 })
 
-/** A text in which `${name}` stands for a variable. Numbers, true and false are taken as they are written: `[sleep, 5]` needs no quotes. */
+/** Takes scalars as they are written: `[sleep, 5]` needs no quotes. */
 const argument: Schema<Argument> = {
   decode: ({ report }, { value: node }) => {
     const { at } = node
@@ -43,7 +43,6 @@ const argument: Schema<Argument> = {
   json: () => argumentJson(Template.PATTERN)
 }
 
-/** Paths and hashes. */
 const evidence: Schema<ReadonlyArray<Argument>> = named('evidence', () =>
   list(
     refined(argument, argumentJson(`(?=[\\s\\S]*\\S)${Template.PATTERN}`), ({ text }, { key }) =>
@@ -52,10 +51,8 @@ const evidence: Schema<ReadonlyArray<Argument>> = named('evidence', () =>
   )
 )
 
-/** A script for the shell. */
 export const script: Schema<CommandAction> = mapped(text, (script) => ({ _tag: 'Shell', script }))
 
-/** A command and its arguments. */
 export const argv = (otherwise?: (kind: string, key: string) => string): Schema<CommandAction> =>
   named('argv', () =>
     limited(
@@ -69,10 +66,8 @@ export const argv = (otherwise?: (kind: string, key: string) => string): Schema<
     )
   )
 
-/** A script, or a command and its arguments. */
 export const command: Schema<CommandAction> = either(isList, argv(), script)
 
-/** One script, or a list of scripts and of commands in words. */
 const commands: Schema<ReadonlyArray<CommandAction>> = named('commands', () =>
   either(
     isScalar,
@@ -101,7 +96,6 @@ const expectation = named('expect', () =>
   })
 )
 
-/** The keys of a composite that are about checks. */
 export const compositeChecks = {
   before: field(commands, 'Scripts and commands that must succeed before it starts.'),
   expect: field(expectation, 'What must hold when it has ended.'),
@@ -109,7 +103,6 @@ export const compositeChecks = {
   onCheckFailure: field(word(...ANSWERS), 'What happens when a check fails. Default: ask on a terminal, else fail.')
 }
 
-/** Those of a task. */
 export const taskChecks = {
   artifacts: field(evidence, 'Paths of files and folders that the task leaves behind.'),
   commits: field(evidence, 'Hashes of commits that the task makes.'),
@@ -118,14 +111,13 @@ export const taskChecks = {
 
 type Checks = Read<typeof taskChecks>
 
-/** Nothing can fail where nothing is checked. A composite always has a check: whether what earlier steps left is there. */
+/** A composite always has a check: its earlier siblings' evidence. */
 export const checked: Rule<Checks> = onlyWith(
   'onCheckFailure',
   ['artifacts', 'commits', 'before', 'expect', 'after'],
   '"onCheckFailure" is of no use here: the task has no check. Give it "before", "expect" or "after"'
 )
 
-/** The checks of these fields; undefined if no field is about any. */
 export const checksOf = ({
   artifacts,
   commits,

@@ -1,11 +1,11 @@
-/** Finds the file that a step includes. */
+/** Resolves included files. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as RNEA from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { MAX_DEPTH } from '../../../domain/workflow/Workflow.js'
 import type { Entry, Node } from '../Source.js'
 import type { Reading, WorkflowText } from './Reading.js'
 
-/** The included file; undefined if it can't be read, which is reported. What is wrong in it is reported with its name. */
+/** Reports the problems in it with its name. */
 export const included = (
   { report, include, from }: Reading,
   name: string,

@@ -1,4 +1,4 @@
-/** Schemas of single values: text, numbers, durations, words. */
+/** Schemas of scalars. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import * as Duration from '../Duration.js'
@@ -11,7 +11,7 @@ import { kindOf, named, refined, wrong } from './Schema.js'
 
 const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag === 'Scalar' ? value.value : undefined)
 
-/** Text, not empty and without NUL characters, which no command and no environment can hold. */
+/** No command and no environment can hold a NUL character. */
 export const text: Schema<string> = {
   decode: (reading, entry) => {
     const value = scalarOf(entry)
@@ -23,7 +23,7 @@ export const text: Schema<string> = {
   json: () => ({ type: 'string', pattern: '\\S' })
 }
 
-/** A name in a list of such. `what` they are, for messages. */
+/** `what`: the kind of name, for messages. */
 export const nameIn = (what: string): Schema<string> => ({
   decode: ({ report }, { key, value }) =>
     value._tag === 'Scalar' && typeof value.value === 'string'
@@ -32,7 +32,7 @@ export const nameIn = (what: string): Schema<string> => ({
   json: () => ({ type: 'string' })
 })
 
-/** The name of a variable. `what` it can't be if it is no such name. */
+/** `what`: the kind of name, for messages. */
 export const variable = (schema: Schema<string>, what: string): Schema<string> =>
   named('variable', () =>
     refined(schema, Variable.JSON_SCHEMA, (name) => {
@@ -41,7 +41,6 @@ export const variable = (schema: Schema<string>, what: string): Schema<string> =
     })
   )
 
-/** `true` or `false`. */
 export const flag: Schema<boolean> = {
   decode: (reading, entry) => {
     const value = scalarOf(entry)
@@ -50,7 +49,7 @@ export const flag: Schema<boolean> = {
   json: () => ({ type: 'boolean' })
 }
 
-/** A number in a range. `beside`: what else might stand there, in words. */
+/** `beside`: alternatives, in words. */
 export const number = (
   { from, to, whole }: { readonly from: number; readonly to: number; readonly whole: boolean },
   beside = ''
@@ -64,7 +63,6 @@ export const number = (
   json: () => ({ type: whole ? 'integer' : 'number', minimum: from, maximum: to })
 })
 
-/** A duration, in milliseconds. */
 export const duration: Schema<number> = {
   decode: (reading, entry) => {
     const value = scalarOf(entry)
@@ -74,7 +72,6 @@ export const duration: Schema<number> = {
   json: () => ({ type: 'string', pattern: Duration.PATTERN })
 }
 
-/** One of some words. */
 export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> => ({
   decode: ({ report }, entry) => {
     const value = scalarOf(entry)
@@ -90,7 +87,7 @@ export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> =>
 const orList = (words: ReadonlyArray<string>): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
-/** Any value. Since it will reach the steps as text, a number has to be written as it will read there. */
+/** Steps get numbers as text, so a number must be written as it will be read. */
 export const json: Schema<Json> = { decode: ({ report }, { value }) => jsonOf(report, value), json: () => ({}) }
 
 const jsonOf = (report: Report, node: Node): Json => {

@@ -1,4 +1,4 @@
-/** Steps on any level: tasks, sequences, waves, and maps, which are waves of items. */
+/** Schemas of steps: tasks, sequences, waves and maps. */
 import * as RNEA from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeProblem, NAME } from '../../../domain/workflow/Workflow.js'
 import type { Position } from '../Problem.js'
@@ -29,19 +29,17 @@ import {
 } from './Schema.js'
 import { standIn, taskFields, taskOf, taskRules } from './task.js'
 
-/** Where a step stands: in a list of steps, as a group of a wave, or as the body of a map. */
 type Place = 'step' | 'group' | 'each'
 
-/** A step as it is read; `needs` only of a group. */
+/** Only a group has `needs`. */
 type AnyStep = StepEntry & Partial<Pick<GroupEntry, 'needs'>>
 
-/** The schema of a step at a place. */
 const stepAt = (place: Place): Schema<AnyStep> => named(place, () => STEPS[place])
 
-/** Text that must be a valid name. The domain reports one that is not. */
+/** The domain reports an invalid name. */
 export const nameText: Schema<string> = { ...text, json: () => ({ type: 'string', pattern: NAME.source }) }
 
-/** Counts a step. The first of too many is reported. */
+/** Reports the first step beyond the limit. */
 const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
   seen.steps += 1
   if (seen.steps === MAX_TASKS + 1)
@@ -76,13 +74,11 @@ export const listing = {
   commands: field(stepsOf('a workflow'), 'Another word for "steps".')
 }
 
-/** The rules about these keys. */
 export const listingRules = [
   notWith('commands', ['steps'], 'use "steps" or "commands", not both'),
   atLeastOne(['steps', 'commands'], 'a workflow needs "steps"')
 ]
 
-/** The message about a file that is no mapping. */
 export const notAFile = (kind: string): string => `a workflow file has the keys "name" and "steps"; this is ${kind}`
 
 /** The keys of a workflow file that are for a whole run. */
@@ -101,7 +97,6 @@ const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
 
 const includedFile = object('an included workflow', listing, { rules: listingRules, otherwise: notAFile })
 
-/** The steps of another file, and what they are called there. */
 const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<StepEntry> | undefined }> = mapped(
   text,
   (path, reading, entry) => {
@@ -119,7 +114,6 @@ const inclusion: Schema<{ readonly name: string; readonly steps: ReadonlyArray<S
 // sequences
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What groups have beside the keys of a step. */
 const groupFields = {
   needs: field(list(nameIn('names of groups')), 'The groups of its wave that must have completed.')
 }
@@ -151,7 +145,6 @@ const sequenceFields = {
   ...groupFields
 }
 
-/** The keys that a step does not have at its place. */
 const notAt = (place: Place): ReadonlyArray<'name' | 'needs'> =>
   place === 'step' ? ['needs'] : place === 'group' ? ['name'] : ['name', 'needs']
 
@@ -268,7 +261,7 @@ const wave = (place: Place): Schema<AnyStep> =>
 // steps
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** The keys of a task, and those that make something else of a step: editors offer both. */
+/** Editors offer the keys of all kinds of steps. */
 const stepFields = {
   name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.'),
   wave: field(nameText, waveFields.wave.about),
@@ -303,7 +296,7 @@ const anyStep = (place: Place): Schema<AnyStep> => {
   return { decode: (reading, entry) => decode({ ...reading, unit: unitAt(place, reading, entry) }, entry), json }
 }
 
-/** The name of a step in a list is the value of a key. What is done for each item has the name of its map. */
+/** The body of a map has the name of its map. */
 const unitAt = (place: Place, { unit }: Reading, { at, value: node }: Entry): Reading['unit'] => {
   if (place !== 'step') return place === 'each' ? { at, name: unit.name } : unit
   const own = node._tag === 'Mapping' ? node.entries.find(({ key }) => key === 'wave' || key === 'name') : undefined

@@ -1,4 +1,4 @@
-/** Tasks: what they execute, and how. */
+/** The schema of tasks. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../../domain/data/ArtifactId.js'
@@ -98,7 +98,7 @@ const STRATEGIES: Readonly<Record<string, RetryPolicy['_tag']>> = {
   exponential: 'Exponential'
 }
 
-/** An unknown one is only warned about. */
+/** An unknown strategy is only warned about. */
 const strategy: Schema<RetryPolicy['_tag']> = {
   ...mapped(text, (name, { warn }, { value }) => {
     const known = Object.keys(STRATEGIES)
@@ -141,7 +141,7 @@ const retry: Schema<RetryPolicy> = mapped(
   }
 )
 
-/** A number counts as it is written. */
+/** Takes a number as it is written. */
 const version: Schema<string> = either(
   (node) => node._tag === 'Scalar' && typeof node.value === 'number',
   {
@@ -155,7 +155,6 @@ const timeout = refined(duration, { pattern: `(?=.*[1-9])${Duration.PATTERN}` },
   millis === 0 ? '"timeout" must be longer. For none, write false' : undefined
 )
 
-/** The keys that every task may have. */
 export const taskFields = {
   shell: field(script, 'A script for the shell. It stops at its first command that fails.'),
   run: field(argv(), 'A command and its arguments, without a shell. ${name} in an argument stands for a variable.'),
@@ -191,7 +190,6 @@ type Task = Read<typeof taskFields>
 
 const WORK = ['shell', 'run', 'reuse', 'job']
 
-/** A task does one thing. */
 const oneWork: Rule<Task> = {
   check: ({ shell, run, reuse, job }, { report, unit }) => {
     const both = shell ?? run
@@ -227,7 +225,7 @@ const jobCommits: Rule<Task> = {
   json: { dependencies: { job: { properties: { expect: { type: 'object', properties: { commits: false } } } } } }
 }
 
-/** The folder of a step's own is no repository. */
+/** A private folder is not a repository. */
 const freshCommits: Rule<Task> = {
   check: ({ workspace, commits, expect }, { report }) => {
     const needsRepository =
@@ -249,11 +247,10 @@ const freshCommits: Rule<Task> = {
   }
 }
 
-/** What tasks must keep to. */
 export const taskRules: ReadonlyArray<Rule<Task>> = [oneWork, jobOutput, jobCommits, freshCommits, checked]
 
-/** A task of these fields. `telling`: its name is summary enough. A group's is shown beside its summary anyway. */
-export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, telling: boolean): TaskEntry => {
+/** `isNamed`: the name is the default summary. A group is shown by name anyway. */
+export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, isNamed: boolean): TaskEntry => {
   const { shell, run, reuse, retry, timeout, workspace } = read
   const job = read.job?.value
   const action: Action = job?.submit ?? reuse?.value ?? run?.value ?? shell?.value ?? NOTHING
@@ -267,7 +264,7 @@ export const taskOf = (read: Task, { warn, unit: { at, name } }: Reading, tellin
     at,
     name,
     action,
-    summary: (read.summary?.value ?? (telling ? name : commandLine(action))).replace(/\s+/g, ' ').trim(),
+    summary: (read.summary?.value ?? (isNamed ? name : commandLine(action))).replace(/\s+/g, ' ').trim(),
     idempotent,
     ...defined({
       job,

@@ -43,13 +43,12 @@ const secrets = limited(
 const WORKSPACES: ReadonlyArray<Workspace['kind']> = ['none', 'directory', 'worktree']
 const ON_SUCCESS: ReadonlyArray<OnSuccess> = ['keep', 'archive', 'delete']
 
-/** What a workflow file says. `steps` is undefined if it lists none that can be read. */
+/** `steps` is undefined if no steps can be read. */
 export interface Contents extends Omit<WorkflowFile, 'steps' | 'warnings'> {
   readonly nameAt: Position
   readonly steps: { readonly at: Position; readonly entries: ReadonlyArray<StepEntry> } | undefined
 }
 
-/** A workflow file. `unit` of its reading has the name of the file. */
 export const workflow: Schema<Contents> = mapped(
   object(
     'a workflow',
@@ -75,7 +74,7 @@ export const workflow: Schema<Contents> = mapped(
   ),
   (read, { report, unit }, { value: { at } }) => {
     const isName = NAME.test(unit.name)
-    // No name for all files whose own can't be one: runs are found by it, and those of other workflows would be too.
+    // A shared default name would mix the runs of several workflows.
     if (read.name === undefined && !isName) report(at, `the file's name can't be the workflow's: give it a "name"`)
     const input = read.input?.value ?? {}
     const secrets = read.secrets?.value ?? []
@@ -95,7 +94,6 @@ export const workflow: Schema<Contents> = mapped(
   }
 )
 
-/** The JSON Schema of workflow files, for editors. */
 export const jsonSchema = (): JsonObject => {
   const definitions = new Map<string, JsonObject>()
   const root = workflow.json(definitions)

@@ -1,10 +1,10 @@
-/** Input that is given to a workflow and that it does not know: most likely a mistyped name. */
+/** Finds input names that a workflow does not know, which are probably mistyped. */
 import { didYouMean } from './Suggestion.js'
 import type { Action, WorkflowFile } from './WorkflowFile.js'
 import { placed, tasksOf } from './WorkflowFile.js'
 
-/** Warnings about names that the file has no input of. A file without input takes any, and a variable that a step names needs no default. */
-export const strayInputs = (
+/** A file without input takes any name; a name that a step uses needs no default. */
+export const unknownInputs = (
   { input, steps }: WorkflowFile,
   shown: string,
   names: ReadonlyArray<string>

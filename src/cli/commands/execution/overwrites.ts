@@ -16,16 +16,15 @@ import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 
-/** A unit that is forced to run again over a user's change. */
-export type Overwriting = Confirm & { readonly reason: Edited }
+export type Overwrite = Confirm & { readonly reason: Edited }
 
-/** The forced units whose changes no answer covers; or the reason why they are unknown. */
-export const overwritten = async (
+/** The forced units whose changes no answer covers, or why they are unknown. */
+export const findOverwrites = async (
   context: Context,
   program: Workflow,
   { checkpoint, options, workspaceFound, plan }: Survey,
   tree: WorkingTree
-): Promise<E.Either<string, ReadonlyArray<Overwriting>>> => {
+): Promise<E.Either<string, ReadonlyArray<Overwrite>>> => {
   const forced = E.isLeft(plan) ? [] : plan.right.decisions.filter(({ reason }) => reason._tag === 'Forced')
   if (forced.length === 0 || !workspaceFound) return E.right([])
   const evidence = await collectEvidence(checkpoint)(environmentFor(context, { tree }))()
@@ -38,7 +37,7 @@ export const overwritten = async (
   const { edited } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
   const isMap = ({ unit }: Decision): boolean => find<Step>(program, checkpoint.items, unit)?.definition._tag === 'Map'
   return E.right(
-    forced.flatMap((decision): ReadonlyArray<Overwriting> => {
+    forced.flatMap((decision): ReadonlyArray<Overwrite> => {
       const name = decision.unit
       if (options.confirm?.get(name)?._tag === 'Again') return []
       const changed = [...edited].flatMap(([unit, reason]) =>
@@ -51,8 +50,7 @@ export const overwritten = async (
   )
 }
 
-/** The warning that names the changes to be overwritten. */
-export const madeAgain = (edited: ReadonlyArray<Overwriting>): string => {
+export const overwriteWarning = (edited: ReadonlyArray<Overwrite>): string => {
   const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
   return `This would overwrite changes to ${listed(names)}.`
 }

@@ -1,22 +1,27 @@
-/** The units of a run: how far each has come. */
+/** The units of a run as `show`, the offer and JSON report them. */
+import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../domain/checkpoint/CompletedStep.js'
+import type { Json, JsonObject } from '../../domain/data/Json.js'
+import type { StepError } from '../../domain/data/StepError.js'
 import * as Units from '../../domain/data/Units.js'
-import type { Json } from '../../domain/data/Json.js'
 import type { Pending } from '../../domain/checkpoint/Pending.js'
 import { attemptOf } from '../../domain/checkpoint/Pending.js'
-import type { StepError } from '../../domain/data/StepError.js'
+import { describeReason } from '../../domain/explain/Explain.js'
+import { printable } from '../../domain/explain/printable.js'
+import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
 import { subStepsOf } from '../../domain/plan/subSteps.js'
 import { partNamed, partNames } from '../../domain/workflow/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isTop, join, top } from '../../domain/workflow/Unit.js'
 import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
+import type { RunView } from '../../executor/storage/runs.js'
+import * as Duration from '../workflow/Duration.js'
+import { waitText } from './pending.js'
+import { grouped } from './text.js'
 
-/**
- * A unit. `index` is that of its top-level step, from 0; `attempts` is 0 for what was never started; `parts`: of a composite, how many
- * of its parts are done. A sub-step of a task has the kind `sub-step`.
- */
+/** A unit. `index` is that of its top-level step; `attempts` is 0 before the first; `parts` is for composites. */
 export interface UnitView {
   readonly index: number
   readonly unit: Unit
@@ -31,7 +36,7 @@ export interface UnitView {
   readonly error?: StepError
 }
 
-/** All units of a run in the order of its workflow, each composite followed by its parts, and each task by its known sub-steps. */
+/** In workflow order: each composite before its parts, each task before its sub-steps. */
 export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const known = factsOf(checkpoint)
   const { items, workflow } = checkpoint
@@ -52,7 +57,7 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   return workflow.steps.flatMap((step, index) => viewsOf(step, index, step.name))
 }
 
-/** What a checkpoint says, to be looked up by unit. */
+/** A checkpoint, indexed by unit. */
 interface Facts {
   readonly state: State.CheckpointState
   readonly records: Units.Units<CompletedStep>
@@ -104,7 +109,7 @@ const recorded = (place: Place, { attempts, durationMillis, output, assumed }: C
   ...(output === undefined ? {} : { output })
 })
 
-/** A composite has no attempts of its own: it has begun when one of its parts has. */
+/** Derives the status of a composite from its parts. */
 const compositeOf = (known: Facts, place: Place, parts: ReadonlyArray<UnitView>): UnitView => {
   const { unit } = place
   const counted = { completed: parts.filter(({ status }) => status === 'completed').length, total: parts.length }
@@ -118,3 +123,40 @@ const compositeOf = (known: Facts, place: Place, parts: ReadonlyArray<UnitView>)
   if (has('pending') && !has('in flight')) return { ...view, status: 'pending' }
   return { ...view, status: parts.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }
 }
+
+const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
+
+export const describe = (run: RunView, view: UnitView): string => {
+  const { kind, status, assumed, parts, pending, attempts, durationMillis } = view
+  const stopped = stopOf(run, view)
+  return [
+    assumed ? 'taken as done' : (stopped ?? status),
+    ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
+    ...(pending === undefined ? [] : [printable(waitText(pending))]),
+    ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
+    ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
+  ].join(', ')
+}
+
+/** Why a unit that is recorded as in flight does not run any more, in the words of the plan. */
+const stopOf = (
+  { checkpoint: { state }, heldBy }: RunView,
+  { status, attempts, parts }: UnitView
+): string | undefined => {
+  if (status !== 'in flight' || O.isSome(heldBy)) return undefined
+  const reason: RetryReason =
+    state._tag === 'Interrupted'
+      ? { _tag: 'Interrupted', reason: state.reason }
+      : { _tag: 'InFlight', attempt: Math.max(1, attempts) }
+  return parts === undefined || state._tag === 'Interrupted' ? describeReason({ reason } as Decision) : 'interrupted'
+}
+
+export const toJson = ({ index, unit, status, assumed, attempts, durationMillis, output }: UnitView): JsonObject => ({
+  step_index: index,
+  unit,
+  status: status.replace(' ', '_'),
+  assumed,
+  attempts,
+  duration_millis: durationMillis ?? null,
+  output: output ?? null
+})

@@ -9,15 +9,14 @@ import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { commandOf } from './terminal/shellQuote.js'
 
-/** The words for commander; for an unknown command only its name, because commander answers `help UNKNOWN` with the general help. */
-export const understood = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
+/** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. */
+export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
   const [name, topic] = operandsOf(program, words)
   const asked = name === 'help' ? topic : name
   return asked === undefined || asked === 'help' || isCommand(program, asked) ? words : [asked]
 }
 
-/** Translates a commander error and adds what to type instead. */
-export const misuse = (
+export const usageError = (
   host: Pick<NodeJS.Process, 'cwd' | 'env'>,
   program: Command,
   words: ReadonlyArray<string>,

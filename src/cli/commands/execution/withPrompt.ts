@@ -1,0 +1,57 @@
+/** Gives a command signal handlers and a prompt. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { SignalHandlers, StopSignal } from '../../../adapters/node/index.js'
+import { abortOnSignals } from '../../../adapters/node/index.js'
+import * as Prompt from '../../terminal/Prompt.js'
+import type { Context, Result } from '../Context.js'
+
+/** The context of a command that asks questions or runs steps. */
+export interface PromptContext extends Context {
+  readonly signals: SignalHandlers
+  readonly prompt: Prompt.Prompt
+  readonly verbose: boolean
+}
+
+/** All signals that end a process and can be caught: a stop must always end the commands of the steps too. */
+export const SIGNALS: ReadonlyArray<StopSignal> = [
+  ...(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const),
+  ...(['SIGABRT', 'SIGALRM', 'SIGIO', 'SIGPWR', 'SIGUSR2', 'SIGVTALRM', 'SIGXCPU'] as const)
+]
+
+/** Runs a command with signal handlers and a prompt, and removes both at its end. */
+export const withPrompt = async (
+  context: Context,
+  verbose: boolean,
+  body: (context: PromptContext) => Promise<Result>
+): Promise<Result> => {
+  const signals = abortOnSignals({ signals: SIGNALS })
+  const prompt = Prompt.make(context.screen, context.stdin, signals.interrupt.signal)
+  let hungUp = false
+  const onHangUp = (): void => {
+    hungUp = true
+  }
+  process.on('SIGHUP', onHangUp)
+  try {
+    const result = await body({ ...context, signals, prompt, verbose })
+    const received = signals.received()
+    return E.isLeft(result) && result.left._tag === 'Declined' && O.isSome(received)
+      ? E.left({ _tag: 'Stopped', signal: received.value })
+      : result
+  } finally {
+    prompt.close()
+    signals.dispose()
+    // The outcome is decided: a signal in the last moments changes nothing. A second one still ends the process.
+    for (const signal of SIGNALS) process.once(signal, () => undefined)
+    process.off('SIGHUP', onHangUp)
+    if (hungUp) endOnHangUp(context)
+  }
+}
+
+/** Node aborts when it ends on a closed terminal: let the signal end the process, as it would have. */
+const endOnHangUp = ({ stdin }: Context): void => {
+  const onTerminal = stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
+  if (!onTerminal) return
+  process.removeAllListeners('SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
+}

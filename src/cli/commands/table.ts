@@ -1,0 +1,305 @@
+/** The commands of `dogear`, their arguments and their flags. An action loads when its command runs. */
+import type { Context, Result } from './Context.js'
+import type { PromptContext } from './execution/withPrompt.js'
+
+/** A flag or an argument. `text` may have Markdown links, which only the guide shows. */
+export interface Word {
+  readonly syntax: string
+  readonly text: string
+  readonly repeats?: true
+  readonly initial?: string
+}
+
+/** An action takes the context, the arguments in order, and the flags. */
+type Action<C> = (context: C, ...words: ReadonlyArray<never>) => Result | Promise<Result>
+
+/** A row. `Prompting` commands ask questions and handle signals. `endsProcess`: a module of the user may keep the process alive. */
+export type Command = {
+  readonly name: string
+  readonly args: ReadonlyArray<Word>
+  readonly summary: string
+  readonly text: string
+  readonly flags: ReadonlyArray<Word>
+  readonly example: string
+} & (
+  | { readonly _tag: 'Prompting'; readonly load: () => Promise<Action<PromptContext>> }
+  | { readonly _tag: 'Plain'; readonly load: () => Promise<Action<Context>>; readonly endsProcess?: true }
+)
+
+/** The flags of `dogear` itself. */
+export const HOME: Word = { syntax: '--home <folder>', text: 'the state folder (default: DOGEAR_HOME, else .dogear)' }
+export const VERSION: Word = { syntax: '-V, --version', text: 'print the version' }
+export const HELP: Word = { syntax: '-h, --help', text: 'print help' }
+
+const ID = 'the id of the run, or its first 4 or more characters'
+const RUN: Word = { syntax: '<id>', text: ID }
+const ANY_RUN: Word = { syntax: '[id]', text: ID }
+
+const JSON_FLAG: Word = { syntax: '--json', text: 'print the result as JSON; step output goes to standard error' }
+const YES: Word = { syntax: '-y, --yes', text: 'answer yes to every yes-or-no question' }
+const VERBOSE: Word = { syntax: '-v, --verbose', text: 'print more' }
+
+const MERGE: ReadonlyArray<Word> = [
+  {
+    syntax: '--merge',
+    text: 'after the run completes, [merge its worktree](workspaces.md#the-merge) and remove it; not with --no-merge'
+  },
+  { syntax: '--no-merge', text: 'keep the worktree, without a question' }
+]
+
+const PLANNING: ReadonlyArray<Word> = [
+  { syntax: '--force', text: 'run every step again, from the first; asks before it discards completed steps' },
+  { syntax: '--from-step <step>', text: 'take all earlier steps as done, and run from this one on' },
+  { syntax: '--restart-wave <wave>', text: 'run this wave, map or sequence again, and every later step' },
+  {
+    syntax: '--input <name=value>',
+    text: 'with --from-step or --force, [replace an input value](#from-a-step-on) from there on; repeat for more',
+    repeats: true
+  },
+  {
+    syntax: '--confirm <step=answer>',
+    text: 'answer a [question](#questions) about a step: again, keep, done or done:OUTPUT; repeat for more',
+    repeats: true
+  },
+  {
+    syntax: '--changes <policy>',
+    text: '[which edits](editing-and-resuming.md#edit-then-go-on) to accept: strict (none), completed (default: none of completed steps) or ignore (all)'
+  },
+  { syntax: '--reopen', text: 'resume although the run was [cancelled](#cancelling)' }
+]
+
+/** All commands, in the order in which help lists them. */
+export const COMMANDS: ReadonlyArray<Command> = [
+  {
+    _tag: 'Prompting',
+    name: 'run',
+    args: [{ syntax: '<file>', text: 'the workflow file' }],
+    summary: 'run a workflow file',
+    text: 'Runs a workflow file. If an earlier run of it is unfinished, [offers to resume that](#the-offer). With --from-step or --restart-wave it [resumes an earlier run](#from-a-step-on) from there.',
+    flags: [
+      { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
+      {
+        syntax: '--input <name=value>',
+        text: 'set a variable, overriding the input in the file; repeat for more',
+        repeats: true
+      },
+      { syntax: '--resume', text: 'resume an unfinished earlier run, if there is one, without a question' },
+      { syntax: '--from-step <step>', text: 'resume [an earlier run](#from-a-step-on) from this step on' },
+      { syntax: '--restart-wave <wave>', text: 'resume [an earlier run](#from-a-step-on), and run this wave again' },
+      {
+        syntax: '--run <id>',
+        text: 'with --from-step or --restart-wave, the earlier run (default: the newest of the workflow)'
+      },
+      ...MERGE,
+      YES,
+      VERBOSE,
+      JSON_FLAG
+    ],
+    example: 'dogear run release.yml --input channel=beta',
+    load: async () => (await import('./run.js')).runCommand
+  },
+  {
+    _tag: 'Prompting',
+    name: 'resume',
+    args: [ANY_RUN],
+    summary: 'resume a run',
+    text: 'Resumes a run: skips completed steps and runs the others. Without an id, resumes the run that [paused last](#pausing), else the only unfinished one. Exits with 0 if all runs are completed, and with 3 if there are none.',
+    flags: [
+      ...PLANNING,
+      { syntax: '--plan <hash>', text: 'resume only if the plan is still the one that "dogear plan" showed' },
+      {
+        syntax: '--take-over',
+        text: 'take the run over from a process that [may be dead](interruption.md#taking-a-run-over); asks first, and refuses if the process is alive'
+      },
+      ...MERGE,
+      YES,
+      VERBOSE,
+      JSON_FLAG
+    ],
+    example: 'dogear resume 3f2a81c0 --from-step build',
+    load: async () => (await import('./resume.js')).resumeCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'plan',
+    args: [ANY_RUN],
+    summary: 'show what resume would do, and why',
+    text: 'Shows what "dogear resume" would do, and why. Runs and writes nothing. [Long lists](#the-offer) are shortened.',
+    flags: [...PLANNING, JSON_FLAG],
+    example: 'dogear plan 3f2a81c0 --force',
+    load: async () => (await import('./plan.js')).planCommand
+  },
+  {
+    _tag: 'Prompting',
+    name: 'poll',
+    args: [ANY_RUN],
+    summary: 'poll the jobs that a run waits for',
+    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if all are done.',
+    flags: [JSON_FLAG],
+    example: 'dogear poll 3f2a81c0',
+    load: async () => (await import('./poll.js')).pollCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'pause',
+    args: [RUN],
+    summary: 'pause a run at the next safe point',
+    text: 'Asks the owner of a run to pause it [at the next safe point](#pausing): its current steps end, and no other starts. Exits with 0 if the owner was asked or the run is paused already, and with 4 if the run has no owner.',
+    flags: [
+      { syntax: '--no-commit', text: 'leave uncommitted changes in the worktree of the run as they are' },
+      JSON_FLAG
+    ],
+    example: 'dogear pause 3f2a81c0',
+    load: async () => (await import('./pause.js')).pauseCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'cancel',
+    args: [RUN],
+    summary: 'end a run for good at the next safe point',
+    text: 'Cancels a run [at the next safe point](#cancelling): its current steps end, no other starts, and a resume is refused. Submitted jobs are not cancelled. Exits with 0 if the run is cancelled or its owner was asked, and with 4 if it has completed.',
+    flags: [JSON_FLAG],
+    example: 'dogear cancel 3f2a81c0',
+    load: async () => (await import('./cancel.js')).cancelCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'answer',
+    args: [RUN, { syntax: '<unit>', text: 'the path of the unit that waits' }],
+    summary: 'answer a unit that waits for an answer',
+    text: 'Answers a unit that [waits for an answer](waiting.md). The answer is recorded, and checked by the program when it resumes the run; an answer may also come before its unit waits. Exits with 4 if the unit has an answer already or takes none.',
+    flags: [
+      { syntax: '--value <json>', text: 'the answer, as JSON' },
+      { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
+      JSON_FLAG
+    ],
+    example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',
+    load: async () => (await import('./answer.js')).answerCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'runs',
+    args: [],
+    summary: 'list runs',
+    text: 'Lists runs, newest first. "dogear list runs" does the same.',
+    flags: [
+      {
+        syntax: '--status <status>',
+        text: 'list only these: queued, running, completed, failed, interrupted, paused, pending or cancelled'
+      },
+      { syntax: '--output <form>', text: 'table or json', initial: 'table' },
+      JSON_FLAG
+    ],
+    example: 'dogear runs --status failed',
+    load: async () => (await import('./runs.js')).runsCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'show',
+    args: [RUN],
+    summary: 'show one run: its steps, errors and variables',
+    text: 'Shows one run: its state, [steps and groups](#the-offer), attempts, errors, variables and [artifacts](artifacts.md).',
+    flags: [
+      { syntax: '--history', text: 'also list each revision with its change, unit, attempt and error' },
+      JSON_FLAG
+    ],
+    example: 'dogear show 3f2a81c0 --history',
+    load: async () => (await import('./show.js')).showCommand
+  },
+  {
+    _tag: 'Prompting',
+    name: 'clean',
+    args: [ANY_RUN],
+    summary: 'delete the workspaces of runs, never their state',
+    text: 'Deletes the [workspace](workspaces.md#cleaning-up) of a run; without an id, those of all completed runs. Never deletes state, nor anything of a run that a live process holds. Reports what a resume would miss, and asks first.',
+    flags: [
+      { syntax: '--all', text: 'also delete workspaces of unfinished runs, which cannot be resumed after that' },
+      YES,
+      JSON_FLAG
+    ],
+    example: 'dogear clean 3f2a81c0',
+    load: async () => (await import('./clean.js')).cleanCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'verify',
+    args: [ANY_RUN],
+    summary: 'check the stored state, and predict a resume',
+    text: 'Checks that the stored state is intact, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks all runs.',
+    flags: [JSON_FLAG],
+    example: 'dogear verify',
+    load: async () => (await import('./verify.js')).verifyCommand
+  },
+  {
+    _tag: 'Prompting',
+    name: 'prune',
+    args: [],
+    summary: 'delete the state of completed and cancelled runs',
+    text: 'Deletes the state of [completed and cancelled runs](retention.md#pruning) that --keep and --older-than do not protect. Asks first; in a pipe it needs --yes. Exits with 5 if a run could not be deleted.',
+    flags: [
+      { syntax: '--keep <n>', text: 'keep the newest n runs of each workflow' },
+      { syntax: '--older-than <duration>', text: 'keep runs that ended more recently than this: 12h, 30d' },
+      {
+        syntax: '--status <status>',
+        text: 'delete only these, in place of completed and cancelled ones: completed, cancelled, failed, interrupted, paused, pending or queued; repeat for more',
+        repeats: true
+      },
+      { syntax: '--dry-run', text: 'list the runs, and delete none' },
+      YES,
+      JSON_FLAG
+    ],
+    example: 'dogear prune --keep 10 --older-than 30d --dry-run',
+    load: async () => (await import('./prune.js')).pruneCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'schema',
+    args: [],
+    summary: 'print the JSON Schema of workflow files',
+    text: 'Prints the JSON Schema of workflow files, with which [editors](#workflow-files) complete and check them.',
+    flags: [],
+    example: 'dogear schema > workflow.schema.json',
+    load: async () => (await import('./schema.js')).schemaCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'conformance',
+    args: [
+      {
+        syntax: '[module]',
+        text: 'the module that exports the spec of the store: .mjs or .js, or .ts with Node 22.18 and later'
+      }
+    ],
+    summary: 'test a checkpoint store of your own',
+    text: 'Tests a [store of your own](testing.md) against the laws of every checkpoint store, and reports each case as it ends. Exits with 0 if the store conforms, and with 1 if a case failed.',
+    flags: [
+      {
+        syntax: '--export <name>',
+        text: 'the export that is the spec, or a function that returns it; a module with several specs runs each by name (default: spec)'
+      },
+      {
+        syntax: '--level <level>',
+        text: 'run only these cases: core, capability or stress; repeat for more',
+        repeats: true
+      },
+      {
+        syntax: '--only <id>',
+        text: 'run only this case (CS-FENCE-03) or [family of cases](testing.md#the-cases) (CS-FENCE); repeat for more',
+        repeats: true
+      },
+      {
+        syntax: '--limit <duration>',
+        text: 'the time limit of a case; a stress case has four times as long (default: 30s)'
+      },
+      { syntax: '--list', text: 'list the cases, and run none; needs no module' },
+      { syntax: '--tap', text: 'print the report as TAP 14, at the end' },
+      JSON_FLAG
+    ],
+    example: 'dogear conformance spec.mjs --level core',
+    load: async () => (await import('./conformance.js')).conformanceCommand,
+    endsProcess: true
+  }
+]
+
+/** A text without its Markdown links, for a terminal. */
+export const plain = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1')

@@ -1,0 +1,168 @@
+import { afterEach, expect, test } from 'vitest'
+import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const library = new URL('../../dist/', import.meta.url).href
+
+/** A program that waits for an answer; with `slow` its first step ends only once the file `go` exists. */
+const program = `
+import { existsSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+import { fileRequests, jsonFileStorage } from '${library}adapters/json-file/index.js'
+import { nodeEnvironment } from '${library}adapters/node/index.js'
+import { runOutcome, workflow } from '${library}promise/index.js'
+const release = workflow('release')
+  .step('build', async () => {
+    console.log('building')
+    while (process.argv[2] === 'slow' && !existsSync('go')) await setTimeout(20)
+  })
+  .waitFor('approve', { question: 'Publish?' })
+  .waitFor('sign', {})
+  .step('publish', ({ outputs }) => JSON.stringify(outputs.approve))
+const storage = jsonFileStorage('.dogear')
+const environment = nodeEnvironment(storage, { requests: fileRequests('.dogear') })
+const outcome = await runOutcome(release, { id: 'r-1', storage, environment })
+console.log(outcome._tag, outcome.outputs?.publish)
+`
+
+const host = (word = '') => place.shell(`'${process.execPath}' host.mjs ${word}`)
+
+const resting = async (): Promise<void> => {
+  place = sandbox({ 'host.mjs': program, 'w.yml': 'steps: [{ name: only, shell: "false" }]' })
+  expect((await host()).stdout).toContain('Pending')
+}
+
+/** Runs the command in the last line of a message. */
+const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
+
+test('a run at rest takes an answer, which the program finds when it resumes', async () => {
+  await resting()
+  expect(await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by":"ada"}'])).toEqual({
+    code: 0,
+    signal: null,
+    stdout: 'Run r-1 has the answer to approve\n',
+    stderr: 'Resume it in the program that started it. Look at it with:\n  dogear show r-1\n'
+  })
+  place.write('signature.json', '"ok"\n')
+  const second = await place.dogear(['answer', 'r-1', 'sign', '--value-file', 'signature.json', '--json'])
+  expect(JSON.parse(second.stdout)).toEqual({ run_id: 'r-1', unit: 'sign', requested: false })
+  expect((await host()).stdout).toContain('Completed {"by":"ada"}')
+})
+
+test('show and pause end with the command that answers', async () => {
+  await resting()
+  for (const command of ['show', 'pause']) {
+    const { stderr } = await place.dogear([command, 'r-1'])
+    expect(stderr).toBe('Answer it with:\n  dogear answer r-1 approve --value JSON\n')
+  }
+})
+
+test('an answer may come before its unit waits', async () => {
+  await resting()
+  expect((await place.dogear(['answer', 'r-1', 'sign', '--value', '1'])).code).toBe(0)
+  expect((await host()).stdout).toContain('Pending')
+  expect((await place.dogear(['answer', 'r-1', 'approve', '--value', '2'])).code).toBe(0)
+  expect((await host()).stdout).toContain('Completed 2')
+})
+
+test('a second answer is refused and the first stays', async () => {
+  await resting()
+  await place.dogear(['answer', 'r-1', 'approve', '--value', '"first"'])
+  const refused = await place.dogear(['answer', 'r-1', 'approve', '--value', '"second"'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain('"approve" of run r-1 has an answer already')
+  expect(await follow(refused)).toMatchObject({ code: 0 })
+  await place.dogear(['answer', 'r-1', 'sign', '--value', 'null'])
+  expect((await host()).stdout).toContain('Completed "first"')
+})
+
+test('the history shows who answered', async () => {
+  await resting()
+  await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  const user = (await place.shell('id -un')).stdout.trim()
+  expect((await place.dogear(['show', 'r-1', '--history'])).stdout).toContain(`approve, by ${user}: true`)
+})
+
+test.each([
+  ['approv', 'the run has no such unit; waiting for an answer: approve'],
+  ['build', 'it has completed; waiting for an answer: approve'],
+  ['publish', 'it does not wait for an answer; waiting for an answer: approve']
+])('an answer to %s is refused with the unit that waits', async (unit, why) => {
+  await resting()
+  const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
+  expect(code).toBe(4)
+  expect(linesOf(stderr)).toEqual([
+    `dogear: Cannot answer ${unit} of run r-1: ${why}`,
+    'Such as:',
+    '  dogear answer r-1 approve --value JSON'
+  ])
+})
+
+test('a run that waits for no answer refuses one, and ends with a command that works', async () => {
+  await resting()
+  await place.dogear(['run', 'w.yml', '--id', 'file'])
+  const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
+  expect(refused.code).toBe(4)
+  expect(refused.stderr).toContain('no unit of it waits for an answer')
+  expect(await follow(refused)).toMatchObject({ code: 0 })
+})
+
+test('the owner of a live run takes the answer before its next unit', async () => {
+  place = sandbox({ 'host.mjs': program })
+  const running = host('slow')
+  for (let code: number | null = 3; code !== 0;) code = (await place.dogear(['show', 'r-1'])).code
+  const asked = await place.dogear(['answer', 'r-1', 'approve', '--value', '"yes"'])
+  expect(asked).toMatchObject({ code: 0, stderr: '' })
+  expect(asked.stdout).toMatch(/^Run r-1 takes the answer to approve before its next unit \(process \d+ on .+\)\n$/)
+  const other = await place.dogear(['answer', 'r-1', 'sign', '--value', '1', '--json'])
+  expect(JSON.parse(other.stdout)).toEqual({ run_id: 'r-1', unit: 'sign', requested: true })
+  place.write('go', '')
+  expect((await running).stdout).toContain('Completed "yes"')
+})
+
+test.each([
+  [[], 'answer: the value is missing; pass it as JSON', 'dogear answer r-1 approve --value true'],
+  [
+    ['--value', 'yes'],
+    '--value: not valid JSON; put a string in double quotes',
+    `dogear answer r-1 approve --value '"TEXT"'`
+  ],
+  [['--value', '1e999'], '--value: not storable as JSON at $: Infinity', `dogear answer r-1 approve --value '"TEXT"'`]
+])(
+  'a missing or invalid value is a usage error that ends with a command that works: %j',
+  async (words, message, command) => {
+    await resting()
+    const refused = await place.dogear(['answer', 'r-1', 'approve', ...words])
+    expect(refused.code).toBe(2)
+    expect(linesOf(refused.stderr)[0]).toBe(`dogear: ${message}`)
+    expect(linesOf(refused.stderr).at(-1)).toBe(`  ${command}`)
+    expect(await follow(refused)).toMatchObject({ code: 0 })
+  }
+)
+
+test('a file that is missing or not JSON is a usage error', async () => {
+  await resting()
+  place.write('bad.json', 'yes')
+  const answer = (...words: readonly string[]): Promise<Ended> => place.dogear(['answer', 'r-1', 'approve', ...words])
+  expect(await answer('--value-file', 'none.json')).toMatchObject({
+    code: 2,
+    stderr: 'dogear: --value-file: cannot read none.json: ENOENT\n'
+  })
+  expect(await answer('--value-file', 'bad.json')).toMatchObject({
+    code: 2,
+    stderr: 'dogear: bad.json: not valid JSON; put a string in double quotes\n'
+  })
+  expect(await answer('--value-file', 'bad.json', '--value', '1')).toMatchObject({
+    code: 2,
+    stderr: 'dogear: --value and --value-file cannot be combined; use one of them\n'
+  })
+})
+
+test('an unknown run exits with 3, and ends with the command that lists runs', async () => {
+  await resting()
+  const refused = await place.dogear(['answer', 'other', 'approve', '--value', 'true'])
+  expect(refused.code).toBe(3)
+  expect(linesOf(refused.stderr).at(-1)).toBe('  dogear runs')
+})
