@@ -14,8 +14,7 @@ const memorySpec = {
   capabilities: ['history', 'large', 'watch'] as const
 }
 
-const assertPasses = (report: ModelReport.ModelReport): void =>
-  assert.equal(report._tag, 'Passed', ModelReport.toText(report))
+const assertPasses = (report: ModelReport): void => assert.equal(report._tag, 'Passed', ModelReport.toText(report))
 
 describe('on random commands of several clients', () => {
   test('the memory store is as the model has it', async () => {

@@ -25,6 +25,7 @@ import * as Layout from './files/Layout.js'
  */
 export interface FileArtifactsOptions {
   readonly maxBytes?: number
+  /** @internal */
   readonly fs?: FileSystem
 }
 

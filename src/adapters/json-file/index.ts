@@ -31,17 +31,13 @@ import { longestJournal, save } from './journal/Save.js'
 import type { Holding } from './claim/Holding.js'
 import { describeExposure } from './files/Users.js'
 
-export type { Beat, Exposure, Facts, FileSystem } from './files/FileSystem.js'
+export type { Exposure } from './files/FileSystem.js'
 export { fileArchive } from './journal/Archive.js'
 export type { FileArtifactsOptions } from './Artifacts.js'
 export { fileArtifacts } from './Artifacts.js'
-export type { FileRequestsOptions } from './Requests.js'
 export { fileRequests } from './Requests.js'
-export { nodeFileSystem } from './files/nodeFileSystem.js'
 export { describeExposure } from './files/Users.js'
 export type { LargeCheckpoint } from './Context.js'
-export type { ProcessIdentity, Processes } from './claim/Processes.js'
-export { nodeProcesses } from './claim/Processes.js'
 
 /**
  * How a store keeps its runs.
@@ -75,7 +71,9 @@ export interface JsonFileOptions {
   readonly onLarge?: (large: LargeCheckpoint) => void
   /** Called if another user can write to the root or replace it. Exceptions are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
+  /** @internal */
   readonly fs?: FileSystem
+  /** @internal */
   readonly processes?: Processes
 }
 

@@ -32,7 +32,7 @@ export interface ConformanceCase {
 }
 
 /** What a case works with: a store in an empty place, and what the spec can do with that place. */
-export interface Bench {
+export interface CaseContext {
   readonly storage: CheckpointStorage
   readonly reopen: () => Promise<CheckpointStorage>
   readonly beside: () => Promise<OtherProcess>
@@ -62,11 +62,11 @@ const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   takeOver: ['undecided']
 }
 
-/** A case whose law is tried on a bench. */
+/** A case whose law is tried on a context. */
 export const conformanceCase = (
   id: string,
   title: string,
-  law: (bench: Bench) => Promise<void>,
+  law: (context: CaseContext) => Promise<void>,
   { needs = [], level }: { readonly needs?: ReadonlyArray<Capability>; readonly level?: Level } = {}
 ): ConformanceCase => ({
   id,
@@ -76,17 +76,17 @@ export const conformanceCase = (
   run: (spec, limitMillis = 30_000) =>
     tryLaw(
       spec,
-      async (data, ends, isOver) => law(await benchOf(spec, data, ends, isOver)),
+      async (data, ends, isOver) => law(await contextOf(spec, data, ends, isOver)),
       level === 'stress' ? 4 * limitMillis : limitMillis
     )
 })
 
-const benchOf = async <Data>(
+const contextOf = async <Data>(
   spec: StorageSpec<Data>,
   data: Data,
   ends: Array<() => Promise<void>>,
   isOver: () => boolean
-): Promise<Bench> => {
+): Promise<CaseContext> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`, which this case needs`)
   const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data))

@@ -14,7 +14,7 @@ import type {
   StorageError,
   Stored
 } from '../../ports/CheckpointStorage.js'
-import type { Bench } from './Case.js'
+import type { CaseContext } from './Case.js'
 import { callOf } from './calls.js'
 import { assertSame, inWords } from './difference.js'
 
@@ -216,7 +216,7 @@ export const assertGoesOn = async (
  * was acknowledged before it began.
  */
 export const assertLoadsWhileSaving = async (
-  { storage: writer, isOver }: Pick<Bench, 'storage' | 'isOver'>,
+  { storage: writer, isOver }: Pick<CaseContext, 'storage' | 'isOver'>,
   readers: ReadonlyArray<CheckpointStorage>,
   { count, atATime }: { readonly count: number; readonly atATime: number }
 ): Promise<void> => {

@@ -42,7 +42,7 @@ export interface AtUnit {
 }
 
 /**
- * The process dies at the `n`-th effect (from 1) of its life that a step has announced with `Scene.effect`: `before` it or
+ * The process dies at the `n`-th effect (from 1) of its life that a step has announced with `ProcessContext.effect`: `before` it or
  * `after`. `name` is there to be read.
  *
  * @category model
@@ -100,17 +100,6 @@ const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
   failsAfter: 'told of a failure after'
 }
 
-/**
- * A point in words: `killed after call 3 (save)`.
- *
- * @example
- * import { describePoint } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(describePoint({ _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' }), 'killed after publish')
- *
- * @category destructors
- */
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
     case 'AtCall':
@@ -135,25 +124,7 @@ const HOW: ReadonlyArray<AtCall['how']> = [
   'failsAfter'
 ]
 
-/**
- * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process, if
- * `units` are given (`step` or `step/group`) at those, at the first `maxEffects` (0) effects, and at the first `maxRequests` (0) calls that change
- * what its requests keep. It shrinks towards no crash and the first call.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { crashSchedule, describePoint } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * fc.assert(
- *   fc.property(crashSchedule({ units: ['pack'] }), (schedule) => {
- *     assert.ok(schedule.length <= 4)
- *     assert.ok(schedule.every((point) => describePoint(point) !== ''))
- *   })
- * )
- *
- * @category arbitraries
- */
+/** Up to `maxCrashes` crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`. Shrinks towards none. */
 export const crashSchedule = (
   options: {
     readonly units?: ReadonlyArray<string>

@@ -33,13 +33,13 @@ export interface RestartWave {
 }
 
 /**
- * Before the process with the number `life` (from 1) starts, the files and commits vanish that are evidence of this unit (`step`
+ * Before the process with the number `life` (from 1) starts, the files and commits deleteEvidence that are evidence of this unit (`step`
  * or `step/group`; the name of a wave for what it leaves as a whole). Nothing happens if it is not recorded or left none.
  *
  * @category model
  */
-export interface Gone {
-  readonly _tag: 'Gone'
+export interface DeleteEvidence {
+  readonly _tag: 'DeleteEvidence'
   readonly life: number
   readonly unit: string
 }
@@ -50,8 +50,8 @@ export interface Gone {
  *
  * @category model
  */
-export interface Edited {
-  readonly _tag: 'Edited'
+export interface EditEvidence {
+  readonly _tag: 'EditEvidence'
   readonly life: number
   readonly unit: string
   readonly answer: 'again' | 'keep' | 'done'
@@ -111,8 +111,8 @@ export interface Cancel {
  *
  * @category model
  */
-export interface Reply {
-  readonly _tag: 'Reply'
+export interface AnswerWait {
+  readonly _tag: 'AnswerWait'
   readonly life: number
   readonly n: number
   readonly unit: string
@@ -124,36 +124,24 @@ export interface Reply {
  *
  * @category model
  */
-export type Ask = Pause | PauseAtCall | Cancel
+export type ConcurrentRequest = Pause | PauseAtCall | Cancel
 
 /**
  * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`, `Cancel`).
  *
  * @category model
  */
-export type Intervention = Override | Gone | Edited | Ask | Reply
+export type Intervention = Override | DeleteEvidence | EditEvidence | ConcurrentRequest | AnswerWait
 
-/**
- * An intervention in words: `process 2 is told to start from pack`.
- *
- * @example
- * import { describeIntervention } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const told = describeIntervention({ _tag: 'FromStep', life: 2, step: 'pack' })
- * assert.equal(told, 'process 2 is told to start from pack')
- *
- * @category destructors
- */
 export const describeIntervention = (one: Intervention): string => {
   switch (one._tag) {
     case 'FromStep':
       return `process ${one.life} is told to start from ${one.step}`
     case 'RestartWave':
       return `process ${one.life} is told to restart ${one.wave}`
-    case 'Gone':
+    case 'DeleteEvidence':
       return `before process ${one.life} what ${one.unit} left vanishes`
-    case 'Edited':
+    case 'EditEvidence':
       return `before process ${one.life} a user edits the evidence of ${one.unit} and answers ${one.answer}`
     case 'Pause': {
       const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
@@ -161,7 +149,7 @@ export const describeIntervention = (one: Intervention): string => {
     }
     case 'Cancel':
       return `process ${one.life} is asked to cancel while ${one.unit} runs`
-    case 'Reply': {
+    case 'AnswerWait': {
       const what = one.value === undefined ? '' : ` with ${JSON.stringify(one.value)}`
       return `process ${one.life} answers ${one.unit}${what} before it runs for the ${one.n}. time`
     }
@@ -170,28 +158,7 @@ export const describeIntervention = (one: Intervention): string => {
   }
 }
 
-/**
- * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
- * from no step behind a map; up to two units whose evidence is deleted or edited, from `leaving`, by default any; and up to three
- * pauses or cancels, while one of `units` runs, by default any known before the run, or in one of the first `maxCalls` (16) store calls.
- * They shrink towards none.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { Workflow } from 'dogear'
- * import { describeIntervention, interventions } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const release = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
- * fc.assert(
- *   fc.property(interventions(release, { maxLives: 3 }), (all) => {
- *     assert.ok(all.every(({ life }) => life <= 3))
- *     assert.ok(all.every((one) => describeIntervention(one) !== ''))
- *   })
- * )
- *
- * @category arbitraries
- */
+/** Interventions in the first `maxLives` processes, none of which starts behind a map. Shrink towards none. */
 export const interventions = (
   workflow: Workflow,
   {
@@ -241,17 +208,17 @@ const goneOf = (
   workflow: Workflow,
   life: fc.Arbitrary<number>,
   leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<Gone> =>
-  fc.record({ _tag: fc.constant('Gone' as const), life, unit: leavingOf(workflow, leaving) }, PLAIN)
+): fc.Arbitrary<DeleteEvidence> =>
+  fc.record({ _tag: fc.constant('DeleteEvidence' as const), life, unit: leavingOf(workflow, leaving) }, PLAIN)
 
 const editedOf = (
   workflow: Workflow,
   life: fc.Arbitrary<number>,
   leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<Edited> =>
+): fc.Arbitrary<EditEvidence> =>
   fc.record(
     {
-      _tag: fc.constant('Edited' as const),
+      _tag: fc.constant('EditEvidence' as const),
       life,
       unit: leavingOf(workflow, leaving),
       answer: fc.constantFrom('again' as const, 'keep' as const, 'done' as const)
@@ -263,7 +230,7 @@ const pausesOf = (
   units: ReadonlyArray<string>,
   maxCalls: number,
   lives: fc.Arbitrary<number>
-): fc.Arbitrary<ReadonlyArray<Ask>> => {
+): fc.Arbitrary<ReadonlyArray<ConcurrentRequest>> => {
   // Most happens in the first process.
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
   const during = (): fc.Arbitrary<Pause> =>
@@ -296,5 +263,5 @@ const pausesOf = (
         ]),
     { weight: 1, arbitrary: atCall }
   ]
-  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<Ask>>>(...weighted), { maxLength: 3 })
+  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<ConcurrentRequest>>>(...weighted), { maxLength: 3 })
 }

@@ -8,7 +8,7 @@ import { describeIntervention } from './Intervention.js'
  *
  * - `Started`: the step's own code was called, for this `attempt` and under this idempotency `key`.
  * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
- * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
+ * - `Effect`: an effect that a step announced with `ProcessContext.effect` has happened.
  * - `Answered`: the unit was in doubt, or its evidence changed, and the answer was `done`, `keep` or `again`.
  * - `Intervened`: a user's action before this process started, an override, or a request to pause; for evidence, `what` was
  *   deleted or edited.
@@ -54,16 +54,16 @@ export type TraceEntry =
       readonly _tag: 'Recorded'
       readonly life: number
       readonly what:
-        | 'taken back'
-        | 'taken as done'
+        | 'rewound'
+        | 'assumed done'
         | 'to run again'
         | 'kept'
         | 'job failed'
         | 'job refused'
-        | 'left undone'
-        | 'waits'
-        | 'is answered'
-        | 'has waited'
+        | 'not attempted'
+        | 'waiting'
+        | 'answered'
+        | 'wait over'
       readonly units: ReadonlyArray<string>
       /** What a rewind names. */
       readonly named?: ReadonlyArray<string>
@@ -78,17 +78,6 @@ export type TraceEntry =
  */
 export type Trace = ReadonlyArray<TraceEntry>
 
-/**
- * An entry as one line of text.
- *
- * @example
- * import { describeEntry } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(describeEntry({ _tag: 'Done', life: 1, unit: 'publish' }), 'publish is done')
- *
- * @category destructors
- */
 export const describeEntry = (entry: TraceEntry): string => {
   switch (entry._tag) {
     case 'Started':
@@ -104,7 +93,7 @@ export const describeEntry = (entry: TraceEntry): string => {
     case 'Intervened':
       return `${describeIntervention(entry.by)}${entry.what === undefined ? '' : `: ${entry.what.join(', ')}`}`
     case 'Recorded':
-      return `on record: ${entry.units.join(', ')} ${entry.what}`
+      return `recorded: ${entry.units.join(', ')} ${entry.what}`
     case 'Died':
       return `process ${entry.life} ends: ${entry.where}`
     case 'Ended':

@@ -9,15 +9,15 @@ import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
-import type { Result } from './witness/judge.js'
-import { judge, resultOf } from './witness/judge.js'
+import type { Result } from './oracle/judge.js'
+import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
 import type { Pause, PauseAtCall } from './Intervention.js'
-import type { Scene } from './process/Process.js'
+import type { ProcessContext } from './process/Process.js'
 import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
 import type { Trace } from './Trace.js'
-import type { Finding } from './witness/Witness.js'
+import type { Finding } from './oracle/Oracle.js'
 
 /**
  * What an invariant sees: between two processes of a run, and when it is over (`completed`).
@@ -28,7 +28,7 @@ import type { Finding } from './witness/Witness.js'
  *
  * @category model
  */
-export interface Seen<World> {
+export interface Observation<World> {
   readonly world: World
   readonly trace: Trace
   readonly checkpoint: Checkpoint | undefined
@@ -41,14 +41,14 @@ export interface Seen<World> {
  *
  * @category model
  */
-export type Invariant<World> = (seen: Seen<World>) => unknown
+export type Invariant<World> = (seen: Observation<World>) => unknown
 
 /**
  * How to test.
  *
  * - `storage`: the store, default the one in memory.
  * - `input`: the run's input, default `{}`.
- * - `world`: makes the outside, anew for each simulated run; the program gets it with its scene.
+ * - `world`: makes the outside, anew for each simulated run; the program gets it with its context.
  * - `invariants`: yours, by name.
  * - `answers`: what is said of a unit that is in doubt: that it is to run `again`, that it is `done` (with its output of the
  *   undisturbed run), or once this and once that (`both`, the default). What is said to be done may never have happened:
@@ -98,10 +98,10 @@ export interface CrashOptions<World, Data, Input> {
  * that claim, or later), every failure that the store can report,
  * every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
  * every effect that a step announces. Each time it is resumed to the
- * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled, and if you ask for it
+ * end, and what must hold is looked at, see `CrashLaw`. Then pairs of such places are sampled, and if you ask for it
  * its process is asked to pause while each unit runs, and dies in that; and runs are sampled with overrides and with evidence that vanishes.
  *
- * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
+ * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link ProcessContext}:
  * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Only with a function it is
  * found out that a step leans on what an earlier one left in the memory of a process. Waits between attempts
  * take no time. A process that was killed does nothing more: its calls don't reach the store, what its steps give is
@@ -134,7 +134,8 @@ export interface CrashOptions<World, Data, Input> {
  */
 export const crashEverywhere = async <Outputs, Input, World = undefined, Data = unknown>(
   program:
-    Program<Outputs, Input, unknown, unknown> | ((scene: Scene<World>) => Program<Outputs, Input, unknown, unknown>),
+    | Program<Outputs, Input, unknown, unknown>
+    | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
   const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
@@ -298,7 +299,8 @@ const MEMORY = {
 
 const testOf = <Outputs, Input, World, Data>(
   program:
-    Program<Outputs, Input, unknown, unknown> | ((scene: Scene<World>) => Program<Outputs, Input, unknown, unknown>),
+    | Program<Outputs, Input, unknown, unknown>
+    | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input>
 ): Test => {
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
@@ -306,8 +308,8 @@ const testOf = <Outputs, Input, World, Data>(
   let workflow: Workflow = { name: '', steps: [] }
   let calm: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
   const settingOf = (): Setting<World, Data> => ({
-    programOf: (scene) => {
-      const made = typeof program === 'function' ? program(scene) : program
+    programOf: (context) => {
+      const made = typeof program === 'function' ? program(context) : program
       workflow = made
       return made as Program<unknown, unknown>
     },

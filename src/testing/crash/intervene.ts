@@ -7,7 +7,7 @@ import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import { placeOf } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Ask, Edited, Intervention, Override, Reply } from './Intervention.js'
+import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
 /** What is done, requests apart, before a process starts that finds this checkpoint; gives what the process is told. */
@@ -20,9 +20,10 @@ export const intervene = (
 ): Override | undefined => {
   let override: Override | undefined
   for (const by of interventions) {
-    if (by.life !== life || isAsk(by) || by._tag === 'Reply') continue
-    if (by._tag === 'Gone' || by._tag === 'Edited') {
-      const what = by._tag === 'Gone' ? vanish(checkpoint, by.unit, tree) : rewrite(checkpoint, by, tree)
+    if (by.life !== life || isConcurrentRequest(by) || by._tag === 'AnswerWait') continue
+    if (by._tag === 'DeleteEvidence' || by._tag === 'EditEvidence') {
+      const what =
+        by._tag === 'DeleteEvidence' ? deleteEvidence(checkpoint, by.unit, tree) : editEvidence(checkpoint, by, tree)
       if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
     } else {
       override = by
@@ -33,18 +34,19 @@ export const intervene = (
 }
 
 /** What other processes ask for. */
-export const asksIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Ask> => interventions.filter(isAsk)
+export const concurrentRequestsIn = ({ interventions = [] }: CrashCase): ReadonlyArray<ConcurrentRequest> =>
+  interventions.filter(isConcurrentRequest)
 
 /** The answers to units that wait. */
-export const repliesIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Reply> =>
-  interventions.filter((by) => by._tag === 'Reply')
+export const waitAnswersIn = ({ interventions = [] }: CrashCase): ReadonlyArray<AnswerWait> =>
+  interventions.filter((by) => by._tag === 'AnswerWait')
 
 /** Whether it is something that happens while a process runs. */
-export const isAsk = (by: Intervention): by is Ask =>
+export const isConcurrentRequest = (by: Intervention): by is ConcurrentRequest =>
   by._tag === 'Pause' || by._tag === 'PauseAtCall' || by._tag === 'Cancel'
 
 /** Takes away what a unit has left; gives what that was. */
-const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
+const deleteEvidence = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
   const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
   const gone: Array<string> = []
   for (const one of record?.evidence ?? []) {
@@ -57,9 +59,9 @@ const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData
 }
 
 /** Edits a unit's artifacts and returns their paths. */
-const rewrite = (
+const editEvidence = (
   checkpoint: Checkpoint | undefined,
-  { unit, life }: Edited,
+  { unit, life }: EditEvidence,
   { files }: TreeData
 ): ReadonlyArray<string> => {
   const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
@@ -71,8 +73,9 @@ const rewrite = (
 }
 
 /** The answer for changed evidence: that of the latest edit. */
-export const answerToChange = ({ interventions = [] }: CrashCase, life: number): Edited['answer'] =>
-  interventions.filter((by): by is Edited => by._tag === 'Edited' && by.life <= life).at(-1)?.answer ?? 'keep'
+export const answerToChange = ({ interventions = [] }: CrashCase, life: number): EditEvidence['answer'] =>
+  interventions.filter((by): by is EditEvidence => by._tag === 'EditEvidence' && by.life <= life).at(-1)?.answer ??
+  'keep'
 
 /** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
 export const optionsOf = (

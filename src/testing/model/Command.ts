@@ -44,19 +44,6 @@ const record = <Tag extends Command['_tag'], F extends object>(
   fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> }
 ): fc.Arbitrary<{ readonly _tag: Tag } & F> => fc.record(fields).map((given) => ({ _tag: tag, ...given }))
 
-/**
- * A command. `several`: whether the store may be used by several live processes.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { ModelCommand } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const commands = fc.sample(ModelCommand.command(true), { numRuns: 100, seed: 1 })
- * assert.ok(commands.some(({ _tag }) => _tag === 'Beside'))
- *
- * @category arbitraries
- */
 export const command = (several: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
     { weight: 6, arbitrary: record('Claim', { runId, instance: which }) },
@@ -85,17 +72,6 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
 
 // --- destructors
 
-/**
- * A command as a line for people.
- *
- * @example
- * import { ModelCommand } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(ModelCommand.describe({ _tag: 'Claim', runId: 'a', instance: 0 }), 'Claim runId=a instance=0')
- *
- * @category destructors
- */
 export const describe = ({ _tag, ...fields }: Command): string =>
   [
     _tag,

@@ -198,7 +198,7 @@ test('a message in TAP is YAML, whatever is in it', () => {
     untried: [],
     results: [{ ...result, outcome: { _tag: 'Failed', why } }]
   }
-  const lines = ConformanceReport.toTap(report as ConformanceReport.Report).split('\n')
+  const lines = ConformanceReport.toTap(report as ConformanceReport).split('\n')
   expect(lines.slice(0, 4)).toEqual(['TAP version 14', '1..1', 'not ok 1 - CS-ID-04 a \\# b \\\\ c', '  ---'])
   expect(lines.at(-1)).toBe('  ...')
   const { message } = parse(lines.slice(4, -1).join('\n')) as { readonly message: string }

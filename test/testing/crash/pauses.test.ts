@@ -20,16 +20,16 @@ import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
 import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
 import { newLife } from '../../../src/testing/crash/process/Life.js'
-import type { RequestCallWatch } from '../../../src/testing/crash/process/MortalRequests.js'
-import { mortalRequests } from '../../../src/testing/crash/process/MortalRequests.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { RequestCallWatch } from '../../../src/testing/crash/process/KillableRequests.js'
+import { killableRequests } from '../../../src/testing/crash/process/KillableRequests.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import type { Trace } from '../../../src/testing/crash/Trace.js'
 import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 
 /** A task, groups that run at the same time and one after another, a second attempt, and a step that is not idempotent. */
-const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
+const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .step('version', { capture: 'version', run: () => '1.2.3' })
     .wave(
@@ -293,23 +293,23 @@ describe('the requests of a process that was killed', () => {
   })
 
   /** What came of a call within a turn of the event loop. */
-  const soon = async (call: () => Promise<unknown>): Promise<unknown> =>
+  const withTimeout = async (call: () => Promise<unknown>): Promise<unknown> =>
     await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
 
   test('change nothing any more, and nothing comes back from them', async () => {
     const life = newLife()
     const made = memoryRequests()
-    const requests = mortalRequests(
+    const requests = killableRequests(
       life,
       made,
       watching(() => undefined)
     )
-    assert.deepEqual(await soon(requests.leave(request)), E.right(undefined))
+    assert.deepEqual(await withTimeout(requests.leave(request)), E.right(undefined))
     assert.equal(requests.isAny('r'), true)
     life.kill()
     assert.equal(requests.isAny('r'), false)
     for (const call of [requests.withdraw(request), requests.list('r'), requests.pointer, requests.unpoint('r')])
-      assert.equal(await soon(call), 'nothing')
+      assert.equal(await withTimeout(call), 'nothing')
     assert.equal(made.isAny('r'), true)
   })
 
@@ -318,13 +318,13 @@ describe('the requests of a process that was killed', () => {
       const life = newLife()
       const made = memoryRequests()
       await made.leave(request)()
-      const requests = mortalRequests(
+      const requests = killableRequests(
         life,
         made,
         watching((call, n) => (call === 'withdraw' && n === 2 ? how : undefined))
       )
       await requests.unpoint('r')()
-      const came = await soon(requests.withdraw(request))
+      const came = await withTimeout(requests.withdraw(request))
       return [came === 'nothing', life.alive(), made.isAny('r')]
     }
     assert.deepEqual(await withdrawn('before'), [true, false, true])

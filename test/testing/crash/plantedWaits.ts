@@ -54,7 +54,7 @@ const waits = (one: Omit<WaitFault, 'breaks' | 'only'> & Partial<Fault>): WaitFa
 })
 
 const early = (value?: number): Intervention => ({
-  _tag: 'Reply',
+  _tag: 'AnswerWait',
   life: 1,
   n: 2,
   unit: 's1',

@@ -46,7 +46,7 @@ export interface ArtifactCase extends Omit<ConformanceCase, 'run'> {
 }
 
 /** What a case works with: a store in an empty place, and what the spec can do with that place. */
-export interface ArtifactBench {
+export interface ArtifactCaseContext {
   readonly store: ArtifactStore
   readonly reopen: () => Promise<ArtifactStore>
   readonly damage: (runId: string, id: string) => Promise<void>
@@ -54,11 +54,11 @@ export interface ArtifactBench {
   readonly isOver: () => boolean
 }
 
-/** A case whose law is tried on a bench. */
+/** A case whose law is tried on a context. */
 export const artifactCase = (
   id: string,
   title: string,
-  law: (bench: ArtifactBench) => Promise<void>,
+  law: (context: ArtifactCaseContext) => Promise<void>,
   needs: ReadonlyArray<ArtifactCapability> = []
 ): ArtifactCase => {
   const level: Level = needs.length === 0 ? 'core' : 'capability'
@@ -68,11 +68,15 @@ export const artifactCase = (
     level,
     needs,
     run: (spec, limitMillis = 30_000) =>
-      tryLaw(spec, async (data, _, isOver) => law(await benchOf(spec, data, isOver)), limitMillis)
+      tryLaw(spec, async (data, _, isOver) => law(await contextOf(spec, data, isOver)), limitMillis)
   }
 }
 
-const benchOf = async <Data>(spec: ArtifactSpec<Data>, data: Data, isOver: () => boolean): Promise<ArtifactBench> => {
+const contextOf = async <Data>(
+  spec: ArtifactSpec<Data>,
+  data: Data,
+  isOver: () => boolean
+): Promise<ArtifactCaseContext> => {
   const reopen = async (): Promise<ArtifactStore> => storeFrom(await spec.reopen(data))
   return {
     store: await reopen(),

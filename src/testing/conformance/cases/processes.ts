@@ -77,9 +77,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-PROC-04',
     'what one process was told is saved, another one loads at once, and never a part of a save',
-    async (bench) => {
-      const others = [(await bench.beside()).storage, (await bench.beside()).storage]
-      await assertLoadsWhileSaving(bench, others, { count: 100, atATime: 2 })
+    async (context) => {
+      const others = [(await context.beside()).storage, (await context.beside()).storage]
+      await assertLoadsWhileSaving(context, others, { count: 100, atATime: 2 })
     },
     { needs }
   ),

@@ -97,7 +97,8 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-ATOM-02',
     'while revisions are saved three at a time, a load sees whole saves, and nothing older than was acknowledged before it',
-    (bench) => assertLoadsWhileSaving(bench, [bench.storage, bench.storage, bench.storage], { count: 120, atATime: 3 })
+    (context) =>
+      assertLoadsWhileSaving(context, [context.storage, context.storage, context.storage], { count: 120, atATime: 3 })
   ),
 
   conformanceCase(

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
-import type { Bench, ConformanceCase } from '../Case.js'
+import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import { answerOf, assertHolds, assertLoads, claimed, left, OWNER, revisions, right, seed, some } from '../fixtures.js'
@@ -138,7 +138,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TRIP-17',
     'a value of 80 MB is stored, or refused as TooLarge and nothing of it is stored',
-    (bench) => assertStoredOrTooLarge(bench, 80),
+    (context) => assertStoredOrTooLarge(context, 80),
     { level: 'stress' }
   ),
 
@@ -164,7 +164,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TRIP-19',
     'a value of 10 MB is stored, or refused as TooLarge and nothing of it is stored',
-    (bench) => assertStoredOrTooLarge(bench, 10)
+    (context) => assertStoredOrTooLarge(context, 10)
   ),
 
   conformanceCase(
@@ -179,7 +179,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-const assertStoredOrTooLarge = async ({ storage, reopen }: Bench, megabytes: number): Promise<void> => {
+const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
   const claim = await claimed(storage, 'a', OWNER)
   await right(storage.save(claim, revisions([1])))
   const huge = Array.from({ length: megabytes }, () => 'x'.repeat(MEGABYTE))
@@ -201,7 +201,7 @@ const spoil = (value: unknown): void => {
   for (const key of Object.keys(value)) Reflect.set(value, key, 'changed by the taker')
 }
 
-async function notShared({ storage }: Bench): Promise<void> {
+async function notShared({ storage }: CaseContext): Promise<void> {
   const payload = { items: ['kept'] }
   const claim = await claimed(storage, 'a')
   await right(storage.save(claim, revisions([payload])))

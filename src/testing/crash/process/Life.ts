@@ -40,7 +40,7 @@ export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
 export type Delayed = 'slow' | 'meanwhile' | 'late'
 
 /**
- * What is told of the calls of a mortal process, and what it asks: the n-th call (from 1) is made; how does it die there?
+ * What is told of the calls of a killable process, and what it asks: the n-th call (from 1) is made; how does it die there?
  * `delayed`: a call that is yet to be made, when the next process claims. `begun` and `ended`: a call is under way.
  */
 export interface CallWatch {
@@ -70,10 +70,10 @@ export const newLife = (): Life => {
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
 
 /**
- * A store as a mortal process has it: at some call the process dies, and from then on nothing that it calls takes effect
+ * A store as a killable process has it: at some call the process dies, and from then on nothing that it calls takes effect
  * or comes back, nor does the answer to what was under way.
  */
-export const mortal = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
+export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
   let count = 0
   return aroundEach(storage, (call, task) => async () => {
     count += 1
@@ -107,4 +107,4 @@ const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promis
 export const killingAt =
   (life: Life, n: number, how: DeathAtCall) =>
   (storage: CheckpointStorage): CheckpointStorage =>
-    mortal(life, storage, { death: (_, count) => (count === n ? how : undefined) })
+    killable(life, storage, { death: (_, count) => (count === n ? how : undefined) })

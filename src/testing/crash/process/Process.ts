@@ -9,18 +9,18 @@ import type { TreeData } from '../../memoryTree.js'
 import { memoryTree } from '../../memoryTree.js'
 import type { CrashPoint } from '../CrashPoint.js'
 import { describePoint } from '../CrashPoint.js'
-import type { Asker } from './asking.js'
-import { whileCalled, whileRunning } from './asking.js'
-import type { Ask } from '../Intervention.js'
+import type { Requester } from './requesting.js'
+import { whileCalled, whileRunning } from './requesting.js'
+import type { ConcurrentRequest } from '../Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
-import { mortal, never, newLife } from './Life.js'
-import type { RequestCallWatch } from './MortalRequests.js'
-import { mortalRequests } from './MortalRequests.js'
+import { killable, never, newLife } from './Life.js'
+import type { RequestCallWatch } from './KillableRequests.js'
+import { killableRequests } from './KillableRequests.js'
 import type { TraceEntry } from '../Trace.js'
-import type { Witness } from '../witness/Witness.js'
+import type { Oracle } from '../oracle/Oracle.js'
 import { START, virtualClock } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
-import type { Surroundings } from './watchedProgram.js'
+import type { HostProcess } from './watchedProgram.js'
 import { programIn } from './watchedProgram.js'
 
 /**
@@ -36,7 +36,7 @@ import { programIn } from './watchedProgram.js'
  *
  * @category model
  */
-export interface Scene<World> {
+export interface ProcessContext<World> {
   readonly world: World
   /** The files and commits that steps leave. */
   readonly tree: TreeData
@@ -51,7 +51,7 @@ export interface Scene<World> {
 
 /** A process as the simulation sees it. */
 export interface Process<World> {
-  readonly scene: Scene<World>
+  readonly context: ProcessContext<World>
   readonly clock: VirtualClock
   readonly killed: Promise<'killed'>
   readonly kill: () => void
@@ -83,17 +83,17 @@ export interface ProcessParts<World> {
   readonly storage: CheckpointStorage
   readonly startsAt: number | undefined
   readonly point: CrashPoint | undefined
-  readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
+  readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
-  readonly witness: Witness
+  readonly oracle: Oracle
   /** Opens where requests to runs are left. */
   readonly requests: () => Requests
   /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
   readonly pausing: boolean
   /** What others ask of this process. */
-  readonly asked: ReadonlyArray<Ask>
+  readonly asked: ReadonlyArray<ConcurrentRequest>
   /** A request that arrives only when another process has claimed the run. */
-  readonly late: Asker['late']
+  readonly late: Requester['late']
   /** A call that is made when the next process claims: right before that, at the same time, or after it. */
   readonly delayed: NonNullable<CallWatch['delayed']>
   readonly claiming: () => Promise<void>
@@ -101,7 +101,7 @@ export interface ProcessParts<World> {
 }
 
 /** What the parts of a process share. */
-interface Inside<World> extends ProcessParts<World>, Surroundings {
+interface ProcessState<World> extends ProcessParts<World>, HostProcess {
   readonly state: { progress: number; calls: number; running: number; asleep: number; failed: boolean }
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
@@ -112,39 +112,39 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   const life = newLife()
   const clock = virtualClock(0, parts.startsAt ?? START)
   const { point } = parts
-  const inside: Inside<World> = {
+  const inside: ProcessState<World> = {
     ...parts,
     whileRunning: (unit) => asks(unit),
     state: { progress: 0, calls: 0, running: 0, asleep: 0, failed: false },
     points: [],
     claims: [],
     clock,
-    life_: life,
+    lifetime: life,
     die: () => {
       if (!life.alive()) return
       parts.note({ _tag: 'Died', life: parts.life, where: point === undefined ? 'killed' : describePoint(point) })
       life.kill()
     },
     // Whoever sleeps for no time is woken when nothing else goes on that takes none.
-    othersFirst: () => clock.sleep(0, life.signal)()
+    yieldToOthers: () => clock.sleep(0, life.signal)()
   }
-  const scene = sceneOf(inside)
+  const context = contextOf(inside)
   const { state } = inside
-  const asker = askerOf(inside)
-  const asks = whileRunning(asker)
+  const requester = requesterOf(inside)
+  const asks = whileRunning(requester)
   return {
-    scene,
+    context,
     clock,
     killed: life.killed,
     kill: life.kill,
     alive: life.alive,
     environment: {
       ...portsOf(inside),
-      storage: storageIn(inside, whileCalled(asker, parts.storage)),
+      storage: storageIn(inside, whileCalled(requester, parts.storage)),
       requests: requestsIn(inside),
       owner: { host: 'simulated', pid: parts.life }
     },
-    program: programIn(inside, parts.programOf(scene)),
+    program: programIn(inside, parts.programOf(context)),
     points: inside.points,
     failed: () => state.failed,
     claims: inside.claims,
@@ -155,20 +155,20 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
 }
 
 /** What a process shares with who asks it to pause. */
-const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
+const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
   clock: inside.clock,
   tree: memoryTree(inside.tree),
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
-      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.witness.told(event.unit)
+      if (event._tag === 'StepCompleted' && inside.lifetime.alive()) inside.oracle.told(event.unit)
     }
   },
   random: () => 0.5,
   graceMillis: 10_000
 })
 
-const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): CheckpointStorage => {
+const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage): CheckpointStorage => {
   const { point, state, points, life } = inside
   const storage = noting(inside, opened)
   const faulty =
@@ -178,14 +178,14 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
         ])
       : storage
   const deaths: ReadonlyMap<string, DeathAtCall> = new Map(DEATHS.map((how) => [how, how]))
-  const watched = mortal({ ...inside.life_, kill: inside.die }, faulty, {
+  const watched = killable({ ...inside.lifetime, kill: inside.die }, faulty, {
     death: (call, n) => {
       points.push({ _tag: 'AtCall', n, how: 'before', call })
       if (point?._tag !== 'AtCall' || point.n !== n) return undefined
       const how = deaths.get(point.how)
       if (how === undefined) {
         state.failed = true
-        inside.witness.pauses.storeFailed(call)
+        inside.oracle.pauses.storeFailed(call)
         inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
       }
       return how
@@ -223,24 +223,24 @@ const underWay = (state: {
 })
 
 /** What a store acknowledges is durable, whether the process lives to hear it or not. */
-const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): CheckpointStorage => ({
+const noting = ({ oracle, life }: HostProcess, storage: CheckpointStorage): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
-    witness.saves(life, claim, revisions)
+    oracle.saves(life, claim, revisions)
     const saved = await storage.save(claim, revisions)()
-    if (E.isRight(saved)) witness.acknowledged(life, claim, revisions)
+    if (E.isRight(saved)) oracle.acknowledged(life, claim, revisions)
     return saved
   }
 })
 
-const requestsIn = <World>(inside: Inside<World>): Requests => {
-  const { point, points, witness, state } = inside
-  return mortalRequests({ ...inside.life_, kill: inside.die }, inside.requests(), {
+const requestsIn = <World>(inside: ProcessState<World>): Requests => {
+  const { point, points, oracle, state } = inside
+  return killableRequests({ ...inside.lifetime, kill: inside.die }, inside.requests(), {
     at: (call, n) => {
-      if (call === 'point') witness.pauses.points()
+      if (call === 'point') oracle.pauses.points()
       if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
       const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
-      if (how === 'fails') witness.pauses.failed()
+      if (how === 'fails') oracle.pauses.failed()
       return how
     },
     ...underWay(state)
@@ -248,14 +248,14 @@ const requestsIn = <World>(inside: Inside<World>): Requests => {
 }
 
 /** Who asks for a pause has an environment of its own, on the same store, and outlives the process. */
-const askerOf = <World>(inside: Inside<World>): Asker => {
-  const { runId, storage, asked, life, life_, witness, note, late } = inside
+const requesterOf = <World>(inside: ProcessState<World>): Requester => {
+  const { runId, storage, asked, life, lifetime, oracle, note, late } = inside
   return {
     runId,
     due: asked,
     environment: { ...portsOf(inside), storage, requests: inside.requests(), owner: { host: 'simulated', pid: 0 } },
-    alive: life_.alive,
-    witness: witness.pauses,
+    alive: lifetime.alive,
+    oracle: oracle.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),
     late
   }
@@ -263,8 +263,8 @@ const askerOf = <World>(inside: Inside<World>): Asker => {
 
 const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
 
-const sceneOf = <World>(inside: Inside<World>): Scene<World> => {
-  const { state, point, clock, life_: life } = inside
+const contextOf = <World>(inside: ProcessState<World>): ProcessContext<World> => {
+  const { state, point, clock, lifetime: life } = inside
   let effects = 0
   return {
     world: inside.world,

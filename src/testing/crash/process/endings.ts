@@ -5,7 +5,7 @@ import type { Limits } from './drive.js'
 import type { Process } from './Process.js'
 
 /** How a process may end if something goes wrong below its store: it says so. */
-export const TROUBLE: ReadonlySet<RunError['_tag']> = new Set([
+export const STORE_ERRORS: ReadonlySet<RunError['_tag']> = new Set([
   'ReadFailed',
   'WriteFailed',
   'Corrupt',
@@ -13,7 +13,7 @@ export const TROUBLE: ReadonlySet<RunError['_tag']> = new Set([
 ])
 
 /** How many processes in a row may end so. */
-export const MOST_TROUBLE = 10
+export const MAX_STORE_ERRORS = 10
 
 /** What is wrong with a process that does not end. */
 export const STUCK = {
@@ -28,7 +28,7 @@ export const STUCK = {
 }
 
 /** How a process ended, in words. */
-export const saidBy = (outcome: RunOutcome): string => {
+export const describeOutcome = (outcome: RunOutcome): string => {
   switch (outcome._tag) {
     case 'Completed':
       return 'completed'
@@ -44,10 +44,10 @@ export const saidBy = (outcome: RunOutcome): string => {
 }
 
 /** Whether the run is completed or cancelled, or this process has paused or was cut short and the next is to go on, or something is wrong. */
-export type Over = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
+export type ProcessEnd = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
 
-/** What is well whatever was planned. Whether a pause was asked for the witness says. */
-export const overBy = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
+/** What is well whatever was planned. Whether a pause was asked for the oracle says. */
+export const endOf = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
   if (outcome._tag === 'Completed') return 'completed'
   const reason = outcome._tag === 'Interrupted' ? outcome.reason : undefined
   return reason === 'paused' || reason === 'cancelled' ? reason : undefined

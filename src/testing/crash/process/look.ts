@@ -14,13 +14,13 @@ export const look = async (
   runId: string,
   limits: Limits
 ): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
-  const stored = await soon(storage.load(runId), limits)
+  const stored = await withTimeout(storage.load(runId), limits)
   if (E.isLeft(stored)) return stored
   return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, runId)
 }
 
 /** What a call of the store gives, if it gives anything in time. */
-export const soon = async <A>(
+export const withTimeout = async <A>(
   call: TE.TaskEither<StorageError, A>,
   { patienceMillis }: Limits
 ): Promise<E.Either<StorageError, A>> => {

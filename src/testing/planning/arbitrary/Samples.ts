@@ -8,7 +8,7 @@ import { isObject } from '../../../domain/data/Json.js'
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { tasks } from '../../../domain/workflow/Workflow.js'
-import type { Dice } from './Dice.js'
+import type { Choices } from './Choices.js'
 import { unitsIn, wholeOf } from './tree.js'
 
 /** Outputs that a task accepts, `undefined` for none. */
@@ -60,15 +60,21 @@ const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']
 }
 
 /** One of the outputs that a task accepts. `must`: not nothing. */
-export const outputOf = (samples: Samples, task: Task, unit: string, dice: Dice, must: boolean): Json | undefined => {
+export const outputOf = (
+  samples: Samples,
+  task: Task,
+  unit: string,
+  choices: Choices,
+  must: boolean
+): Json | undefined => {
   const fit = samples(task, unit).filter((output) => !(must && output === undefined))
-  return fit[dice.roll(Math.max(1, fit.length))]
+  return fit[choices.below(Math.max(1, fit.length))]
 }
 
 /** "It is done", with an output that the task accepts; "again" if there is none and its variables need one. */
-export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dice): Answer => {
+export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: Choices): Answer => {
   const must = task.captures.length > 0
-  const output = outputOf(samples, task, unit, dice, must)
+  const output = outputOf(samples, task, unit, choices, must)
   if (output !== undefined) return { _tag: 'Done', output }
   return must || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
 }

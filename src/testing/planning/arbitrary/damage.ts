@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
-import type { SimulatedRun } from './Tape.js'
+import type { SimulatedRun } from './RunRecorder.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const

@@ -58,7 +58,7 @@ export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
  *
  * @category model
  */
-export interface Edited {
+export interface EditedWorkflow {
   readonly workflow: Workflow
   readonly first: number
 }
@@ -77,7 +77,7 @@ export interface Edited {
  *
  * @category editing
  */
-export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): Edited => {
+export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): EditedWorkflow => {
   const { steps } = before
   const first = change.at % steps.length
   const [deeper, ...rest] = inside

@@ -5,15 +5,15 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { PlanOptions } from '../../../domain/plan/Plan.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import type { Dice } from './Dice.js'
-import { diceOf, numbers, pick } from './Dice.js'
+import type { Choices } from './Choices.js'
+import { choicesOf, numbers, pick } from './Choices.js'
 import { edit, EDITS } from './edits.js'
 import { chooseOptions } from './options.js'
 import type { Outputs, Samples } from './Samples.js'
 import { defaultSamples, samplesOf, withoutSample } from './Samples.js'
 import type { Scenario } from './simulate.js'
 import { simulate } from './simulate.js'
-import type { Moment, SimulatedRun } from './Tape.js'
+import type { Moment, SimulatedRun } from './RunRecorder.js'
 import { workflow as anyWorkflow } from './workflows.js'
 
 /**
@@ -28,18 +28,7 @@ export interface RunsOf {
   readonly input?: fc.Arbitrary<Json>
 }
 
-/**
- * What a run's input may be: any JSON, at times with names that every object has.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { Arbitrary } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * fc.assert(fc.property(Arbitrary.input, (value) => assert.doesNotThrow(() => JSON.stringify(value))))
- *
- * @category arbitraries
- */
+/** JSON inputs, some with names that every object has. */
 export const input: fc.Arbitrary<Json> = fc.oneof(
   fc.constant<Json>({}),
   fc.constant<Json>({ channel: 'beta', ['__proto__']: 1 }),
@@ -48,12 +37,13 @@ export const input: fc.Arbitrary<Json> = fc.oneof(
 
 /** Edits a workflow now and then, and asks something of a plan now and then. */
 const anything = (samples: Samples): Scenario => ({
-  edit: (dice: Dice, { workflow }: Moment): Workflow => {
-    if (dice.roll(3) !== 2) return workflow
-    const [kind, at, salt] = [pick(dice, EDITS), dice.roll(7), dice.roll(100)]
-    return edit(workflow, { kind, at, salt, inside: Array.from({ length: dice.roll(4) }, () => dice.roll(4)) }).workflow
+  edit: (choices: Choices, { workflow }: Moment): Workflow => {
+    if (choices.below(3) !== 2) return workflow
+    const [kind, at, salt] = [pick(choices, EDITS), choices.below(7), choices.below(100)]
+    return edit(workflow, { kind, at, salt, inside: Array.from({ length: choices.below(4) }, () => choices.below(4)) })
+      .workflow
   },
-  options: (dice, moment) => chooseOptions(dice, moment, samples),
+  options: (choices, moment) => chooseOptions(choices, moment, samples),
   samples
 })
 
@@ -87,31 +77,14 @@ const nothing = (samples: Samples): Scenario => ({
  */
 export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
 
-/**
- * A run of a workflow that nobody edits and of plans of which nothing is asked.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { Workflow } from 'dogear'
- * import { Arbitrary } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish', { idempotent: false })] }
- * fc.assert(
- *   fc.property(Arbitrary.undisturbedRun({ workflow }), ({ changes }) => {
- *     assert.ok(changes.every(({ _tag }) => _tag !== 'Rewound'))
- *   })
- * )
- *
- * @category arbitraries
- */
+/** A run without edits of the workflow and without plan options. */
 export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, nothing)
 
 const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
   const samples = samplesFor(of)
   return fc
     .tuple(workflowsOf(of), of.input ?? input, numbers)
-    .map(([workflow, given, chance]) => simulate(workflow, given, diceOf(chance), scenario(samples)))
+    .map(([workflow, given, chance]) => simulate(workflow, given, choicesOf(chance), scenario(samples)))
 }
 
 /**
@@ -141,31 +114,14 @@ const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
   return saved.at(nth % saved.length) as Moment
 }
 
-/**
- * A run at any of its revisions, and what may be asked of its next plan.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { planResume } from 'dogear'
- * import { Arbitrary } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * fc.assert(
- *   fc.property(Arbitrary.momentWithOptions(), ({ moment, options }) => {
- *     const { checkpoint, workflow } = moment
- *     assert.deepEqual(planResume(checkpoint, workflow, options)._tag, planResume(checkpoint, workflow, options)._tag)
- *   })
- * )
- *
- * @category arbitraries
- */
+/** A moment, and options for its next plan. */
 export const momentWithOptions = (
   of: RunsOf = {}
 ): fc.Arbitrary<{ readonly moment: Moment; readonly options: PlanOptions }> => {
   const samples = samplesFor(of)
   return fc
     .tuple(moment(of), numbers)
-    .map(([one, chance]) => ({ moment: one, options: chooseOptions(diceOf(chance), one, samples) }))
+    .map(([one, chance]) => ({ moment: one, options: chooseOptions(choicesOf(chance), one, samples) }))
 }
 
 /**
@@ -208,7 +164,7 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
  */
 export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOptions> => {
   const samples = outputs === undefined ? defaultSamples : samplesOf(outputs)
-  return numbers.map((chance) => chooseOptions(diceOf(chance), at, samples))
+  return numbers.map((chance) => chooseOptions(choicesOf(chance), at, samples))
 }
 
 /** What the units give in these runs. */

@@ -8,7 +8,7 @@ import type { Decision, PlanOptions, PlanProblem } from '../../../domain/plan/Pl
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { sequence } from '../../../domain/workflow/Workflow.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
-import type { Moment } from './Tape.js'
+import type { Moment } from './RunRecorder.js'
 
 const NAME = 'whole'
 

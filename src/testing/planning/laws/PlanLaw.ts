@@ -11,7 +11,7 @@ import type { RunsOf } from '../arbitrary/runs.js'
 import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { taskUnits } from '../arbitrary/Samples.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 
 /**
  * How often a law is tried: `numRuns` cases (default 100) drawn from `seed`; `path` leads at once to the counterexample that a

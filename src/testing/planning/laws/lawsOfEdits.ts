@@ -19,7 +19,7 @@ import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 import { placeOf, unitsIn } from '../arbitrary/tree.js'
 
 /** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */

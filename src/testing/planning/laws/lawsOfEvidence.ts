@@ -11,7 +11,7 @@ import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePla
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { top } from '../../../domain/workflow/Unit.js'
-import { diceOf, numbers } from '../arbitrary/Dice.js'
+import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { runAgain } from './lawsOfRequests.js'
 import { chooseChanged } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -20,7 +20,7 @@ import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { answered, overrideOnly } from '../arbitrary/simulate.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
@@ -137,7 +137,7 @@ const decide = (
   chance: ReadonlyArray<number>,
   samples: Samples
 ): { readonly plan: ResumePlan; readonly options: PlanOptions; readonly saved: Moment } | undefined => {
-  const chosen = answered(found.checkpoint, found.workflow, diceOf(chance), { evidence }, samples)
+  const chosen = answered(found.checkpoint, found.workflow, choicesOf(chance), { evidence }, samples)
   if (E.isLeft(chosen)) return undefined
   const { plan, options } = chosen.right
   return { plan, options, saved: overrideOnly(found, plan, options, samples) }
@@ -177,7 +177,7 @@ const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
   one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
 
 const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
-  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(diceOf(chance), found.checkpoint)])
+  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(choicesOf(chance), found.checkpoint)])
 
 const placeOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
 

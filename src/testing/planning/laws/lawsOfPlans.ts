@@ -7,7 +7,7 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { isTop, isWithin } from '../../../domain/workflow/Unit.js'
-import { diceOf, numbers } from '../arbitrary/Dice.js'
+import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import { chooseOptions } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -107,7 +107,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     'completing more never schedules more',
     (of) => fc.tuple(undisturbedRun(of), numbers),
     ([run, chance], samples) => {
-      const { evidence: _, ...options } = chooseOptions(diceOf(chance), run, samples)
+      const { evidence: _, ...options } = chooseOptions(choicesOf(chance), run, samples)
       for (const [index, earlier] of run.trail.entries()) {
         const later = run.trail[index + 1]
         if (later === undefined) break

@@ -8,15 +8,15 @@ import type { Decision, MissingEvidence, PlanOptions } from '../../../domain/pla
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
-import type { Dice } from '../arbitrary/Dice.js'
-import { diceOf, numbers, pick } from '../arbitrary/Dice.js'
+import type { Choices } from '../arbitrary/Choices.js'
+import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
 import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 import { placeOf } from '../arbitrary/tree.js'
 
 /** What holds for plans of which something is asked, and for what they are told. */
@@ -26,7 +26,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     'a unit that a plan is to start from runs and so does what follows it, and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled; what runs beside goes on; unasked, unless its job is pending and may not be there twice',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
-      const options = chooseStart(diceOf(chance), moment, samples)
+      const options = chooseStart(choicesOf(chance), moment, samples)
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
@@ -51,7 +51,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     'a completed unit whose evidence is gone runs again, and what needs it in its wave, and what comes after; nothing else does',
     (of) => momentAndChance(of),
     ([moment, chance]) => {
-      const evidence = chooseMissing(diceOf(chance), moment.checkpoint)
+      const evidence = chooseMissing(choicesOf(chance), moment.checkpoint)
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
       for (const decision of works(planOf(moment, { evidence }))) {
@@ -71,11 +71,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     'what a plan takes as done has the evidence that it left, an output that its task takes, and a value for what it captures',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
-      const dice = diceOf(chance)
-      const evidence = chooseMissing(dice, moment.checkpoint)
+      const choices = choicesOf(chance)
+      const evidence = chooseMissing(choices, moment.checkpoint)
       // What is not given is taken from the records, or missing.
-      const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment, samples) } : {}
-      const options = { fromStep: chooseUnit(dice, moment), evidence, ...outputs }
+      const outputs = choices.below(2) === 1 ? { outputs: chooseOutputs(choices, moment, samples) } : {}
+      const options = { fromStep: chooseUnit(choices, moment), evidence, ...outputs }
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const gone = new Set(evidence.map(({ unit }) => unit))
@@ -113,11 +113,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
     'only of what is asked about can be said that it is done',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
-      const dice = diceOf(chance)
-      const outputs = chooseOutputs(dice, moment, samples)
+      const choices = choicesOf(chance)
+      const outputs = chooseOutputs(choices, moment, samples)
       const due = works(planOf(moment)).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
-      const name = pick(dice, due).unit
+      const name = pick(choices, due).unit
       const output = outputs.get(name)
       const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
       const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
@@ -129,11 +129,11 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
 const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
 
 /** A unit to start from, a wave to restart, or both of them. */
-const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions => {
-  const outputs = chooseOutputs(dice, moment, samples)
-  const restart = dice.roll(2) === 0 ? {} : chooseRestart(dice, moment)
-  if (restart.restartWave !== undefined && dice.roll(2) === 0) return { ...restart, outputs }
-  return { fromStep: chooseUnit(dice, moment), ...restart, outputs }
+const chooseStart = (choices: Choices, moment: Moment, samples: Samples): PlanOptions => {
+  const outputs = chooseOutputs(choices, moment, samples)
+  const restart = choices.below(2) === 0 ? {} : chooseRestart(choices, moment)
+  if (restart.restartWave !== undefined && choices.below(2) === 0) return { ...restart, outputs }
+  return { fromStep: chooseUnit(choices, moment), ...restart, outputs }
 }
 
 /** What options demand of a unit, whatever is recorded of it: `again` if it may be asked about first. */

@@ -11,7 +11,7 @@ import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
-import { diceOf, noTrouble, numbers } from '../arbitrary/Dice.js'
+import { choicesOf, noFaults, numbers } from '../arbitrary/Choices.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, scheduled, unitsOf, waiting, works } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
@@ -25,7 +25,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     momentWithOptions,
     ({ moment: found, options }, samples) => {
       const moment = polled(found, samples)
-      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
       const after = planOf(done)
@@ -41,7 +41,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     momentWithOptions,
     ({ moment: found, options }, samples) => {
       const moment = polled(found, samples)
-      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
       const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
@@ -70,7 +70,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     'what a plan overrides, once recorded, binds a plain resume, also after a crash before anything else: what was assumed is skipped, what was forced runs',
     (of) => fc.tuple(momentWithOptions(of), numbers),
     ([{ moment, options }, chance], samples) => {
-      const chosen = answered(moment.checkpoint, moment.workflow, diceOf(chance), options, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, choicesOf(chance), options, samples)
       if (E.isLeft(chosen)) return
       const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
       const again = planOf(saved)

@@ -14,7 +14,7 @@ import { problems } from '../../../domain/workflow/Workflow.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, unitsOf } from './PlanLaw.js'
 import { momentWithOptions, run } from '../arbitrary/runs.js'
-import type { Moment, SimulatedRun } from '../arbitrary/Tape.js'
+import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { placeOf } from '../arbitrary/tree.js'
 import { decisionInside, problemInside, wrapped } from '../arbitrary/wrapped.js'
 

@@ -4,8 +4,8 @@ import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { CrashLaw } from '../CrashReport.js'
 import type { Override } from '../Intervention.js'
-import type { Entry, Ledger } from './Ledger.js'
-import { isRewound } from './Ledger.js'
+import type { Entry, ChangeLog } from './ChangeLog.js'
+import { isRewound } from './ChangeLog.js'
 
 /** A call in a process: what it was told, and what it was answered. */
 interface Call {
@@ -15,7 +15,7 @@ interface Call {
 }
 
 /** Receives what the sub-steps do. */
-export interface SubStepWitness {
+export interface SubStepOracle {
   readonly begins: (call: Call) => void
   readonly starts: (unit: string, idempotent: boolean) => void
   /** It failed without having had an effect. */
@@ -24,11 +24,11 @@ export interface SubStepWitness {
   readonly recorded: (entry: Entry) => void
 }
 
-/** The witness of a run with this ledger. */
-export const makeSubStepWitness = (
+/** The oracle of a run with this changeLog. */
+export const makeSubStepOracle = (
   found: (law: CrashLaw, what: string, unit?: string) => void,
-  ledger: Pick<Ledger, 'standing'>
-): SubStepWitness => {
+  changeLog: Pick<ChangeLog, 'recorded'>
+): SubStepOracle => {
   const calls = new Map<number, Call>()
   const acted = new Set<Unit>()
   /** The failures on record, by which an attempt that is repeated must go. */
@@ -59,7 +59,7 @@ export const makeSubStepWitness = (
       answered = new Set()
     },
     starts: (unit, idempotent) => {
-      if (ledger.standing().records.has(unit)) found('NothingTwice', `${unit} was recorded, and ran again`, unit)
+      if (changeLog.recorded().records.has(unit)) found('NothingTwice', `${unit} was recorded, and ran again`, unit)
       if (failed.has(unit)) found('NothingTwice', `the failure of ${unit} was recorded, and it ran again`, unit)
       if (idempotent) return
       if (!started.has(unit)) found('DurableFirst', `${unit} began before it was on record that it does`, unit)

@@ -16,8 +16,8 @@ import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { StorageCall } from '../../faults.js'
 import type { CrashLaw } from '../CrashReport.js'
-import type { Ask } from '../Intervention.js'
-import type { Standing } from './Ledger.js'
+import type { ConcurrentRequest } from '../Intervention.js'
+import type { Recorded } from './ChangeLog.js'
 
 /** Somebody asks. `leaves`: the request is left; `answered`: whether the process still lives then. */
 export interface Asked {
@@ -27,14 +27,14 @@ export interface Asked {
 
 type Answer = E.Either<RunError, PauseResult | CancelResult>
 
-/** What the witness is told. */
-export interface PauseWitness {
+/** What the oracle is told. */
+export interface PauseOracle {
   /** A process executes the run, or asks for its jobs, from the beginning. */
   readonly begins: (life: number) => void
   /** The process is granted a claim. */
   readonly claimed: () => void
   /** `call`: that of the process that is under way meanwhile; else it runs a unit. */
-  readonly asks: (by: Ask, call?: StorageCall) => Asked
+  readonly asks: (by: ConcurrentRequest, call?: StorageCall) => Asked
   /** A request that is for nobody any more comes late. There is one for each run, the newest: it takes the place of what was agreed. */
   readonly replaced: () => void
   /** What is stored between two processes. */
@@ -53,7 +53,7 @@ export interface PauseWitness {
   readonly storeFailed: (call: StorageCall) => void
   /** A process was told that a call of its requests failed. */
   readonly failed: () => void
-  readonly ended: (result: E.Either<RunError, RunOutcome>, standing: Standing) => void
+  readonly ended: (result: E.Either<RunError, RunOutcome>, recorded: Recorded) => void
   /** What a process has left that ended by itself: because it paused, or because the run is over. */
   readonly left: (
     requests: Requests,
@@ -71,7 +71,7 @@ export interface PauseWitness {
  * - `starting`: the composites of which the newest save starts parts; `saving`: these, if that save was under way when it was agreed, until
  *   the next one. Other composites beside them may have looked before, and start with the next save what they have decided to start.
  */
-interface Course {
+interface Execution {
   readonly life: number
   readonly started: Set<string>
   /** What has begun and did not end well. */
@@ -90,7 +90,7 @@ interface Course {
 /** Notes that something does not hold. */
 type Note = (law: CrashLaw, what: string, unit?: string) => void
 
-const begun = (life: number): Course => ({
+const begun = (life: number): Execution => ({
   life,
   started: new Set(),
   open: new Set(),
@@ -105,8 +105,8 @@ const begun = (life: number): Course => ({
   over: false
 })
 
-/** The witness of a run. `mayFail`: something goes wrong below the store, so that who asks may be told of that. */
-export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness => {
+/** The oracle of a run. `mayFail`: something goes wrong below the store, so that who asks may be told of that. */
+export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
   let current = begun(0)
   let asking = 0
   let troubled = false
@@ -121,25 +121,26 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
       current.holds = true
     },
     asks: (by, call) => {
-      const course = current
-      const isFormer = call !== undefined && !course.holds
+      const execution = current
+      const isFormer = call !== undefined && !execution.holds
       asking += 1
       return {
         leaves: () => {
-          if (!course.over) course.asked = true
+          if (!execution.over) execution.asked = true
           // A process that gives the run back has taken away what was asked of it before.
           if (call === 'release') tooLate = true
         },
         answered: (answer, alive) => {
           asking -= 1
           // The next process takes it in.
-          if (by._tag === 'Cancel' && E.isRight(answer) && course === current && !course.over) cancelled = timeOf(by)
-          if (!alive || course.over || course !== current) return
+          if (by._tag === 'Cancel' && E.isRight(answer) && execution === current && !execution.over)
+            cancelled = timeOf(by)
+          if (!alive || execution.over || execution !== current) return
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
             if (isFormer) return
-            course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
-            if (call === 'save') course.saving = course.starting
-          } else answeredElse(found, by, answer, mayFail, course.open)
+            execution[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
+            if (call === 'save') execution.saving = execution.starting
+          } else answeredElse(found, by, answer, mayFail, execution.open)
         }
       }
     },
@@ -173,10 +174,10 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
       if (call === 'release' || call === 'load') tooLate = true
     },
     failed: () => (troubled = true),
-    ended: (result, standing) => {
+    ended: (result, recorded) => {
       current.over = true
       if (E.isLeft(result)) return
-      endsAs(found, current, result.right, standing, cancelled)
+      endsAs(found, current, result.right, recorded, cancelled)
     },
     left: async (requests, checkpoint, how) => {
       if (asking > 0 || troubled) return
@@ -195,13 +196,13 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
   }
 }
 
-const timeOf = (by: Ask): string =>
+const timeOf = (by: ConcurrentRequest): string =>
   by._tag === 'PauseAtCall' ? `${by.how} call ${by.n} took effect` : `while ${by.unit} ran`
 
 /** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. `open`: a unit that is suspended by now is not. */
 const answeredElse = (
   found: Note,
-  by: Ask,
+  by: ConcurrentRequest,
   answer: Answer,
   mayFail: boolean,
   open: Pick<ReadonlySet<string>, 'has'>
@@ -217,11 +218,11 @@ const isPause = (change: Change): boolean => change._tag === 'Interrupted' && ch
 /** Whoever runs already may be tried again; nothing else starts, but what a look that was under way has allowed. */
 const startsIn = (
   found: Note,
-  course: Course,
+  execution: Execution,
   revisions: ReadonlyArray<Revision>,
   cancelled: string | undefined
 ): void => {
-  const { started, agreed, looking, saving } = course
+  const { started, agreed, looking, saving } = execution
   const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
   for (const unit of starting) {
     started.add(unit)
@@ -233,9 +234,9 @@ const startsIn = (
     else if (agreed !== undefined && !isBeside)
       found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
   }
-  if (starting.length > 0) course.agreed = agreed ?? looking
-  course.starting = new Set(starting.map(parent))
-  course.saving = undefined
+  if (starting.length > 0) execution.agreed = agreed ?? looking
+  execution.starting = new Set(starting.map(parent))
+  execution.saving = undefined
 }
 
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
@@ -243,12 +244,12 @@ const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
 
 const endsAs = (
   found: Note,
-  course: Course,
+  execution: Execution,
   outcome: RunOutcome,
-  { records, jobs }: Standing,
+  { records, jobs }: Recorded,
   cancelled: string | undefined
 ): void => {
-  const { life, asked, inDoubt, agreed, recorded, open } = course
+  const { life, asked, inDoubt, agreed, recorded, open } = execution
   const isPaused = outcome._tag === 'Interrupted' && outcome.reason === 'paused'
   const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
   if (isPaused && cancelled !== undefined)

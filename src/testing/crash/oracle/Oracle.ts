@@ -18,16 +18,16 @@ import type { CrashLaw } from '../CrashReport.js'
 import type { Due } from './due.js'
 import { dueIn, NOTHING_DUE } from './due.js'
 import type { Override } from '../Intervention.js'
-import type { Entry, Standing } from './Ledger.js'
-import { copyOf, follow, isRewound, makeLedger } from './Ledger.js'
-import type { PauseWitness } from './PauseWitness.js'
-import { makePauseWitness } from './PauseWitness.js'
-import type { SubStepWitness } from './SubStepWitness.js'
-import { makeSubStepWitness } from './SubStepWitness.js'
+import type { Entry, Recorded } from './ChangeLog.js'
+import { copyOf, follow, isRewound, makeChangeLog } from './ChangeLog.js'
+import type { PauseOracle } from './PauseOracle.js'
+import { makePauseOracle } from './PauseOracle.js'
+import type { SubStepOracle } from './SubStepOracle.js'
+import { makeSubStepOracle } from './SubStepOracle.js'
 import { expanded, tasksOf } from '../tasksOf.js'
 import type { TraceEntry } from '../Trace.js'
-import type { WaitWitness } from './WaitWitness.js'
-import { makeWaitWitness } from './WaitWitness.js'
+import type { WaitOracle } from './WaitOracle.js'
+import { makeWaitOracle } from './WaitOracle.js'
 
 /** Something that does not hold. */
 export interface Finding {
@@ -46,11 +46,11 @@ export interface Call {
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** Receives what happens in a run. `pauses`, `subSteps`, `waits`: the witnesses of these. */
-export interface Witness {
-  readonly pauses: PauseWitness
-  readonly subSteps: SubStepWitness
-  readonly waits: WaitWitness
+/** Receives what happens in a run. `pauses`, `subSteps`, `waits`: the oracles of these. */
+export interface Oracle {
+  readonly pauses: PauseOracle
+  readonly subSteps: SubStepOracle
+  readonly waits: WaitOracle
   readonly begins: (call: Call) => void
   readonly claimed: (granted: Claimed) => void
   readonly saves: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
@@ -70,14 +70,14 @@ export interface Witness {
 const isCancel = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'cancelled'
 
 /** Whether a process only recorded a cancel that its predecessor did not live to see. */
-const isUnplanned = ({ saves }: Course, outcome: RunOutcome): boolean =>
+const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
 /** A call as it goes on. `given`: what was on record when it claimed the run. */
-interface Course extends Omit<Call, 'program'> {
+interface Execution extends Omit<Call, 'program'> {
   /** With the groups of its maps, as far as they are on record. */
   program: Program<unknown, unknown>
-  given: Standing | undefined
+  given: Recorded | undefined
   due: Due
   saves: number
   readonly starts: Map<string, number>
@@ -87,16 +87,16 @@ interface Course extends Omit<Call, 'program'> {
 /** Notes that something does not hold. */
 type Note = (law: CrashLaw, what: string, unit?: string) => void
 
-/** The witness of a run. `mayFail`: something goes wrong below its store; `misfits`: the answers that a wait may reject. */
-export const makeWitness = (
+/** The oracle of a run. `mayFail`: something goes wrong below its store; `misfits`: the answers that a wait may reject. */
+export const makeOracle = (
   tree: TreeData,
   findings: Array<Finding>,
   note: (entry: TraceEntry) => void,
   { mayFail = false, misfits = [] }: { readonly mayFail?: boolean; readonly misfits?: ReadonlyArray<Json> } = {}
-): Witness => {
-  const ledger = makeLedger()
-  const byEpoch = new Map<number, Course>()
-  let current: Course | undefined
+): Oracle => {
+  const changeLog = makeChangeLog()
+  const byEpoch = new Map<number, Execution>()
+  let current: Execution | undefined
   const found: Note = (law, what, unit) => void findings.push({ law, what, ...(unit === undefined ? {} : { unit }) })
   const known = (entries: ReadonlyArray<Entry>): void => {
     for (const entry of entries) {
@@ -105,9 +105,9 @@ export const makeWitness = (
       for (const one of tracesOf(entry, current?.program)) note(one)
     }
   }
-  const pauses = makePauseWitness(found, mayFail)
-  const subSteps = makeSubStepWitness(found, ledger)
-  const waits = makeWaitWitness(found, note, misfits)
+  const pauses = makePauseOracle(found, mayFail)
+  const subSteps = makeSubStepOracle(found, changeLog)
+  const waits = makeWaitOracle(found, note, misfits)
   return {
     pauses,
     subSteps,
@@ -122,32 +122,32 @@ export const makeWitness = (
       if (current === undefined || (O.isSome(stored) && stored.value.found._tag === 'Recovered')) return
       byEpoch.set(claim.epoch, current)
       const revision = O.isSome(stored) ? stored.value.revision : -1
-      if (revision < ledger.known()) {
-        const what = `revision ${ledger.known()} was acknowledged, and the process that claimed then was given ${revision}`
+      if (revision < changeLog.known()) {
+        const what = `revision ${changeLog.known()} was acknowledged, and the process that claimed then was given ${revision}`
         found('NothingLost', what)
-      } else known(ledger.advance(revision))
+      } else known(changeLog.advance(revision))
       const restored = O.isSome(stored) ? restoreStored(stored.value) : E.right(undefined)
       if (E.isLeft(restored)) return
-      if (revision >= ledger.known()) compare(found, restored.right, ledger.standing())
-      current.given = copyOf(ledger.standing())
+      if (revision >= changeLog.known()) compare(found, restored.right, changeLog.recorded())
+      current.given = copyOf(changeLog.recorded())
       if (restored.right !== undefined) current.program = expanded(current.program, restored.right.items)
       const { program, override, how, answers } = current
       if (how === 'run') current.due = dueIn(program, restored.right, override, tree, answers)
     },
     saves: (life, claim, revisions) => {
-      const course = byEpoch.get(claim.epoch)
-      ledger.attempt(life, revisions, course?.due.isDue)
+      const execution = byEpoch.get(claim.epoch)
+      changeLog.attempt(life, revisions, execution?.due.isDue)
       pauses.saves(life, revisions)
       const changes = revisions.map(({ change }) => change)
       // A cancel decides about no unit.
-      if (course === undefined || changes.every(isCancel)) return
-      course.saves += 1
-      if (course.saves === 1) atFirst(found, course, changes)
+      if (execution === undefined || changes.every(isCancel)) return
+      execution.saves += 1
+      if (execution.saves === 1) atFirst(found, execution, changes)
       else afterwards(found, changes)
     },
     acknowledged: (life, claim, revisions) => {
-      ledger.attempt(life, revisions, byEpoch.get(claim.epoch)?.due.isDue)
-      known(ledger.advance(Math.max(...revisions.map(({ revision }) => revision))))
+      changeLog.attempt(life, revisions, byEpoch.get(claim.epoch)?.due.isDue)
+      known(changeLog.advance(Math.max(...revisions.map(({ revision }) => revision))))
       const starts = byEpoch.get(claim.epoch)?.starts
       pauses.acknowledged(life, revisions)
       for (const { change } of revisions) {
@@ -160,7 +160,7 @@ export const makeWitness = (
     starts: (unit, attempt) => {
       pauses.starts(unit)
       waits.starts(unit)
-      const { records, jobs } = ledger.standing()
+      const { records, jobs } = changeLog.recorded()
       if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
       if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
       if (current?.starts.get(unit) !== attempt)
@@ -171,43 +171,43 @@ export const makeWitness = (
       current?.endedWell.add(unit)
     },
     told: (unit) => {
-      if (!ledger.standing().records.has(unit))
+      if (!changeLog.recorded().records.has(unit))
         found('NothingLost', `an observer was told that ${unit} is completed, and it was not on record`, unit)
     },
     mayRefuse: () => current?.due.refused === true,
     ended: (result) => {
       if (current === undefined || current.how !== 'run') return
-      pauses.ended(result, ledger.standing())
+      pauses.ended(result, changeLog.recorded())
       if (E.isRight(result) && result.right._tag === 'Pending') waits.rests(result.right.units)
       if (E.isLeft(result)) refused(found, current, result.left)
       else if (result.right._tag !== 'Fenced' && !isUnplanned(current, result.right))
-        atLast(found, current, result.right, ledger.standing())
+        atLast(found, current, result.right, changeLog.recorded())
     },
     looked: (checkpoint) => {
       pauses.looked(checkpoint)
       const revision = checkpoint?.revision ?? -1
-      if (revision >= ledger.known()) {
-        known(ledger.advance(revision))
-        compare(found, checkpoint, ledger.standing())
+      if (revision >= changeLog.known()) {
+        known(changeLog.advance(revision))
+        compare(found, checkpoint, changeLog.recorded())
         if (checkpoint !== undefined) waits.looked(checkpoint)
         return
       }
       const before = findings.length
-      compare(found, checkpoint, ledger.standing())
-      const what = `revision ${ledger.known()} was acknowledged, and ${revision < 0 ? 'nothing' : `revision ${revision}`} is stored`
+      compare(found, checkpoint, changeLog.recorded())
+      const what = `revision ${changeLog.known()} was acknowledged, and ${revision < 0 ? 'nothing' : `revision ${revision}`} is stored`
       if (findings.length === before) found('NothingLost', what)
     }
   }
 }
 
 /** What is found must be what went to the store, neither less nor more. */
-const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, takenBack }: Standing): void => {
+const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, rewound }: Recorded): void => {
   const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(({ unit }) => unit))
   for (const unit of records)
     if (!there.has(unit)) found('NothingLost', `the record of ${unit} was acknowledged, and is gone`, unit)
   for (const unit of there) {
     if (records.has(unit)) continue
-    if (takenBack.has(unit)) found('OverrideKept', `${unit} was taken back, and counts as it was before`, unit)
+    if (rewound.has(unit)) found('OverrideKept', `${unit} was taken back, and counts as it was before`, unit)
     else found('AtLeastOnce', `${unit} is recorded completed, and no process has recorded it`, unit)
   }
 }
@@ -221,21 +221,21 @@ const tracesOf = (
     case 'Rewound': {
       const units = program === undefined ? [] : [...tasksOf(program).keys()]
       const taken = units.filter((unit) => isRewound(change, unit) && isDue(unit))
-      return [{ _tag: 'Recorded', life, what: 'taken back', units: taken, named: change.units }]
+      return [{ _tag: 'Recorded', life, what: 'rewound', units: taken, named: change.units }]
     }
     case 'Confirmed': {
       const what = change.evidence === undefined ? 'to run again' : 'kept'
       return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
     }
     case 'Assumed':
-      return [{ _tag: 'Recorded', life, what: 'taken as done', units: [change.unit] }]
+      return [{ _tag: 'Recorded', life, what: 'assumed done', units: [change.unit] }]
     case 'JobEnded': {
       const what = change.outcome === 'notApplied' ? 'job refused' : 'job failed'
       return [{ _tag: 'Recorded', life, what, units: [change.unit] }]
     }
     case 'UnitFailed': {
       const isUndone = change.subStep === undefined && change.last?.error.name === HALTED
-      return isUndone ? [{ _tag: 'Recorded', life, what: 'left undone', units: [change.unit] }] : []
+      return isUndone ? [{ _tag: 'Recorded', life, what: 'not attempted', units: [change.unit] }] : []
     }
     case 'Started':
     case 'WaitStarted':
@@ -258,22 +258,22 @@ const tracesOf = (
 const HALTED = 'Halted'
 
 /** The law that is broken if what is due is not done, or something else is. */
-const lawOf = ({ override, due }: Course): CrashLaw =>
+const lawOf = ({ override, due }: Execution): CrashLaw =>
   override !== undefined ? 'OverrideKept' : due.why !== undefined ? 'EvidenceSeen' : 'NothingTwice'
 
 /** The units that have a record or wait for a job, and are to run again. */
-const dueUnits = ({ given, due }: Course): ReadonlyArray<string> =>
+const dueUnits = ({ given, due }: Execution): ReadonlyArray<string> =>
   given === undefined ? [] : [...given.records, ...given.jobs].filter(due.isDue)
 
 /** The units that are to be taken as done. */
-const toAssume = ({ program, due }: Course, { records }: Standing): ReadonlyArray<string> =>
+const toAssume = ({ program, due }: Execution, { records }: Recorded): ReadonlyArray<string> =>
   [...tasksOf(program).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
 
 /** With its first save, before its first effect, a process records all that it decides against the record. */
-const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): void => {
-  const { given, due, program, answers } = course
+const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Change>): void => {
+  const { given, due, program, answers } = execution
   if (given === undefined) return
-  const law = lawOf(course)
+  const law = lawOf(execution)
   const now = copyOf(given)
   for (const unit of due.open)
     found('EvidenceSeen', `the evidence of ${unit} was edited, and a change was recorded without an answer`, unit)
@@ -287,10 +287,10 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
     follow(now, change)
     if (change._tag === 'Rewound')
       for (const unit of before) if (!now.records.has(unit) && !now.jobs.has(unit)) taken.add(unit)
-    if (change._tag === 'Assumed' && !due.isGiven(change.unit) && !isSaid(course, change.unit))
+    if (change._tag === 'Assumed' && !due.isGiven(change.unit) && !isSaid(execution, change.unit))
       found('OverrideKept', `${change.unit} is taken as done, and nobody said so`, change.unit)
   }
-  const expected = new Set(dueUnits(course))
+  const expected = new Set(dueUnits(execution))
   const why = due.why ?? 'nobody said so, and nothing is gone'
   for (const unit of expected) {
     const isDone = answers.get(unit)?._tag === 'Done'
@@ -309,12 +309,12 @@ const atFirst = (found: Note, course: Course, changes: ReadonlyArray<Change>): v
     if (isGivenUp && tasks.get(unit)?.idempotent === false)
       found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
   }
-  for (const unit of toAssume(course, now))
+  for (const unit of toAssume(execution, now))
     found('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
 }
 
 /** Whether an answer declared the unit, or a group of the wave, done or kept its evidence. */
-const isSaid = ({ answers }: Course, unit: string): boolean =>
+const isSaid = ({ answers }: Execution, unit: string): boolean =>
   [...answers].some(([of, { _tag }]) => _tag !== 'Again' && isWithin(of, unit))
 
 /** Nothing is decided against the record once work has begun. */
@@ -327,27 +327,28 @@ const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
 }
 
 /** What is refused changes nothing. */
-const refused = (found: Note, course: Course, error: RunError): void => {
+const refused = (found: Note, execution: Execution, error: RunError): void => {
   if (error._tag !== 'PlanError' && error._tag !== 'Unconfirmed') return
-  if (course.saves > 0) found('OverrideKept', `it was refused (${error._tag}), and something is recorded all the same`)
+  if (execution.saves > 0)
+    found('OverrideKept', `it was refused (${error._tag}), and something is recorded all the same`)
 }
 
 /** A process that ended by itself has recorded what it was told, and what it did. */
 const atLast = (
   found: Note,
-  course: Course,
+  execution: Execution,
   { checkpoint }: Exclude<RunOutcome, { readonly _tag: 'Fenced' }>,
-  { records, jobs }: Standing
+  { records, jobs }: Recorded
 ): void => {
-  const { due, saves, given, endedWell } = course
+  const { due, saves, given, endedWell } = execution
   for (const unit of due.open)
     found('EvidenceSeen', `the evidence of ${unit} was edited, and the process went on without an answer`, unit)
   for (const unit of saves === 0 ? due.kept : [])
     found('EvidenceSeen', `the edited evidence of ${unit} is kept, but nothing is recorded`, unit)
   if (due.refused) found('OverrideKept', 'what was to be taken as done has lost its evidence, and it went on')
   const isIgnored =
-    saves === 0 && given !== undefined && (dueUnits(course).length > 0 || toAssume(course, given).length > 0)
-  if (isIgnored) found(lawOf(course), `nothing is on record of it, though ${due.why}`)
+    saves === 0 && given !== undefined && (dueUnits(execution).length > 0 || toAssume(execution, given).length > 0)
+  if (isIgnored) found(lawOf(execution), `nothing is on record of it, though ${due.why}`)
   for (const unit of endedWell) {
     if (records.has(unit) || jobs.has(unit)) continue
     const failure = get(State.failures(checkpoint.state), unit)

@@ -12,7 +12,7 @@ import type { ProgramTask } from '../../../executor/program/Program.js'
 import type { Override } from '../Intervention.js'
 import type { Between } from '../SimulatedRun.js'
 import { tasksOf } from '../tasksOf.js'
-import type { Finding } from './Witness.js'
+import type { Finding } from './Oracle.js'
 
 /** What a run came to: what each unit gave, and the variables. */
 export interface Result {
@@ -26,7 +26,7 @@ export const resultOf = (checkpoint: Checkpoint): Result => ({
   variables: checkpoint.variables
 })
 
-/** What must hold whatever the workflow is, beside what the witness sees. `undisturbed`: none if this is the undisturbed run. */
+/** What must hold whatever the workflow is, beside what the oracle sees. `undisturbed`: none if this is the undisturbed run. */
 export const judge =
   (undisturbed: Result | undefined, mayDiffer: ReadonlySet<string>) =>
   <World>(between: Between<World>): ReadonlyArray<Finding> => [
@@ -103,7 +103,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
       case 'Recorded':
         for (const unit of entry.units) {
           const isMeant = isAnswered(unit, entry.life) || isForced(unit, told.get(entry.life))
-          if (!UNSETTLED.has(entry.what) && (entry.what !== 'taken back' || isMeant)) inDoubt.delete(unit)
+          if (!UNSETTLED.has(entry.what) && (entry.what !== 'rewound' || isMeant)) inDoubt.delete(unit)
         }
         break
       case 'Done':
@@ -117,7 +117,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
 }
 
 /** What is recorded of units whose effect stays unknown. */
-const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'left undone'])
+const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'not attempted'])
 
 /** Whether somebody said of a unit that is taken back that it is to run again itself, and not only what it follows. */
 const isForced = (unit: string, told: Override | undefined): boolean =>
@@ -147,7 +147,7 @@ const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Findi
 const mapsAround = (workflow: Workflow, unit: Unit): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => definitionAt<Step>(workflow, one)?._tag === 'Map')
 
-const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])
+const RENEWING: ReadonlySet<string> = new Set(['rewound', 'job failed', 'job refused'])
 
 /** What was in flight when a process died is repeated under its own number: else a crash would give it more attempts. */
 const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
@@ -157,7 +157,7 @@ const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> =
     if (entry._tag === 'Answered' || entry._tag === 'Failed') inFlight.delete(entry.unit)
     if (entry._tag === 'Recorded') {
       for (const unit of entry.units)
-        if (entry.what === 'left undone') undone.set(unit, entry.life)
+        if (entry.what === 'not attempted') undone.set(unit, entry.life)
         else inFlight.delete(unit)
     }
     if (entry._tag !== 'Started') continue
@@ -183,8 +183,8 @@ const atLeastOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => 
     if (entry._tag === 'Done') done.add(entry.unit)
     if (entry._tag !== 'Recorded') continue
     for (const unit of entry.units) {
-      if (entry.what === 'taken as done' || entry.what === 'has waited') done.add(unit)
-      if (entry.what === 'taken back') done.delete(unit)
+      if (entry.what === 'assumed done' || entry.what === 'wait over') done.add(unit)
+      if (entry.what === 'rewound') done.delete(unit)
     }
   }
   return [...unitsOf(between).keys()]

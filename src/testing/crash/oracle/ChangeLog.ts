@@ -8,11 +8,11 @@ import type { Revision } from '../../../ports/CheckpointStorage.js'
  * The units that are recorded completed, those of them that somebody only said are done, those that wait for a job, and those that
  * were ever taken back.
  */
-export interface Standing {
+export interface Recorded {
   readonly records: Set<Unit>
   readonly assumed: Set<Unit>
   readonly jobs: Set<Unit>
-  readonly takenBack: Set<Unit>
+  readonly rewound: Set<Unit>
 }
 
 /** Whether a unit is to run again, as far as the process had to know. */
@@ -26,22 +26,22 @@ export interface Entry {
 }
 
 /** What went to the store. `known`: up to which revision it is known to be durable; -1 if nothing is. */
-export interface Ledger {
+export interface ChangeLog {
   readonly known: () => number
   /** What is on record at the revision that is known to be durable. */
-  readonly standing: () => Standing
+  readonly recorded: () => Recorded
   /** What is on record at a revision. */
-  readonly standingAt: (revision: number) => Standing
+  readonly recordedAt: (revision: number) => Recorded
   /** These revisions go to the store. Whether they come to be durable is not known yet. */
   readonly attempt: (life: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
   /** Everything up to this revision is durable. Gives what was not known to be before. */
   readonly advance: (revision: number) => ReadonlyArray<Entry>
 }
 
-/** A ledger of a run of which nothing is stored. */
-export const makeLedger = (): Ledger => {
+/** A changeLog of a run of which nothing is stored. */
+export const makeChangeLog = (): ChangeLog => {
   const entries = new Map<number, Entry>()
-  const standing = nothing()
+  const recorded = nothing()
   let known = -1
   const upTo = (revision: number, from: number): ReadonlyArray<Entry> => {
     const found: Array<Entry> = []
@@ -53,8 +53,8 @@ export const makeLedger = (): Ledger => {
   }
   return {
     known: () => known,
-    standing: () => standing,
-    standingAt: (revision) => {
+    recorded: () => recorded,
+    recordedAt: (revision) => {
       const then = nothing()
       for (const { change } of upTo(revision, 0)) follow(then, change)
       return then
@@ -66,20 +66,20 @@ export const makeLedger = (): Ledger => {
     advance: (revision) => {
       const added = upTo(revision, known + 1)
       known = Math.max(known, revision)
-      for (const { change } of added) follow(standing, change)
+      for (const { change } of added) follow(recorded, change)
       return added
     }
   }
 }
 
-const nothing = (): Standing => ({ records: new Set(), assumed: new Set(), jobs: new Set(), takenBack: new Set() })
+const nothing = (): Recorded => ({ records: new Set(), assumed: new Set(), jobs: new Set(), rewound: new Set() })
 
 /** A copy, to go on from. */
-export const copyOf = ({ records, assumed, jobs, takenBack }: Standing): Standing => ({
+export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded => ({
   records: new Set(records),
   assumed: new Set(assumed),
   jobs: new Set(jobs),
-  takenBack: new Set(takenBack)
+  rewound: new Set(rewound)
 })
 
 /** Whether a rewind is about a unit: it is named, part of what is named, or made of it. */
@@ -87,7 +87,7 @@ export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>
   units.some((named) => isWithin(unit, named) || isWithin(named, unit))
 
 /** Takes a change in. */
-export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: Change): void => {
+export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Change): void => {
   switch (change._tag) {
     case 'UnitCompleted':
     case 'Assumed':
@@ -105,7 +105,7 @@ export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: 
       for (const units of [records, jobs]) {
         for (const unit of units) {
           if (!isRewound(change, unit)) continue
-          takenBack.add(unit)
+          rewound.add(unit)
           assumed.delete(unit)
           units.delete(unit)
         }

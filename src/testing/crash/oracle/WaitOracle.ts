@@ -12,13 +12,13 @@ import { has } from '../../../domain/data/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { CrashLaw } from '../CrashReport.js'
-import type { Entry } from './Ledger.js'
-import { isRewound } from './Ledger.js'
+import type { Entry } from './ChangeLog.js'
+import { isRewound } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
 import type { TraceEntry } from '../Trace.js'
 
 /** Receives what happens to the waits of a run. */
-export interface WaitWitness {
+export interface WaitOracle {
   readonly begins: (program: Program<unknown, unknown>) => void
   /** A change is durable. */
   readonly recorded: (entry: Entry) => void
@@ -53,12 +53,12 @@ interface Kept {
 
 type Note = (law: CrashLaw, what: string, unit?: string) => void
 
-/** The witness of a run. `misfits`: the answers that their waits may reject. */
-export const makeWaitWitness = (
+/** The oracle of a run. `misfits`: the answers that their waits may reject. */
+export const makeWaitOracle = (
   note: Note,
   tell: (entry: TraceEntry) => void,
   misfits: ReadonlyArray<Json>
-): WaitWitness => {
+): WaitOracle => {
   let program: Program<unknown, unknown> | undefined
   const kept: Kept = {
     open: new Map(),
@@ -81,7 +81,7 @@ export const makeWaitWitness = (
       check(kept, found, change, misfits)
       if (change._tag === 'UnitCompleted' && !open.has(change.unit) && isWait(change.unit))
         found(change.unit, `${change.unit} completed, and it is not on record that it waited`)
-      const what = change._tag === 'UnitCompleted' && open.has(change.unit) ? 'has waited' : TOLD[change._tag]
+      const what = change._tag === 'UnitCompleted' && open.has(change.unit) ? 'wait over' : TOLD[change._tag]
       if (what !== undefined && 'unit' in change) tell({ _tag: 'Recorded', life, what, units: [change.unit] })
       follow(kept, change)
     },
@@ -117,9 +117,9 @@ export const makeWaitWitness = (
   }
 }
 
-const TOLD: Partial<Record<Change.Change['_tag'], 'waits' | 'is answered'>> = {
-  WaitStarted: 'waits',
-  Answered: 'is answered'
+const TOLD: Partial<Record<Change.Change['_tag'], 'waiting' | 'answered'>> = {
+  WaitStarted: 'waiting',
+  Answered: 'answered'
 }
 
 /** What a change must not say, given those before it. */

@@ -35,7 +35,7 @@ export interface SimulatedRun extends Moment {
 }
 
 /** A run that is being recorded. */
-export interface Tape {
+export interface RunRecorder {
   /** What its units may give. */
   readonly samples: Samples
   readonly now: () => Moment
@@ -89,8 +89,8 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
   return moment
 }
 
-/** A tape that goes on from a run. */
-export const record = (from: SimulatedRun, samples: Samples): Tape => {
+/** A recorder that goes on from a run. */
+export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
   let { checkpoint, workflow } = from
   const changes = [...from.changes]
   const trail = [...from.trail]

@@ -12,7 +12,7 @@ import type { TreeData } from '../../memoryTree.js'
 import type { Place } from '../../planning/arbitrary/tree.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
-import type { IsDue } from './Ledger.js'
+import type { IsDue } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
 
 /**

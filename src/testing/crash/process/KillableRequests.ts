@@ -15,7 +15,7 @@ export interface RequestCallWatch {
 }
 
 /** From its death on nothing that the process calls takes effect or comes back. */
-export const mortalRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
+export const killableRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
   let count = 0
   const made =
     <Problem, A>(task: TaskEither<Problem, A>): TaskEither<Problem, A> =>
