@@ -137,5 +137,5 @@ describe('a store that does not answer', () => {
 test('a report of other lengths than usual says how long', async () => {
   const [mutant] = mutants.filter(({ flaw }) => flaw === 'takes every owner for dead')
   const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
-  assert.match(ModelReport.toText(report), /To see it again: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)
+  assert.match(ModelReport.toText(report), /Repeat with: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)
 })

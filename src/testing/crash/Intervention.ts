@@ -1,4 +1,4 @@
-/** What somebody does between two processes of a run, or while one runs. */
+/** What users and other processes do between two processes of a run, or while one runs. */
 import * as fc from 'fast-check'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -10,8 +10,8 @@ import { tasksOf } from './tasksOf.js'
 const PLAIN = { noNullPrototype: true } as const
 
 /**
- * The process with the number `life` (from 1) is told to run everything from this step on, and to take what comes before as
- * done (with its output of the undisturbed run).
+ * Process number `life` (from 1) starts from this step. Earlier units are assumed done, with their outputs of the
+ * undisturbed run.
  *
  * @category model
  */
@@ -22,7 +22,7 @@ export interface FromStep {
 }
 
 /**
- * The process with the number `life` (from 1) is told to run all groups of this wave, and everything after it.
+ * Process number `life` (from 1) restarts this wave: all its groups and everything after it run.
  *
  * @category model
  */
@@ -33,8 +33,8 @@ export interface RestartWave {
 }
 
 /**
- * Before the process with the number `life` (from 1) starts, the files and commits deleteEvidence that are evidence of this unit (`step`
- * or `step/group`; the name of a wave for what it leaves as a whole). Nothing happens if it is not recorded or left none.
+ * Before process number `life` (from 1) starts, a user deletes the files and commits that are evidence of this unit: a
+ * path, or the name of a wave for evidence of the whole wave. Nothing happens if the unit has no record or no evidence.
  *
  * @category model
  */
@@ -58,18 +58,19 @@ export interface EditEvidence {
 }
 
 /**
- * What a process is told. Only that process is: those after it resume plainly, as after a crash in the middle of it.
+ * An override of one process. Later processes resume without it, as after a crash in the middle of a `--force`.
  *
  * @category model
  */
 export type Override = FromStep | RestartWave
 
 /**
- * While the process with the number `life` (from 1) runs this unit (`step` or `step/group`) for the first time, another process asks it to
- * pause. Nobody is asked if it dies before that.
+ * While process number `life` (from 1) runs this unit for the first time, another process pauses the run. Nothing
+ * happens if the process dies before that.
  *
- * - `during` (the default): the unit goes on until the answer is there.
- * - `late`: the request is under way until another process has claimed the run, and who asked is gone by then. It is for nobody any more.
+ * - `during` (the default): the unit continues when the requester has its reply.
+ * - `late`: the request arrives only after the next process has claimed the run. It then addresses no process and must
+ *   have no effect.
  *
  * @category model
  */
@@ -81,8 +82,8 @@ export interface Pause {
 }
 
 /**
- * Another process asks the process with the number `life` (from 1) to pause when its `n`-th call of the store (from 1) is under way, `before`
- * it takes effect or `after` that. The call goes on when the answer is there.
+ * Another process pauses the run during the `n`-th store call (from 1) of process number `life` (from 1), `before` or
+ * `after` the call takes effect. The call continues when the requester has its reply.
  *
  * @category model
  */
@@ -106,8 +107,9 @@ export interface Cancel {
 }
 
 /**
- * The process with the number `life` (from 1) answers this unit, which may wait or not, before it starts or resumes the run for the `n`-th
- * time (from 1). `value`: an answer that the unit may reject; by default it is what `reply` of `crashEverywhere` returns.
+ * Process number `life` (from 1) answers this unit before it starts or resumes the run for the `n`-th time (from 1),
+ * whether the unit waits or not. `value`: an answer that the unit may reject; the default is what `reply` of
+ * `crashEverywhere` returns.
  *
  * @category model
  */
@@ -120,14 +122,15 @@ export interface AnswerWait {
 }
 
 /**
- * What another process asks of the one that runs.
+ * A request of another process while one runs.
  *
  * @category model
  */
 export type ConcurrentRequest = Pause | PauseAtCall | Cancel
 
 /**
- * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`, `Cancel`).
+ * What users and other processes do between two processes of a run, or while one runs (`Pause`, `PauseAtCall`,
+ * `Cancel`).
  *
  * @category model
  */
@@ -136,25 +139,25 @@ export type Intervention = Override | DeleteEvidence | EditEvidence | Concurrent
 export const describeIntervention = (one: Intervention): string => {
   switch (one._tag) {
     case 'FromStep':
-      return `process ${one.life} is told to start from ${one.step}`
+      return `process ${one.life} starts from ${one.step}`
     case 'RestartWave':
-      return `process ${one.life} is told to restart ${one.wave}`
+      return `process ${one.life} restarts wave ${one.wave}`
     case 'DeleteEvidence':
-      return `before process ${one.life} what ${one.unit} left vanishes`
+      return `before process ${one.life} a user deletes the evidence of ${one.unit}`
     case 'EditEvidence':
       return `before process ${one.life} a user edits the evidence of ${one.unit} and answers ${one.answer}`
     case 'Pause': {
-      const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
-      return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked
+      const asked = `process ${one.life} gets a pause request while ${one.unit} runs`
+      return one.when === 'late' ? `${asked}, which arrives only at the next process` : asked
     }
     case 'Cancel':
-      return `process ${one.life} is asked to cancel while ${one.unit} runs`
+      return `process ${one.life} gets a cancel request while ${one.unit} runs`
     case 'AnswerWait': {
       const what = one.value === undefined ? '' : ` with ${JSON.stringify(one.value)}`
-      return `process ${one.life} answers ${one.unit}${what} before it runs for the ${one.n}. time`
+      return `process ${one.life} answers ${one.unit}${what} before run ${one.n}`
     }
     case 'PauseAtCall':
-      return `process ${one.life} is asked to pause ${one.how} call ${one.n} of its store takes effect`
+      return `process ${one.life} gets a pause request ${one.how} its store call ${one.n} takes effect`
   }
 }
 
@@ -186,7 +189,7 @@ export const interventions = (
 const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
   const units = unitsIn(workflow)
   const waves = units.flatMap(({ unit, step }) => (step._tag === 'Wave' || step._tag === 'Map' ? [unit] : []))
-  // From behind a map whose items nobody knows yet a run would end otherwise: nothing can be said of what they gave.
+  // The outputs of items that are not recorded are unknown, so no override starts behind their map.
   const maps = units.filter(({ step }) => step._tag === 'Map')
   const names = units
     .map(({ unit }) => unit)
@@ -231,7 +234,7 @@ const pausesOf = (
   maxCalls: number,
   lives: fc.Arbitrary<number>
 ): fc.Arbitrary<ReadonlyArray<ConcurrentRequest>> => {
-  // Most happens in the first process.
+  // The first process does most of the work.
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
   const during = (): fc.Arbitrary<Pause> =>
     fc.record(

@@ -1,4 +1,4 @@
-/** One run from beginning to end, through as many processes as it takes. */
+/** Simulates one run through as many processes as it takes. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -44,7 +44,6 @@ import { quiet } from './process/VirtualClock.js'
 import type { Finding, Oracle } from './oracle/Oracle.js'
 import { makeOracle } from './oracle/Oracle.js'
 
-/** What is the same for all simulated runs. */
 export interface Setting<World, Data> {
   readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
   readonly input: unknown
@@ -52,17 +51,13 @@ export interface Setting<World, Data> {
   readonly storage: CrashStorage<Data>
   readonly limits: Limits
   readonly judge: Judge<World>
-  /** What each unit gave in the undisturbed run. */
+  /** The outputs of the undisturbed run. */
   readonly outputs: ReadonlyMap<string, Json | undefined>
-  /** How many processes may end because a step failed. */
   readonly mayFail: number
   readonly reply: AnswerSource<World>
 }
 
-/**
- * What stands between two processes, and at the end: what the processes before left (`checkpoint`, none if nothing is
- * stored), and what happened (`trace`). `completed`: the run is over.
- */
+/** The state between two processes and at the end. */
 export interface Between<World> {
   readonly program: Program<unknown, unknown>
   readonly world: World
@@ -71,10 +66,9 @@ export interface Between<World> {
   readonly completed: boolean
 }
 
-/** What does not hold there. */
 export type Judge<World> = (between: Between<World>) => ReadonlyArray<Finding>
 
-/** A run that was simulated. `points`: where each process came along; `asked`: whether there was a question; `checkpoint`: what it left. */
+/** `points`: the points that each process reached. `asked`: whether a question was asked. */
 export interface SimulatedRun {
   readonly findings: ReadonlyArray<Finding>
   readonly trace: Trace
@@ -83,7 +77,6 @@ export interface SimulatedRun {
   readonly checkpoint: Checkpoint | undefined
 }
 
-/** What a run has come to. */
 interface Simulation<World, Data> {
   readonly setting: Setting<World, Data>
   readonly one: CrashCase
@@ -92,34 +85,30 @@ interface Simulation<World, Data> {
   readonly data: Data
   readonly trace: Array<TraceEntry>
   readonly findings: Array<Finding>
-  /** Opens where requests to runs are left. */
   readonly requests: () => Requests
-  /** Requests that reach the run only when another process than the one with this number has claimed it. */
+  /** Requests that arrive after the process with this number has been succeeded. */
   readonly late: Array<{ readonly life: number; readonly arrive: () => Promise<unknown> }>
   readonly oracle: Oracle
   readonly points: Array<ReadonlyArray<CrashPoint>>
   readonly delayed: Array<DelayedCall>
-  /** Calls of the dead that were made when a process claimed, and have not been answered yet. */
+  /** Calls of dead processes that were made during a claim and are unanswered. */
   readonly meanwhile: Array<Promise<E.Either<StorageError, unknown>>>
   readonly dead: Array<{ readonly process: Process<World>; readonly storage: CheckpointStorage }>
   asked: boolean
-  /** How many processes in a row have ended with an error of their store. */
+  /** How many processes in a row ended with a storage error. */
   trouble: number
-  /** How many processes have ended because a step failed. */
   failures: number
 }
 
-/** A call of a process that is dead by now. */
 interface DelayedCall {
   readonly call: StorageCall
   readonly how: Delayed
   readonly make: () => Promise<E.Either<StorageError, unknown>>
 }
 
-/** The id of every simulated run. */
 export const RUN_ID = 'simulated'
 
-/** Simulates one run, with one process after the other, the n-th dying at the n-th point of the schedule. */
+/** The n-th process dies at the n-th point of the schedule. */
 export const simulateRun = async <World, Data>(
   setting: Setting<World, Data>,
   one: CrashCase
@@ -220,20 +209,17 @@ const processOf = <World, Data>(
     claimed: (granted) => claimed(simulation, life, granted)
   })
 
-/** What the dead ones were about to do and has not arrived yet. */
 const due = <World, Data>({ delayed }: Simulation<World, Data>, now: Delayed): ReadonlyArray<DelayedCall> => {
   const calls = delayed.filter(({ how }) => how === now)
   for (const one of calls) delayed.splice(delayed.indexOf(one), 1)
   return calls
 }
 
-/** Another process is about to claim the run. */
 const claiming = async <World, Data>(simulation: Simulation<World, Data>): Promise<void> => {
   for (const { make } of due(simulation, 'slow')) await make()
   simulation.meanwhile.push(...due(simulation, 'meanwhile').map(({ make }) => make()))
 }
 
-/** Another process has claimed the run. */
 const claimed = async <World, Data>(
   simulation: Simulation<World, Data>,
   life: number,
@@ -256,7 +242,7 @@ const claimed = async <World, Data>(
   }
 }
 
-/** Lets dead processes come to rest, and gives back what they claimed, so that nothing of them is left. */
+/** Waits for calls of dead processes, then releases their claims. */
 const cleanUpDead = async <World, Data>({ dead, setting }: Simulation<World, Data>): Promise<void> => {
   const { limits } = setting
   const until = performance.now() + limits.patienceMillis
@@ -324,11 +310,11 @@ const runProcess = async <World, Data>(
   }
   simulation.trouble = 0
   trace.push({ _tag: 'Ended', life, how: said })
-  findings.push({ law: 'SameEnd', what: `it ended otherwise than undisturbed: ${said}` })
+  findings.push({ law: 'SameEnd', what: `it ended otherwise than the undisturbed run: ${said}` })
   return 'wrong'
 }
 
-/** A step may fail, a few times, and what a process was told may be refused; whether it was refused rightly the oracle says. */
+/** A step may fail `mayFail` times, and an override may be refused if the oracle says so. */
 const mayEndSo = <World, Data>(
   simulation: Simulation<World, Data>,
   ended: Ended,
@@ -340,7 +326,7 @@ const mayEndSo = <World, Data>(
   return simulation.failures <= simulation.setting.mayFail
 }
 
-/** Runs the program, and again with answers as long as it has questions, and when what it waits for may be over. */
+/** Runs the program again with answers while it has questions, and after each rest. */
 const runWithAnswers = async <World, Data>(
   simulation: Simulation<World, Data>,
   process: Process<World>,
@@ -375,17 +361,17 @@ const runWithAnswers = async <World, Data>(
     }
     const ended = await runOrResume(program, RUN_ID, setting.input, options)(process.environment)()
     const isReopened = reopen
-    // A run that is cancelled once more is refused once more.
+    // A run that is cancelled again is refused again.
     reopen = false
     if (process.alive()) oracle.ended(ended)
     if (E.isRight(ended) && ended.right._tag === 'Pending') {
-      // A request may have been left to an execution whose release failed. The next execution need not obey it.
+      // A request may address an execution whose release failed. The next execution need not obey it.
       if (process.failed() && concurrentRequestsIn(simulation.one).length > 0) return ended
       const rested = await onceRested(ended.right)
       if (E.isLeft(rested)) return rested
       if (!rested.right) return ended
       override = undefined
-      // What was answered is on record.
+      // The answers are recorded.
       confirm.clear()
       continue
     }
@@ -398,9 +384,9 @@ const runWithAnswers = async <World, Data>(
     simulation.asked = true
     for (const question of ended.left.questions) {
       const unit = question.unit
-      // Who asks the same again was told already.
+      // The executor must not ask an answered question again.
       if (confirm.has(unit)) return ended
-      // A map that is said to be done as a whole gives nothing to later steps: it would end otherwise.
+      // A map declared done as a whole has no outputs for later steps, so the run would end otherwise.
       const isEdited = question.reason._tag === 'EvidenceChanged'
       const said =
         definitionAt<Step>(program, unit)?._tag === 'Map'

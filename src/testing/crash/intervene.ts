@@ -1,4 +1,4 @@
-/** Does what somebody does between two processes of a run. */
+/** Applies interventions between two processes of a run. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import * as Units from '../../domain/data/Units.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -10,7 +10,7 @@ import type { CrashCase } from './CrashReport.js'
 import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
-/** What is done, requests apart, before a process starts that finds this checkpoint; gives what the process is told. */
+/** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */
 export const intervene = (
   { interventions = [] }: CrashCase,
   life: number,
@@ -33,19 +33,16 @@ export const intervene = (
   return override
 }
 
-/** What other processes ask for. */
 export const concurrentRequestsIn = ({ interventions = [] }: CrashCase): ReadonlyArray<ConcurrentRequest> =>
   interventions.filter(isConcurrentRequest)
 
-/** The answers to units that wait. */
 export const waitAnswersIn = ({ interventions = [] }: CrashCase): ReadonlyArray<AnswerWait> =>
   interventions.filter((by) => by._tag === 'AnswerWait')
 
-/** Whether it is something that happens while a process runs. */
 export const isConcurrentRequest = (by: Intervention): by is ConcurrentRequest =>
   by._tag === 'Pause' || by._tag === 'PauseAtCall' || by._tag === 'Cancel'
 
-/** Takes away what a unit has left; gives what that was. */
+/** Deletes the evidence of a unit and returns the paths and hashes. */
 const deleteEvidence = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
   const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
   const gone: Array<string> = []
@@ -77,7 +74,7 @@ export const answerToChange = ({ interventions = [] }: CrashCase, life: number):
   interventions.filter((by): by is EditEvidence => by._tag === 'EditEvidence' && by.life <= life).at(-1)?.answer ??
   'keep'
 
-/** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
+/** The plan options of an override. Earlier steps get the outputs of the undisturbed run. */
 export const optionsOf = (
   program: Workflow,
   override: Override | undefined,
@@ -87,7 +84,7 @@ export const optionsOf = (
 ): PlanOptions => {
   if (override === undefined) return {}
   if (override._tag === 'RestartWave') return { restartWave: override.wave }
-  // Of what a map is nobody knows before that is on record, nor when it is found out anew.
+  // The items of a map are known once they are recorded, unless the map is expanded again.
   const maps = checkpoint === undefined ? [] : [...checkpoint.items.keys()]
   const isBefore = (map: string): boolean =>
     checkpoint !== undefined && placeOf({ checkpoint, workflow: program }, map, override.step) === 'before'

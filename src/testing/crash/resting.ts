@@ -1,4 +1,4 @@
-/** What happens while a simulated run rests: jobs are asked for, units are answered, and time passes. */
+/** Polls jobs, answers waits and advances time while a simulated run rests. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { has } from '../../domain/data/Units.js'
@@ -11,10 +11,9 @@ import type { Process } from './process/Process.js'
 import type { TraceEntry } from './Trace.js'
 import type { Oracle } from './oracle/Oracle.js'
 
-/** The answer to a unit that waits; undefined if nobody answers now. */
+/** The answer to a wait; undefined if there is none now. */
 export type AnswerSource<World> = (wait: PendingWait, world: World) => unknown
 
-/** What rests. `replies`: what is answered before a call of the process. */
 export interface Resting<World> {
   readonly runId: string
   readonly process: Process<World>
@@ -27,7 +26,6 @@ export interface Resting<World> {
 /** Right: whether the process resumes the run. */
 export type Rested = E.Either<RunError, boolean>
 
-/** Gives the answers that are due before the `n`-th call (from 1) of the process. */
 export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<Rested> => {
   const { process, replies, note, answerTo } = resting
   const { world, life, now } = process.context
@@ -41,10 +39,10 @@ export const answerBefore = async <World>(resting: Resting<World>, n: number): P
   return E.right(true)
 }
 
-/** How long, in virtual time, a process waits before it asks for a job again. */
+/** The virtual time between two polls of a job. */
 const POLL_MILLIS = 1000
 
-/** Does what a resting run waits for. A run whose waits are all over, and that rests again without a change, is not resumed. */
+/** A run whose waits are over, and that rests again without a change, is not resumed. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<Rested>) => {
   const { process, oracle, answerTo, runId } = all
   const { context } = process
@@ -91,7 +89,7 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
 
 const NO_ANSWERS = new Map<string, never>()
 
-/** Answers a unit, as another command of the same process. */
+/** Answers a unit, as another command of the same process does. */
 const give = async <World>(
   { runId, process, oracle }: Resting<World>,
   unit: string,
@@ -107,5 +105,4 @@ const give = async <World>(
   return E.right(true)
 }
 
-/** Errors of answers that a run cannot take. */
 const REFUSALS: ReadonlySet<RunError['_tag']> = new Set(['AnswerRefused', 'AlreadyAnswered', 'NoSuchRun'])

@@ -348,12 +348,12 @@ describe('what a process is told, and what vanishes between two', () => {
 
   test('is one process alone: it runs from a step on, or a wave again and what follows', async () => {
     assert.deepEqual(await traceOf({ _tag: 'FromStep', life: 2, step: 'publish' }), [
-      'process 2 is told to start from publish',
+      'process 2 starts from publish',
       'recorded: publish rewound',
       'publish starts, attempt 1'
     ])
     assert.deepEqual(await traceOf({ _tag: 'RestartWave', life: 2, wave: 'checks' }), [
-      'process 2 is told to restart checks',
+      'process 2 restarts wave checks',
       'answer: run publish again',
       'recorded: checks/unit, checks/lint, publish rewound',
       'checks/unit starts, attempt 1',
@@ -364,7 +364,7 @@ describe('what a process is told, and what vanishes between two', () => {
 
   test('is seen by the next process: what has lost its evidence runs again, and what follows', async () => {
     assert.deepEqual(await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }), [
-      'before process 2 what pack left vanishes: app.tgz',
+      'before process 2 a user deletes the evidence of pack: app.tgz',
       'answer: run publish again',
       'recorded: pack, checks/unit, checks/lint, publish rewound',
       'pack starts, attempt 1',
@@ -432,7 +432,7 @@ describe('what a process is told, and what vanishes between two', () => {
   test('is refused if what is to be taken as done has lost its evidence, and then nothing changes', async () => {
     assert.deepEqual(
       await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }, { _tag: 'FromStep', life: 2, step: 'checks' }),
-      ['before process 2 what pack left vanishes: app.tgz', 'process 2 is told to start from checks']
+      ['before process 2 a user deletes the evidence of pack: app.tgz', 'process 2 starts from checks']
     )
   })
 })

@@ -99,7 +99,7 @@ const startsIn = (trace: Trace, life: number): ReadonlyArray<string> =>
 describe('a process that is asked to pause', () => {
   test.each(UNITS)('while %s runs lets it end and starts nothing more; the next one repeats nothing', async (unit) => {
     const { trace, lines } = await tell([pauseIn(unit)])
-    assert.ok(lines.includes(`process 1 is asked to pause while ${unit} runs`))
+    assert.ok(lines.includes(`process 1 gets a pause request while ${unit} runs`))
     assert.equal(trace.filter(({ _tag }) => _tag === 'Answered').length, 0)
     const [first, second] = [startsIn(trace, 1), startsIn(trace, 2)]
     assert.ok(first.includes(unit) && !second.includes(unit))
@@ -137,7 +137,7 @@ describe('a process that is asked to pause', () => {
       (await atCall(n, how)).lines.find((line) => line.includes('paused at'))?.replace('process 1 ends by itself: ', '')
     const { lines } = await atCall(2, 'before')
     assert.deepEqual(lines.slice(0, 3), [
-      'process 1 is asked to pause before call 2 of its store takes effect',
+      'process 1 gets a pause request before its store call 2 takes effect',
       'version starts, attempt 1',
       'version is done'
     ])
@@ -188,7 +188,7 @@ describe('a process that is asked to pause', () => {
   test('and dies while it is asked is followed by one that does not pause', async () => {
     for (const how of ['during', 'after'] as const) {
       const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtUnit', unit: 'version', n: 1, how }])
-      assert.ok(lines.includes('process 1 is asked to pause while version runs'))
+      assert.ok(lines.includes('process 1 gets a pause request while version runs'))
       assert.ok(!lines.some((line) => line.includes('paused at')))
     }
   })
@@ -197,7 +197,7 @@ describe('a process that is asked to pause', () => {
     const late: Pause = { _tag: 'Pause', life: 1, unit: 'version', when: 'late' }
     for (const schedule of [[{ _tag: 'AtUnit', unit: 'checks/lint', n: 1, how: 'during' } as const], []]) {
       const { trace, lines } = await tell([late, ...(schedule.length > 0 ? [] : [pauseIn('checks/lint')])], schedule)
-      assert.ok(lines.some((line) => line.endsWith('and the request comes only to the next process')))
+      assert.ok(lines.some((line) => line.endsWith('which arrives only at the next process')))
       assert.equal(Math.max(...trace.map(({ life }) => life)), 2)
     }
   })
@@ -272,9 +272,9 @@ describe('what a simulated pause finds', () => {
       ...storage,
       load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
     })
-    assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and who asked was told that nobody runs it'])
+    assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and the requester was told that no process holds the run'])
     const [refused] = await findsWith({ leave: wrong })
-    assert.match(refused ?? '', /^PauseKept: who asked was told: /)
+    assert.match(refused ?? '', /^PauseKept: the request failed: /)
   })
 })
 
@@ -335,14 +335,14 @@ describe('the requests of a process that was killed', () => {
 
 describe('in words', () => {
   test('a pause and a point where its process dies say what they are', () => {
-    assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 is asked to pause while pack runs')
+    assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 gets a pause request while pack runs')
     assert.equal(
       describeIntervention({ ...pauseIn('pack'), when: 'late' }),
-      'process 1 is asked to pause while pack runs, and the request comes only to the next process'
+      'process 1 gets a pause request while pack runs, which arrives only at the next process'
     )
     assert.equal(
       describeIntervention({ _tag: 'PauseAtCall', life: 1, n: 3, how: 'after' }),
-      'process 1 is asked to pause after call 3 of its store takes effect'
+      'process 1 gets a pause request after its store call 3 takes effect'
     )
     assert.equal(
       describePoint({ _tag: 'AtRequest', n: 2, how: 'after', call: 'clearPause' }),

@@ -1,4 +1,4 @@
-/** What is damaged is never given. */
+/** Cases about damaged artifacts. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -8,11 +8,10 @@ import type { ArtifactCaseContext, ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
 
-/** What is damaged is never given. */
 export const damageCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
     'AS-DAMAGE-01',
-    'damaged content is Corrupt, never given, and hurts no other artifact',
+    'damaged content is Corrupt, is never returned, and affects no other artifact',
     async (context) => {
       const { store } = context
       await damaged(context)
@@ -28,7 +27,7 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-DAMAGE-02',
-    'what is damaged is replaced, removed and cleared like anything',
+    'a damaged artifact can be replaced, removed and cleared',
     async (context) => {
       for (const mend of [
         (store: ArtifactStore) => right(store.put('a', 'x', 'mended')),

@@ -50,7 +50,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-02',
-    'a load held below the store while its run is removed and created again never mixes the two',
+    'a load held below the store while its run is removed and recreated never mixes the two',
     async (context) => {
       await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
       await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
@@ -60,7 +60,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-03',
-    'a claim held below the store while another one is granted is refused, or comes after it',
+    'a claim held below the store while another one is granted is refused, or granted after it',
     async (context) => {
       await assertClaimsAreInOrder(context, 'released')
       await assertClaimsAreInOrder(context, 'held')

@@ -1,13 +1,10 @@
-/** What is on record of a run, as it went to the store: folded from the changes by other means than the checkpoint is. */
+/** The records of a run, folded from its saved changes independently of the checkpoint. */
 import type { Change, Rewound } from '../../../domain/change/Change.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
 
-/**
- * The units that are recorded completed, those of them that somebody only said are done, those that wait for a job, and those that
- * were ever taken back.
- */
+/** The units that are completed, assumed done, pending with a job, or were ever rewound. */
 export interface Recorded {
   readonly records: Set<Unit>
   readonly assumed: Set<Unit>
@@ -15,30 +12,28 @@ export interface Recorded {
   readonly rewound: Set<Unit>
 }
 
-/** Whether a unit is to run again, as far as the process had to know. */
+/** Whether a unit must run again. */
 export type IsDue = (unit: Unit) => boolean
 
-/** A change that went to the store, by the process with this number, to which these units were due. */
+/** A saved change, the process that saved it, and the units that it must redo. */
 export interface Entry {
   readonly life: number
   readonly change: Change
   readonly isDue: IsDue
 }
 
-/** What went to the store. `known`: up to which revision it is known to be durable; -1 if nothing is. */
+/** `known`: the highest revision known to be durable; -1 if none is. */
 export interface ChangeLog {
   readonly known: () => number
-  /** What is on record at the revision that is known to be durable. */
+  /** The records at the durable revision. */
   readonly recorded: () => Recorded
-  /** What is on record at a revision. */
   readonly recordedAt: (revision: number) => Recorded
-  /** These revisions go to the store. Whether they come to be durable is not known yet. */
+  /** Adds revisions that are not yet known to be durable. */
   readonly attempt: (life: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
-  /** Everything up to this revision is durable. Gives what was not known to be before. */
+  /** Marks revisions as durable and returns the new ones. */
   readonly advance: (revision: number) => ReadonlyArray<Entry>
 }
 
-/** A changeLog of a run of which nothing is stored. */
 export const makeChangeLog = (): ChangeLog => {
   const entries = new Map<number, Entry>()
   const recorded = nothing()
@@ -60,7 +55,7 @@ export const makeChangeLog = (): ChangeLog => {
       return then
     },
     attempt: (life, revisions, isDue = () => false) => {
-      // What a process that was superseded has attempted does not become durable: the next one writes over it.
+      // Revisions of a superseded process do not become durable: the next process overwrites them.
       for (const { revision, change } of revisions) entries.set(revision, { life, change, isDue })
     },
     advance: (revision) => {
@@ -74,7 +69,6 @@ export const makeChangeLog = (): ChangeLog => {
 
 const nothing = (): Recorded => ({ records: new Set(), assumed: new Set(), jobs: new Set(), rewound: new Set() })
 
-/** A copy, to go on from. */
 export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded => ({
   records: new Set(records),
   assumed: new Set(assumed),
@@ -82,11 +76,10 @@ export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded 
   rewound: new Set(rewound)
 })
 
-/** Whether a rewind is about a unit: it is named, part of what is named, or made of it. */
+/** Whether a rewind names a unit, an ancestor or a descendant of it. */
 export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>
   units.some((named) => isWithin(unit, named) || isWithin(named, unit))
 
-/** Takes a change in. */
 export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Change): void => {
   switch (change._tag) {
     case 'UnitCompleted':
@@ -112,7 +105,7 @@ export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Ch
       }
       break
     case 'WorkflowEdited': {
-      // Records are taken over by name.
+      // An edit keeps records by name.
       const steps = new Set(change.workflow.steps.map(({ name }) => name))
       for (const units of [records, jobs]) for (const unit of units) if (!steps.has(top(unit))) units.delete(unit)
       break

@@ -1,4 +1,4 @@
-/** Who sees everything that a run's processes give to the store and do, and knows at once what must not be. */
+/** Observes all saves and effects of a run's processes and reports violations at once. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../../domain/change/Change.js'
@@ -29,7 +29,6 @@ import type { TraceEntry } from '../Trace.js'
 import type { WaitOracle } from './WaitOracle.js'
 import { makeWaitOracle } from './WaitOracle.js'
 
-/** Something that does not hold. */
 export interface Finding {
   readonly law: CrashLaw
   readonly what: string
@@ -37,7 +36,7 @@ export interface Finding {
   readonly name?: string
 }
 
-/** One call of `runOrResume`, `poll` or `answer`, in a process: what it was told, and what it was answered. */
+/** One call of `runOrResume`, `poll` or `answer`. */
 export interface Call {
   readonly life: number
   readonly how: 'run' | 'poll' | 'answer'
@@ -46,7 +45,6 @@ export interface Call {
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** Receives what happens in a run. `pauses`, `subSteps`, `waits`: the oracles of these. */
 export interface Oracle {
   readonly pauses: PauseOracle
   readonly subSteps: SubStepOracle
@@ -57,25 +55,24 @@ export interface Oracle {
   readonly acknowledged: (life: number, claim: Claim, revisions: ReadonlyArray<Revision>) => void
   readonly starts: (unit: string, attempt: number) => void
   readonly endsWell: (unit: string) => void
-  /** An observer was told that a unit is completed. */
+  /** The process reported to an observer that a unit completed. */
   readonly told: (unit: string) => void
-  /** Whether what the call was told is to be refused. */
+  /** Whether the executor must refuse the override. */
   readonly mayRefuse: () => boolean
   readonly ended: (result: E.Either<RunError, RunOutcome>) => void
-  /** What is stored between two processes. */
+  /** The stored checkpoint between two processes. */
   readonly looked: (checkpoint: Checkpoint | undefined) => void
 }
 
-/** Records that the run is cancelled. */
 const isCancel = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'cancelled'
 
-/** Whether a process only recorded a cancel that its predecessor did not live to see. */
+/** Whether a process only recorded a cancel that its predecessor did not record. */
 const isUnplanned = ({ saves }: Execution, outcome: RunOutcome): boolean =>
   saves === 0 && outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
 
-/** A call as it goes on. `given`: what was on record when it claimed the run. */
+/** `given`: the records at the time of the claim. */
 interface Execution extends Omit<Call, 'program'> {
-  /** With the groups of its maps, as far as they are on record. */
+  /** Its maps are expanded once their items are recorded. */
   program: Program<unknown, unknown>
   given: Recorded | undefined
   due: Due
@@ -84,10 +81,9 @@ interface Execution extends Omit<Call, 'program'> {
   readonly endedWell: Set<string>
 }
 
-/** Notes that something does not hold. */
 type Note = (law: CrashLaw, what: string, unit?: string) => void
 
-/** The oracle of a run. `mayFail`: something goes wrong below its store; `misfits`: the answers that a wait may reject. */
+/** `mayFail`: the store has injected faults. `misfits`: the answers that a wait may reject. */
 export const makeOracle = (
   tree: TreeData,
   findings: Array<Finding>,
@@ -123,7 +119,7 @@ export const makeOracle = (
       byEpoch.set(claim.epoch, current)
       const revision = O.isSome(stored) ? stored.value.revision : -1
       if (revision < changeLog.known()) {
-        const what = `revision ${changeLog.known()} was acknowledged, and the process that claimed then was given ${revision}`
+        const what = `revision ${changeLog.known()} was acknowledged, and the next claim returned revision ${revision}`
         found('NothingLost', what)
       } else known(changeLog.advance(revision))
       const restored = O.isSome(stored) ? restoreStored(stored.value) : E.right(undefined)
@@ -151,7 +147,7 @@ export const makeOracle = (
       const starts = byEpoch.get(claim.epoch)?.starts
       pauses.acknowledged(life, revisions)
       for (const { change } of revisions) {
-        // A suspended attempt is not cut off by a pause.
+        // A pause does not cut off a suspended attempt.
         if (change._tag === 'Suspended') pauses.endsWell(change.unit)
         if (change._tag !== 'AttemptStarted') continue
         for (const { unit, attempt } of change.attempts) starts?.set(unit, attempt)
@@ -164,7 +160,7 @@ export const makeOracle = (
       if (records.has(unit)) found('NothingTwice', `${unit} was recorded completed, and ran again`, unit)
       if (jobs.has(unit)) found('NothingTwice', `the job of ${unit} is pending, and it was submitted again`, unit)
       if (current?.starts.get(unit) !== attempt)
-        found('DurableFirst', `attempt ${attempt} of ${unit} began before it was on record that it does`, unit)
+        found('DurableFirst', `attempt ${attempt} of ${unit} started before its start was recorded`, unit)
     },
     endsWell: (unit) => {
       pauses.endsWell(unit)
@@ -172,7 +168,7 @@ export const makeOracle = (
     },
     told: (unit) => {
       if (!changeLog.recorded().records.has(unit))
-        found('NothingLost', `an observer was told that ${unit} is completed, and it was not on record`, unit)
+        found('NothingLost', `a completion of ${unit} was reported before it was recorded`, unit)
     },
     mayRefuse: () => current?.due.refused === true,
     ended: (result) => {
@@ -200,19 +196,19 @@ export const makeOracle = (
   }
 }
 
-/** What is found must be what went to the store, neither less nor more. */
+/** The stored records must be exactly those that were saved. */
 const compare = (found: Note, checkpoint: Checkpoint | undefined, { records, rewound }: Recorded): void => {
   const there = new Set(checkpoint === undefined ? [] : [...checkpoint.completedSteps].map(({ unit }) => unit))
   for (const unit of records)
-    if (!there.has(unit)) found('NothingLost', `the record of ${unit} was acknowledged, and is gone`, unit)
+    if (!there.has(unit)) found('NothingLost', `the record of ${unit} was acknowledged and is missing`, unit)
   for (const unit of there) {
     if (records.has(unit)) continue
-    if (rewound.has(unit)) found('OverrideKept', `${unit} was taken back, and counts as it was before`, unit)
-    else found('AtLeastOnce', `${unit} is recorded completed, and no process has recorded it`, unit)
+    if (rewound.has(unit)) found('OverrideKept', `${unit} was rewound, and its old record is back`, unit)
+    else found('AtLeastOnce', `${unit} has a record that no process saved`, unit)
   }
 }
 
-/** What is told of a change once it is durable. Of what was taken back only what had to be: the rest goes on as it was. */
+/** The trace entries of a durable change. A rewind lists only the units that had to be rewound. */
 const tracesOf = (
   { life, change, isDue }: Entry,
   program: Program<unknown, unknown> | undefined
@@ -254,22 +250,21 @@ const tracesOf = (
   }
 }
 
-/** The name of the error of a unit that was stopped, or not started again, because another one failed. */
+/** The name of the error of a unit that did not run because another one failed. */
 const HALTED = 'Halted'
 
-/** The law that is broken if what is due is not done, or something else is. */
+/** The law that a wrong rewind breaks. */
 const lawOf = ({ override, due }: Execution): CrashLaw =>
   override !== undefined ? 'OverrideKept' : due.why !== undefined ? 'EvidenceSeen' : 'NothingTwice'
 
-/** The units that have a record or wait for a job, and are to run again. */
+/** The recorded units and pending jobs that must run again. */
 const dueUnits = ({ given, due }: Execution): ReadonlyArray<string> =>
   given === undefined ? [] : [...given.records, ...given.jobs].filter(due.isDue)
 
-/** The units that are to be taken as done. */
 const toAssume = ({ program, due }: Execution, { records }: Recorded): ReadonlyArray<string> =>
   [...tasksOf(program).keys()].filter((unit) => due.isGiven(unit) && !records.has(unit))
 
-/** With its first save, before its first effect, a process records all that it decides against the record. */
+/** The first save of a process must contain all overrides of its plan. */
 const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Change>): void => {
   const { given, due, program, answers } = execution
   if (given === undefined) return
@@ -288,26 +283,25 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
     if (change._tag === 'Rewound')
       for (const unit of before) if (!now.records.has(unit) && !now.jobs.has(unit)) taken.add(unit)
     if (change._tag === 'Assumed' && !due.isGiven(change.unit) && !isSaid(execution, change.unit))
-      found('OverrideKept', `${change.unit} is taken as done, and nobody said so`, change.unit)
+      found('OverrideKept', `${change.unit} is assumed done, and no option or answer says so`, change.unit)
   }
   const expected = new Set(dueUnits(execution))
-  const why = due.why ?? 'nobody said so, and nothing is gone'
+  const why = due.why ?? 'no override, no answer and no missing evidence explains it'
   for (const unit of expected) {
     const isDone = answers.get(unit)?._tag === 'Done'
     if (isDone && !now.records.has(unit))
-      found('OverrideKept', `${unit} is not recorded as done, though somebody said so`, unit)
-    // A unit declared done keeps its record with the current evidence. An answer that repeats an assumption changes nothing; it
-    // abandons a job; a wave follows its groups.
+      found('OverrideKept', `${unit} is not recorded as done although an answer says so`, unit)
+    // A unit declared done keeps its record with the current evidence. A repeated answer changes nothing and abandons a job; a wave follows its groups.
     const isSettled = given.assumed.has(unit) || given.jobs.has(unit) || kept.has(unit)
     const keeps = (isDone && isSettled) || due.kept.includes(unit)
     if (!taken.has(unit) && !keeps && (tasks.has(unit) || [...taken].some((one) => isWithin(one, unit))))
       found(law, `${unit} keeps its record, though ${why}`, unit)
   }
   for (const unit of taken) {
-    if (!expected.has(unit)) found(law, `${unit} is taken back, though it is done: ${why}`, unit)
+    if (!expected.has(unit)) found(law, `${unit} is rewound although it is completed: ${why}`, unit)
     const isGivenUp = given.jobs.has(unit) && ![unit, ...ancestors(unit)].some((one) => answers.has(one))
     if (isGivenUp && tasks.get(unit)?.idempotent === false)
-      found('AtMostOnce', `the pending job of ${unit} is given up, and nobody said so`, unit)
+      found('AtMostOnce', `the pending job of ${unit} is abandoned without an answer`, unit)
   }
   for (const unit of toAssume(execution, now))
     found('OverrideKept', `${unit} is not recorded as done, though ${due.why}`, unit)
@@ -317,7 +311,7 @@ const atFirst = (found: Note, execution: Execution, changes: ReadonlyArray<Chang
 const isSaid = ({ answers }: Execution, unit: string): boolean =>
   [...answers].some(([of, { _tag }]) => _tag !== 'Again' && isWithin(of, unit))
 
-/** Nothing is decided against the record once work has begun. */
+/** After the first save, nothing may override a record. */
 const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
   for (const change of changes) {
     if (change._tag !== 'Rewound' && change._tag !== 'Assumed' && change._tag !== 'Confirmed') continue
@@ -326,14 +320,14 @@ const afterwards = (found: Note, changes: ReadonlyArray<Change>): void => {
   }
 }
 
-/** What is refused changes nothing. */
+/** A refused plan must change nothing. */
 const refused = (found: Note, execution: Execution, error: RunError): void => {
   if (error._tag !== 'PlanError' && error._tag !== 'Unconfirmed') return
   if (execution.saves > 0)
     found('OverrideKept', `it was refused (${error._tag}), and something is recorded all the same`)
 }
 
-/** A process that ended by itself has recorded what it was told, and what it did. */
+/** A process that ended by itself must have recorded its overrides and results. */
 const atLast = (
   found: Note,
   execution: Execution,
@@ -345,7 +339,7 @@ const atLast = (
     found('EvidenceSeen', `the evidence of ${unit} was edited, and the process went on without an answer`, unit)
   for (const unit of saves === 0 ? due.kept : [])
     found('EvidenceSeen', `the edited evidence of ${unit} is kept, but nothing is recorded`, unit)
-  if (due.refused) found('OverrideKept', 'what was to be taken as done has lost its evidence, and it went on')
+  if (due.refused) found('OverrideKept', 'the evidence of an assumed unit is missing, and the process continued')
   const isIgnored =
     saves === 0 && given !== undefined && (dueUnits(execution).length > 0 || toAssume(execution, given).length > 0)
   if (isIgnored) found(lawOf(execution), `nothing is on record of it, though ${due.why}`)

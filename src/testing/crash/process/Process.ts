@@ -1,4 +1,4 @@
-/** One simulated process: the program as it runs there, its ports, and what of it is under way. */
+/** One simulated process: its program, its ports and its work in flight. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Program } from '../../../executor/program/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../../ports/CheckpointStorage.js'
@@ -24,57 +24,52 @@ import type { HostProcess } from './watchedProgram.js'
 import { programIn } from './watchedProgram.js'
 
 /**
- * What a workflow's steps may use of the simulation. The program is made anew for each simulated process, as a process makes
- * it when it starts; `world` is the outside, one for each simulated run.
+ * What the steps of a simulated program may use. Each simulated process creates the program again, as a restarted
+ * process does.
  *
- * - `tree`: the files and commits that steps leave and that their evidence is looked for in, one tree for each simulated run.
+ * - `world`: the outside world, one for each simulated run.
+ * - `tree`: the files and commits that steps leave as evidence, one tree for each simulated run.
  * - `life`: the number of this process, from 1.
- * - `now`: virtual time, in milliseconds since 1970-01-01 UTC.
- * - `sleep`: virtual sleep, in milliseconds. It ends early when the signal fires.
- * - `effect`: does something outside, at once or asynchronously; the process may die before it and after it. In a
- *   process that is dead nothing is done.
+ * - `now`: the virtual time, in milliseconds since 1970-01-01 UTC.
+ * - `sleep`: sleeps in virtual time, in milliseconds. It ends early when the signal fires.
+ * - `effect`: performs an effect on the outside world. The process may die right before it and right after it; a dead
+ *   process performs nothing.
  *
  * @category model
  */
 export interface ProcessContext<World> {
   readonly world: World
-  /** The files and commits that steps leave. */
+  /** The files and commits that steps leave as evidence. */
   readonly tree: TreeData
   readonly life: number
   /** The virtual time, in milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
-  /** Waits in virtual time, or until the signal fires. */
+  /** Sleeps in virtual time, or until the signal fires. */
   readonly sleep: (millis: number, signal?: AbortSignal) => Promise<void>
-  /** Does something to the outside: the process can die right before it and right after it. */
+  /** Performs an effect on the outside world. The process can die right before it and right after it. */
   readonly effect: <A>(name: string, act: () => A | Promise<A>) => Promise<A>
 }
 
-/** A process as the simulation sees it. */
 export interface Process<World> {
   readonly context: ProcessContext<World>
   readonly clock: VirtualClock
   readonly killed: Promise<'killed'>
   readonly kill: () => void
   readonly alive: () => boolean
-  /** What its program runs in. */
   readonly environment: Environment
-  /** The program as this process runs it. */
   readonly program: Program<unknown, unknown>
-  /** The points that it came to, in order, each with one way to die there. */
+  /** The crash points that the process reached, in order. */
   readonly points: ReadonlyArray<CrashPoint>
-  /** Whether its store told it of a failure that was planned. */
+  /** Whether its store reported a planned failure. */
   readonly failed: () => boolean
-  /** The claims that it was given. */
   readonly claims: ReadonlyArray<Claim>
-  /** How much has happened: it stands still when nothing happens that can be seen. */
+  /** Changes whenever something observable happens. */
   readonly progress: () => number
-  /** How many calls of the store, and how many units that don't sleep, are under way. */
+  /** The numbers of store calls in flight and of units that run and do not sleep. */
   readonly busy: () => { readonly calls: number; readonly units: number }
-  /** Resolves when nothing of it is under way in the store. */
   readonly storeIsQuiet: () => boolean
 }
 
-/** What a process is made of. */
 export interface ProcessParts<World> {
   readonly runId: string
   readonly world: World
@@ -86,28 +81,23 @@ export interface ProcessParts<World> {
   readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
   readonly oracle: Oracle
-  /** Opens where requests to runs are left. */
   readonly requests: () => Requests
-  /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
+  /** Whether the case has requests; then calls of the requests port are crash points too. */
   readonly pausing: boolean
-  /** What others ask of this process. */
+  /** The requests of other processes to this one. */
   readonly asked: ReadonlyArray<ConcurrentRequest>
-  /** A request that arrives only when another process has claimed the run. */
   readonly late: Requester['late']
-  /** A call that is made when the next process claims: right before that, at the same time, or after it. */
   readonly delayed: NonNullable<CallWatch['delayed']>
   readonly claiming: () => Promise<void>
   readonly claimed: (granted: Claimed) => Promise<void>
 }
 
-/** What the parts of a process share. */
 interface ProcessState<World> extends ProcessParts<World>, HostProcess {
   readonly state: { progress: number; calls: number; running: number; asleep: number; failed: boolean }
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
 }
 
-/** A process that was just started. */
 export const startProcess = <World>(parts: ProcessParts<World>): Process<World> => {
   const life = newLife()
   const clock = virtualClock(0, parts.startsAt ?? START)
@@ -125,7 +115,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
       parts.note({ _tag: 'Died', life: parts.life, where: point === undefined ? 'killed' : describePoint(point) })
       life.kill()
     },
-    // Whoever sleeps for no time is woken when nothing else goes on that takes none.
+    // A sleeper of 0 ms wakes when no other work that takes no time is left.
     yieldToOthers: () => clock.sleep(0, life.signal)()
   }
   const context = contextOf(inside)
@@ -154,7 +144,7 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   }
 }
 
-/** What a process shares with who asks it to pause. */
+/** The ports that the process shares with requesters. */
 const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
   clock: inside.clock,
   tree: memoryTree(inside.tree),
@@ -207,7 +197,6 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
   }
 }
 
-/** Counts the calls that are under way, of the store as of the requests. */
 const underWay = (state: {
   calls: number
   progress: number
@@ -222,7 +211,7 @@ const underWay = (state: {
   }
 })
 
-/** What a store acknowledges is durable, whether the process lives to hear it or not. */
+/** An acknowledged save is durable, even if the process died before the reply. */
 const noting = ({ oracle, life }: HostProcess, storage: CheckpointStorage): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
@@ -247,7 +236,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
   })
 }
 
-/** Who asks for a pause has an environment of its own, on the same store, and outlives the process. */
+/** A requester has its own environment on the same store and outlives the process. */
 const requesterOf = <World>(inside: ProcessState<World>): Requester => {
   const { runId, storage, asked, life, lifetime, oracle, note, late } = inside
   return {

@@ -1,10 +1,10 @@
-/** How a simulated process may end, and how that is said. */
+/** How a simulated process may end. */
 import type { RunError } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'
 import type { Process } from './Process.js'
 
-/** How a process may end if something goes wrong below its store: it says so. */
+/** The errors that a process may end with if its store is faulty. */
 export const STORE_ERRORS: ReadonlySet<RunError['_tag']> = new Set([
   'ReadFailed',
   'WriteFailed',
@@ -12,10 +12,9 @@ export const STORE_ERRORS: ReadonlySet<RunError['_tag']> = new Set([
   'RecoveryRefused'
 ])
 
-/** How many processes in a row may end so. */
 export const MAX_STORE_ERRORS = 10
 
-/** What is wrong with a process that does not end. */
+/** Why a process that does not end is a violation. */
 export const STUCK = {
   stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
     const { calls, units } = process.busy()
@@ -27,7 +26,6 @@ export const STUCK = {
     `time was moved on ${maxWaits} times without an end`
 }
 
-/** How a process ended, in words. */
 export const describeOutcome = (outcome: RunOutcome): string => {
   switch (outcome._tag) {
     case 'Completed':
@@ -43,10 +41,9 @@ export const describeOutcome = (outcome: RunOutcome): string => {
   }
 }
 
-/** Whether the run is completed or cancelled, or this process has paused or was cut short and the next is to go on, or something is wrong. */
+/** `cut short`: the next process continues the run. */
 export type ProcessEnd = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
 
-/** What is well whatever was planned. Whether a pause was asked for the oracle says. */
 export const endOf = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
   if (outcome._tag === 'Completed') return 'completed'
   const reason = outcome._tag === 'Interrupted' ? outcome.reason : undefined

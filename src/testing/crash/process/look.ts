@@ -1,4 +1,4 @@
-/** Calls of a store that may not end. */
+/** Store calls with a timeout. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
@@ -8,7 +8,7 @@ import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointS
 import type { Limits } from './drive.js'
 import { STORE_PATIENCE } from './drive.js'
 
-/** What is stored of a run: what the next process will find. */
+/** Loads what the next process will find. */
 export const look = async (
   storage: CheckpointStorage,
   runId: string,
@@ -19,7 +19,6 @@ export const look = async (
   return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, runId)
 }
 
-/** What a call of the store gives, if it gives anything in time. */
 export const withTimeout = async <A>(
   call: TE.TaskEither<StorageError, A>,
   { patienceMillis }: Limits

@@ -1,4 +1,4 @@
-/** Somebody who asks a process to pause or cancel while it runs. */
+/** Another process that pauses or cancels the run of this one. */
 import * as E from 'fp-ts/lib/Either.js'
 import { cancel } from '../../../executor/requests/cancel.js'
 import { pause } from '../../../executor/requests/pause.js'
@@ -12,7 +12,7 @@ import { never } from './Life.js'
 import type { PauseOracle } from '../oracle/PauseOracle.js'
 import { quiet } from './VirtualClock.js'
 
-/** Who asks, and in what environment. `late`: a request that arrives only when another process has claimed the run. */
+/** `late` delivers a request after another process has claimed the run. */
 export interface Requester {
   readonly runId: string
   readonly due: ReadonlyArray<ConcurrentRequest>
@@ -23,7 +23,7 @@ export interface Requester {
   readonly late: (arrive: () => Promise<unknown>) => void
 }
 
-/** Told of each unit that runs; if somebody asks meanwhile, when that is done. */
+/** Sends the requests that are due while a unit runs. */
 export const whileRunning = (requester: Requester): ((unit: string) => Promise<void> | undefined) => {
   let open = requester.due.filter((one) => one._tag !== 'PauseAtCall')
   return (unit) => {
@@ -36,7 +36,7 @@ export const whileRunning = (requester: Requester): ((unit: string) => Promise<v
   }
 }
 
-/** The store, but that somebody asks for a pause when some of its calls are under way. */
+/** Wraps a store so that requests arrive during some of its calls. */
 export const whileCalled = (requester: Requester, storage: CheckpointStorage): CheckpointStorage => {
   const due = requester.due.filter((one) => one._tag === 'PauseAtCall')
   if (due.length === 0) return storage
@@ -77,12 +77,12 @@ const requestNow = async (
   }
   const ask = by._tag === 'Cancel' ? cancel(runId) : pause(runId)
   const answer = await ask({ ...environment, requests })()
-  // Whatever had looked before the request came, and was about to start something, has gone on by now.
+  // Work that was decided before the request arrived has started by now.
   await quiet()
   asked.answered(answer, alive())
 }
 
-/** Resolves when the request is under way. */
+/** Resolves when the request is in flight. */
 const requestLate = ({ runId, environment, note, late }: Requester, by: Pause): Promise<void> =>
   new Promise((resolve) => {
     note(by)

@@ -1,4 +1,4 @@
-/** What a simulated process does: its program, watched, and killed where it is to die. */
+/** The program of a simulated process, observed, and killed at its crash point. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { fromUnknown } from '../../../domain/data/StepFailure.js'
@@ -19,7 +19,7 @@ import { never } from './Life.js'
 import type { TraceEntry } from '../Trace.js'
 import type { Oracle } from '../oracle/Oracle.js'
 
-/** The process, as its program has to know it. */
+/** The state of the process that its program uses. */
 export interface HostProcess {
   readonly life: number
   readonly lifetime: Life
@@ -30,11 +30,10 @@ export interface HostProcess {
   readonly oracle: Oracle
   readonly die: () => void
   readonly yieldToOthers: () => Promise<void>
-  /** Told of each unit that runs; if somebody asks for a pause meanwhile, when that is done. */
+  /** Resolves when the requests that arrive during this unit have been answered. */
   readonly whileRunning: (unit: string) => Promise<void> | undefined
 }
 
-/** The program as a process runs it. */
 export const programIn = (inside: HostProcess, program: Program<unknown, unknown>): Program<unknown, unknown> => ({
   name: program.name,
   decodeInput: program.decodeInput,
@@ -61,7 +60,7 @@ const watchedStep = <S extends ProgramStep>(inside: HostProcess, step: S): S => 
   return watched() as S
 }
 
-/** What a task does, watched as the units that it is: one for each item if a map does it. */
+/** A task in a map runs as one unit for each item. */
 const watchedUnits = (inside: HostProcess, task: ProgramTask): ProgramTask['run'] => {
   const watched = new Map<Unit, ProgramTask['run']>()
   return (context) => {
@@ -71,7 +70,7 @@ const watchedUnits = (inside: HostProcess, task: ProgramTask): ProgramTask['run'
   }
 }
 
-/** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
+/** Runs a unit's own code; the process may die before, during or after it. */
 const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): ProgramTask['run'] => {
   const { state, point, note, life, lifetime, oracle } = inside
   let n = 0
@@ -102,21 +101,21 @@ const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): Progr
     state.progress += 1
     if (!lifetime.alive()) return await never()
     note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
-    // What comes too late counts for nothing.
+    // A result that arrives after an abort is discarded.
     if (E.isRight(result) && !context.signal.aborted) oracle.endsWell(unit)
     if (how === 'after') inside.die()
     return lifetime.alive() ? result : await never()
   }
 }
 
-/** Time does not go on before who asks has an answer. */
+/** Virtual time waits for the replies to requests. */
 const counted = ({ state }: HostProcess, asked: Promise<void> | undefined): Promise<void> | undefined => {
   if (asked === undefined) return undefined
   state.calls += 1
   return asked.finally(() => (state.calls -= 1))
 }
 
-/** Of a dead process no job is asked for, and nobody hears what was said of one. */
+/** A dead process polls no job. */
 const killableJob = ({ state, lifetime }: HostProcess, { job }: ProgramTask): ProgramTask['job'] => {
   if (job === undefined) return undefined
   const killable =
@@ -137,7 +136,7 @@ const killableJob = ({ state, lifetime }: HostProcess, { job }: ProgramTask): Pr
   return { ...job, poll: killable(job.poll), collect: killable(job.collect) }
 }
 
-/** What is thrown is classified as what is returned. */
+/** Treats a thrown error like a returned one. */
 const attempted = async (
   task: ProgramTask,
   context: StepContext<unknown, unknown>
@@ -154,7 +153,7 @@ const failureOf = (error: unknown): { readonly applied: boolean; readonly messag
   return { applied: failure.outcome === 'unknown', message: failure.error.message }
 }
 
-/** The same context, whose signal fires as well when the process dies, and whose sub-steps are watched. */
+/** The same context, with a signal that also fires on the death of the process, and with observed sub-steps. */
 const killableContext = <C extends SubStepContext>(inside: HostProcess, context: C): C => {
   let signal: AbortSignal | undefined
   return Object.defineProperties({} as C, {
@@ -164,7 +163,7 @@ const killableContext = <C extends SubStepContext>(inside: HostProcess, context:
   })
 }
 
-/** The calls of sub-steps and waits. Code that waits for them is not busy itself. */
+/** Code that awaits a sub-step or a wait does not count as busy. */
 const watchedCalls = (inside: HostProcess, context: SubStepContext): PropertyDescriptorMap => {
   const { state, lifetime, oracle } = inside
   let open = 0

@@ -1,4 +1,4 @@
-/** One session of a run: a stand-in for the executor that obeys a plan. Whatever it reaches, a real run can reach. */
+/** One session of a run: simulates an executor that obeys a plan. A real run can reach every state that it reaches. */
 import { mayStandAt } from '../../../domain/change/jobChanges.js'
 import { overrides } from '../../../domain/plan/Overrides.js'
 import { attemptOf } from '../../../domain/checkpoint/Pending.js'
@@ -11,7 +11,6 @@ import { completion, failedAttempt, inOrder } from './perform.js'
 import { taskUnits } from './Samples.js'
 import type { Moment, RunRecorder } from './RunRecorder.js'
 
-/** Records what a plan overrides. */
 export const recordOverrides = (
   recorder: RunRecorder,
   workflow: Workflow,
@@ -28,7 +27,7 @@ export const recordOverrides = (
   }
 }
 
-/** Asks for the pending jobs: each has ended well, or badly, or not yet, as the choices say. */
+/** Each job succeeded, failed or is still pending. */
 export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
   for (const pending of recorder.now().checkpoint.pending) {
     const { unit } = pending
@@ -44,7 +43,7 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
   }
 }
 
-/** Obeys a plan, its overrides first; its steps end as the choices say. */
+/** Follows a plan, its overrides first. */
 export const executeSession = (
   recorder: RunRecorder,
   choices: Choices,
@@ -67,14 +66,13 @@ export const executeSession = (
   return 'completed'
 }
 
-/** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
+/** A run that already rests is not changed. */
 const rest = (recorder: RunRecorder, { name: unit }: Step): void => {
   const { state } = recorder.now().checkpoint
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
   if (!rests) recorder.put({ _tag: 'Interrupted', at: recorder.at(), unit, reason: 'pending' })
 }
 
-/** A composite of which a part failed has failed, unless that is recorded. */
 const fail = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
   if (_tag !== 'Task' && recorder.now().checkpoint.state._tag !== 'Failed')
     recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1 })

@@ -1,4 +1,4 @@
-/** What may be asked of a plan. */
+/** Arbitrary plan options. */
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -19,7 +19,7 @@ import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
 import type { Moment } from './RunRecorder.js'
 import { unitsIn } from './tree.js'
 
-/** What may be asked of a plan, as the choices say: mostly nothing. */
+/** Plan options that the choices select; mostly none. */
 export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
   const isFrom = choices.below(5) === 4
   const options: PlanOptions = {
@@ -36,7 +36,6 @@ export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples
     : options
 }
 
-/** Inputs that may replace the recorded one. */
 const INPUTS: ReadonlyArray<Json> = [{ channel: 'stable' }, { replaced: 1 }, {}, 'text', null]
 
 const chooseFound = (choices: Choices, checkpoint: Checkpoint): ReadonlyArray<FoundEvidence> => [
@@ -44,11 +43,9 @@ const chooseFound = (choices: Choices, checkpoint: Checkpoint): ReadonlyArray<Fo
   ...(choices.below(2) === 0 ? chooseChanged(choices, checkpoint) : [])
 ]
 
-/** Any unit, on any level. */
 export const chooseUnit = (choices: Choices, { checkpoint, workflow }: Moment): Unit =>
   pick(choices, unitsIn(workflow, checkpoint.items)).unit
 
-/** A wave or a map to restart, if there is one. */
 export const chooseRestart = (choices: Choices, { checkpoint, workflow }: Moment): Pick<PlanOptions, 'restartWave'> => {
   const waves = unitsIn(workflow, checkpoint.items).filter(({ step: { _tag } }) => _tag === 'Wave' || _tag === 'Map')
   return waves.length === 0 ? {} : { restartWave: pick(choices, waves).unit }
@@ -68,7 +65,7 @@ const chooseAnswers = (
   return answers
 }
 
-/** An output for each unit of which one is known. */
+/** An output for each unit that has samples. */
 export const chooseOutputs = (
   choices: Choices,
   { checkpoint, workflow }: Moment,
@@ -82,13 +79,13 @@ export const chooseOutputs = (
   return outputs
 }
 
-/** Evidence that is gone, of some of the units that are recorded. */
+/** Missing evidence of some recorded units. */
 export const chooseMissing = (choices: Choices, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   [...completedSteps]
     .filter(() => choices.below(3) === 2)
     .map(({ unit }) => ({ unit, missing: [{ _tag: 'File', path: `${top(unit)}.txt` }] }))
 
-/** Arbitrary changed evidence, at some of the places that units have recorded: the record, and the current state. */
+/** Changed evidence at some recorded places: the record and the current state. */
 export const chooseChanged = (
   choices: Choices,
   { completedSteps, revision }: Checkpoint
@@ -106,10 +103,10 @@ export const chooseChanged = (
   })
 }
 
-/** The place of evidence that may change; for a file only its existence counts. */
+/** A file is identified by its existence only. */
 const placeOf = (one: Evidence): string | undefined =>
   one._tag === 'Commit' ? one.hash : one._tag === 'Artifact' ? one.path : undefined
 
-/** Content that no earlier revision can have recorded. */
+/** Content that no earlier revision recorded. */
 const otherThan = (was: Evidence, revision: number): Evidence =>
   was._tag === 'Artifact' ? { ...was, size: 1000 + revision } : { _tag: 'Commit', hash: `decade${revision}` }

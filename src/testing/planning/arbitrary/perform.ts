@@ -1,7 +1,4 @@
-/**
- * A stand-in for the executor, as a fold over the tree of steps: what a run writes while it obeys decisions, and in which order.
- * Knows nothing of how decisions are made.
- */
+/** Simulates the executor as a fold over the tree: the changes that it records while it obeys decisions. Knows nothing of planning. */
 import type { UnitCompleted } from '../../../domain/change/Change.js'
 import type { Outcome } from '../../../domain/checkpoint/CheckpointState.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
@@ -19,16 +16,12 @@ import { outputOf } from './Samples.js'
 import type { RunRecorder } from './RunRecorder.js'
 import { groupsOf, needs } from './tree.js'
 
-/** How work on a step ended: it is done, or failed, or waits for jobs, or it was stopped, or the process was gone. */
 export type End = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 
-/** Work on a step. It rests after each change, so that what runs beside it may go on. */
+/** Work on a step. It yields after each change, so that parallel groups interleave. */
 export type Work = Generator<undefined, End>
 
-/**
- * What work goes by. Of the items of a map that is expanded nothing is decided yet: they run. `isLucky`: nothing goes wrong, so that
- * large composites are completed often.
- */
+/** The items of a map that is expanded now have no decisions and run. `isLucky`: nothing fails, so that large composites complete often. */
 export interface Session {
   readonly recorder: RunRecorder
   readonly choices: Choices
@@ -36,7 +29,6 @@ export interface Session {
   readonly isLucky: boolean
 }
 
-/** Steps that are done in order, until one does not end well. */
 export function* inOrder(session: Session, parent: Unit | undefined, steps: ReadonlyArray<Step>): Work {
   for (const step of steps) {
     const unit = join(parent, step.name)
@@ -66,7 +58,7 @@ function* perform(session: Session, step: Step, unit: Unit): Work {
   }
 }
 
-/** Groups in parallel: each starts when those that it needs are done, and ends when the choices say. */
+/** Each group starts when its needs are done and ends when the choices say. */
 function* beside(session: Session, parent: Unit, groups: ReadonlyArray<Group>): Work {
   const { choices, decisions } = session
   const waiting = new Map<Unit, Group>()
@@ -100,7 +92,7 @@ function* beside(session: Session, parent: Unit, groups: ReadonlyArray<Group>): 
   return leaveUndone(session, parent)
 }
 
-/** A composite has failed, and with it what an earlier process left in flight in it. */
+/** Fails the units that an earlier process left in flight in a failed composite. */
 const leaveUndone = ({ recorder }: Session, parent: Unit): End => {
   for (const { unit, attempt } of State.inFlight(recorder.now().checkpoint.state)) {
     const last = { ...failedAttempt(recorder, noFaults, attempt), outcome: 'unknown' as const }
@@ -109,7 +101,7 @@ const leaveUndone = ({ recorder }: Session, parent: Unit): End => {
   return 'failed'
 }
 
-/** The tasks among the groups start with one change. */
+/** Tasks among the groups start with one change. */
 const launch = (
   session: Session,
   starting: ReadonlyArray<readonly [Unit, Group]>,
@@ -128,7 +120,7 @@ const launch = (
   }
 }
 
-/** A map finds out its items once, as many as the choices say, or fails to. */
+/** Expands a map once, or fails to. */
 function* overItems(session: Session, unit: Unit, map: MapStep): Work {
   const { recorder, choices, isLucky } = session
   const recorded = recorder
@@ -154,7 +146,6 @@ function* overItems(session: Session, unit: Unit, map: MapStep): Work {
   )
 }
 
-/** A composite has a record of its own when all its parts are done. */
 const close = ({ recorder }: Session, unit: Unit): End => {
   recorder.put(completion(recorder, noFaults, undefined, unit, 1))
   return 'completed'
@@ -167,14 +158,14 @@ const interrupt = ({ recorder, choices }: Session, unit: Unit): End => {
   return 'interrupted'
 }
 
-/** An attempt that has started. `submits`: it hands its work over. */
+/** `submits`: it submits a job. */
 interface Started {
   readonly unit: Unit
   readonly attempt: number
   readonly submits: boolean
 }
 
-/** Attempts of these units start. Those that hand their work over have a key from before they do so. */
+/** Attempts that submit a job record its key first. */
 const start = (
   { recorder, choices, decisions, isLucky }: Session,
   units: ReadonlyArray<Unit>
@@ -208,7 +199,6 @@ const FATES: ReadonlyArray<Fate> = [
   'crashes'
 ]
 
-/** The attempts of a task, from one that has started. */
 function* attempts(session: Session, task: Task, { unit, attempt: first, submits }: Started): Work {
   const { recorder, choices, isLucky } = session
   for (let attempt = first; ; attempt++) {
@@ -260,7 +250,6 @@ interface EndedAttempt {
   readonly outcome: Outcome
 }
 
-/** An attempt that ended badly. */
 export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: number): EndedAttempt => ({
   attempt,
   startedAt: recorder.at(),
@@ -278,7 +267,7 @@ const EVIDENCE: ReadonlyArray<Evidence> = [
   { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
 ]
 
-/** The end of a unit that went well, with what a task gives. A composite gives nothing. */
+/** A composite has no output. */
 export const completion = (
   recorder: RunRecorder,
   choices: Choices,

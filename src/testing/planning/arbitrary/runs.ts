@@ -1,4 +1,4 @@
-/** Arbitrary runs, and checkpoints that a run can reach. */
+/** Arbitrary runs and reachable checkpoints. */
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -17,8 +17,11 @@ import type { Moment, SimulatedRun } from './RunRecorder.js'
 import { workflow as anyWorkflow } from './workflows.js'
 
 /**
- * Of what runs are drawn. `workflow`: of this one, or of these; default of any. `outputs`: what its units give; a unit that is
- * not named gives what it is found to accept. `input`: default any JSON.
+ * The runs to generate.
+ *
+ * - `workflow`: one workflow, or an arbitrary of them; default any.
+ * - `outputs`: the outputs of units by path; units that are not named get outputs that their task accepts.
+ * - `input`: default any JSON.
  *
  * @category model
  */
@@ -35,7 +38,7 @@ export const input: fc.Arbitrary<Json> = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as Json)
 )
 
-/** Edits a workflow now and then, and asks something of a plan now and then. */
+/** Sometimes edits the workflow or sets plan options. */
 const anything = (samples: Samples): Scenario => ({
   edit: (choices: Choices, { workflow }: Moment): Workflow => {
     if (choices.below(3) !== 2) return workflow
@@ -54,8 +57,8 @@ const nothing = (samples: Samples): Scenario => ({
 })
 
 /**
- * A run that was started, failed, completed, interrupted, killed, edited, rewound, confirmed: whatever can happen. Its
- * `workflow` is the one in force at its end. Fails, naming them, if units are found that accept no output that is known.
+ * A run that started, failed, completed, was interrupted, killed, edited, rewound or confirmed. Its `workflow` is the
+ * one at its end. Throws and names the units if no accepted output is known for some.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -108,7 +111,7 @@ const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitra
 export const moment = (of: RunsOf = {}): fc.Arbitrary<Moment> =>
   fc.tuple(run(of), fc.nat({ max: 999 })).map(([{ trail }, back]) => atSave(trail, -1 - back))
 
-/** A moment that a save ended with, counted round and round from the first one. */
+/** The n-th moment that ends a save, modulo their number. */
 const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
   const saved = trail.filter(({ within }) => within !== true)
   return saved.at(nth % saved.length) as Moment
@@ -125,7 +128,7 @@ export const momentWithOptions = (
 }
 
 /**
- * A checkpoint that a run can reach: in the middle of its work, or where it was left.
+ * A checkpoint that a run can reach, in mid-run or at its end.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -149,8 +152,8 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
     .map(([{ checkpoint: last, trail }, anywhere, at]) => (anywhere ? atSave(trail, at).checkpoint : last))
 
 /**
- * What may be asked of a plan for a workflow at a moment: mostly nothing, at times a step to start from, a wave to restart,
- * another policy on changes, answers, outputs, missing evidence.
+ * Plan options for a moment: mostly none, sometimes `fromStep`, `restartWave`, another `changes` policy, answers,
+ * outputs or missing evidence.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -167,11 +170,10 @@ export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOpt
   return numbers.map((chance) => chooseOptions(choicesOf(chance), at, samples))
 }
 
-/** What the units give in these runs. */
 export const samplesFor = ({ outputs }: RunsOf): Samples =>
   outputs === undefined ? defaultSamples : samplesOf(outputs)
 
-/** The workflows of these runs. One for which no run could be drawn is refused. */
+/** Throws for a workflow without known outputs. */
 export const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
   const { workflow = anyWorkflow() } = of
   if (!('steps' in workflow)) return workflow

@@ -1,4 +1,4 @@
-/** Random runs: some sessions, each after a crash, a failure, a stop or the end of the one before. */
+/** Random runs of several sessions, each after a crash, a failure, an interruption or the end of the one before. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
@@ -18,14 +18,13 @@ import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
 import { begin, record } from './RunRecorder.js'
 import { wholeOf } from './tree.js'
 
-/** Edits a workflow before a session, chooses what is asked of its plan, and says what units give. */
+/** Edits a workflow before a session, chooses plan options, and supplies outputs. */
 export interface Scenario {
   readonly edit: (choices: Choices, moment: Moment) => Workflow
   readonly options: (choices: Choices, moment: Moment) => PlanOptions
   readonly samples: Samples
 }
 
-/** A run of some sessions, each after a crash, a failure, a stop or the end of the one before. */
 export const simulate = (workflow: Workflow, input: Json, choices: Choices, scenario: Scenario): SimulatedRun => {
   const recorder = record(begin(workflow, input), scenario.samples)
   const sessions = 1 + choices.below(4)
@@ -43,14 +42,14 @@ export const simulate = (workflow: Workflow, input: Json, choices: Choices, scen
 
 const plain: Omit<Scenario, 'samples'> = { edit: (_, { workflow }) => workflow, options: () => ({}) }
 
-/** A run whose pending jobs have all ended well. */
+/** A run whose pending jobs all succeeded. */
 export const polled = (moment: Moment, samples: Samples = defaultSamples): Moment => {
   const recorder = record({ ...moment, changes: [], trail: [] }, samples)
   pollJobs(recorder, noFaults)
   return recorder.now()
 }
 
-/** Goes on with a run to its end: its jobs end well, every question is answered with "again" and nothing goes wrong. */
+/** Continues a run to its end: jobs succeed, every question is answered with `again`, and nothing fails. */
 export const finish = (moment: Moment, samples: Samples = defaultSamples): SimulatedRun => {
   const recorder = record({ ...moment, changes: [], trail: [] }, samples)
   pollJobs(recorder, noFaults)
@@ -59,7 +58,7 @@ export const finish = (moment: Moment, samples: Samples = defaultSamples): Simul
   return recorder.run()
 }
 
-/** Follows a plan without trouble, its overrides first. */
+/** Follows a plan without faults, its overrides first. */
 export const follow = (
   moment: Moment,
   plan: ResumePlan,
@@ -71,7 +70,7 @@ export const follow = (
   return recorder.run()
 }
 
-/** Records the overrides of a plan, and then the process is gone. */
+/** Records the overrides of a plan, then crashes. */
 export const overrideOnly = (
   moment: Moment,
   plan: ResumePlan,
@@ -89,7 +88,7 @@ interface Chosen {
   readonly options: PlanOptions
 }
 
-/** A plan without open questions: as the scenario wants it, or if that is refused the plain one. */
+/** A plan without open questions: with the options of the scenario, or with none if they are refused. */
 const choose = (recorder: RunRecorder, choices: Choices, scenario: Scenario): Chosen => {
   const { checkpoint, workflow } = recorder.now()
   const edited = scenario.edit(choices, recorder.now())
@@ -105,7 +104,7 @@ const choose = (recorder: RunRecorder, choices: Choices, scenario: Scenario): Ch
   return chosen.right
 }
 
-/** The plan with an answer to each of its questions. */
+/** Answers all questions of a plan. */
 export const answered = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -119,7 +118,7 @@ export const answered = (
     const options = { ...wanted, confirm }
     const plan = planResume(checkpoint, workflow, options)
     if (E.isLeft(plan)) return plan
-    // A unit that runs again because of an answer may raise a question of its own.
+    // A unit that runs again because of an answer may raise a question itself.
     const questions = openQuestions(plan.right)
     if (questions.length === 0) return E.right({ workflow, plan: plan.right, options })
     for (const question of questions) {
