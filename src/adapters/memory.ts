@@ -45,7 +45,7 @@ interface Segment {
   chars: number
 }
 
-/** A claim that is neither released nor lost. `by`: the store that granted it. */
+/** `by`: the store that granted it. */
 interface Held {
   readonly epoch: number
   readonly holder: Holder
@@ -53,23 +53,21 @@ interface Held {
   readonly by: symbol
 }
 
-/** What is known of a run id, for ever: `epoch` outlives release and remove, so that an old claim stays an old one. */
+/** `epoch` outlives release and removal, so that an old claim stays superseded. */
 interface Run {
   epoch: number
   held: Held | undefined
   segments: ReadonlyArray<Segment>
 }
 
-/** An artifact. */
 interface Kept {
   readonly info: ArtifactInfo
   readonly bytes: Uint8Array
 }
 
-/** The artifacts of one run, by id. */
 type Artifacts = Map<string, Kept>
 
-/** The requests of one run, as JSON texts by what they ask for. */
+/** The requests of one run, as JSON by kind. */
 type Inbox = Map<string, string>
 
 /**
@@ -291,8 +289,8 @@ export const memoryArtifacts = (data: MemoryData = memoryData()): ArtifactStore 
 }
 
 /**
- * Requests, and the pointer, in memory: for runs that are paused or cancelled from their own process. On the data of a memory store
- * they go when a run is removed.
+ * Requests and the pointer in memory, for runs that are paused or cancelled from their own process. On the data of a
+ * memory store they are deleted with their run.
  *
  * @example
  * import { memoryRequests } from 'dogear/memory'
@@ -357,7 +355,7 @@ const find =
 
 const isCurrent = (run: Run, claim: Claim): boolean => run.held?.epoch === claim.epoch
 
-/** Ends the claim that is held, if any, and tells its owner. */
+/** Ends the current claim, if any, and fires its lost signal. */
 const evict = (run: Run, runId: string, by: O.Option<number> = O.none): void => {
   const held = run.held
   run.held = undefined
@@ -392,7 +390,7 @@ const follows = (run: Run, runId: string, revisions: ReadonlyArray<Revision>): E
   return E.right(undefined)
 }
 
-/** Everything becomes text before anything is kept, so that a value which can't leaves the run as it was. */
+/** Encodes everything before storing anything, so that a value that cannot be encoded changes nothing. */
 const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
   const changes = revisions.map(({ change }) => JSON.stringify(change))
   const chars = changes.reduce((sum, change) => sum + change.length, 0)

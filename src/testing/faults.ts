@@ -1,4 +1,4 @@
-/** Stores that misbehave on purpose, as a schedule says. */
+/** Fault injection for stores. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
@@ -9,22 +9,22 @@ import type { Clock } from '../ports/Clock.js'
 const PLAIN = { noNullPrototype: true } as const
 
 /**
- * A call of a store, by the name of its method.
+ * A method of `CheckpointStorage`.
  *
  * @category model
  */
 export type StorageCall = keyof CheckpointStorage
 
 /**
- * What goes wrong with a call.
+ * A fault of one store call.
  *
- * - `Fail`: the store reports an error, `before` the call took effect or `after`. `error`: default `WriteFailed` for what
- *   writes and `ReadFailed` for what reads, with the code `EIO`.
- * - `Delay`: it is made `millis` milliseconds later.
- * - `Drop`: it is acknowledged, and was never made. Only a call that gives nothing back (`save`, `release`, `remove`) can
- *   be; any other is made as usual.
- * - `Duplicate`: it is made twice, one after the other; the answer is the first one.
- * - `Hang`: no answer ever comes, `before` the call took effect or `after`.
+ * - `Fail`: the store reports an error, `before` or `after` the call takes effect. `error`: default `WriteFailed` for
+ *   calls that write and `ReadFailed` for calls that read, with the code `EIO`.
+ * - `Delay`: the call starts `millis` milliseconds later.
+ * - `Drop`: the store acknowledges the call without making it. Applies to `save`, `release` and `remove`; other calls
+ *   are made as usual.
+ * - `Duplicate`: the call is made twice in sequence; the first result is returned.
+ * - `Hang`: the call never returns, `before` or `after` it takes effect.
  *
  * @category model
  */
@@ -36,8 +36,11 @@ export type Fault =
   | { readonly _tag: 'Hang'; readonly when: 'before' | 'after' }
 
 /**
- * Which calls a fault happens to. `call`: those of one method, default all methods, counted together. `nth`: only the n-th
- * of them, from 1; `from`: the n-th and every later one; without both each of them.
+ * The calls that a fault applies to.
+ *
+ * - `call`: those of one method; default all methods, counted together.
+ * - `nth`: only the n-th of them, from 1.
+ * - `from`: the n-th and every later one. Without `nth` and `from`: each of them.
  *
  * @category model
  */
@@ -49,15 +52,15 @@ export interface FaultRule {
 }
 
 /**
- * What happens to the calls of a store, as plain JSON. Of the rules that fit a call the first counts.
+ * The faults of a store, as plain JSON. The first rule that matches a call applies.
  *
  * @category model
  */
 export type FaultSchedule = ReadonlyArray<FaultRule>
 
 /**
- * The store, but that its calls go wrong as the schedule says. Calls are counted from the first one to the store that is
- * returned. `clock`: whose time a `Delay` takes, default the real one.
+ * Wraps a store so that its calls fail as the schedule says. Calls are counted from the first call of the returned
+ * store. `clock`: the clock of a `Delay`, default the real one.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -138,10 +141,9 @@ const failureOf = (call: StorageCall): StorageError => ({
   cause: 'a planned fault'
 })
 
-/** A call that was not made yet. */
 type StorageTask<A> = TaskEither<StorageError, A>
 
-/** A store around whose calls something happens. A task that is not run makes no call. */
+/** Wraps each call of a store. A task that is not run makes no call. */
 export const aroundEach = (
   storage: CheckpointStorage,
   around: <A>(call: StorageCall, task: StorageTask<A>) => StorageTask<A>
@@ -168,7 +170,7 @@ const CALLS: ReadonlyArray<StorageCall> = [
 ]
 
 /**
- * An arbitrary fault. Delays are of up to a minute: give {@link withFaults} a clock.
+ * An arbitrary fault. Delays are at most a minute: pass a clock to {@link withFaults}.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -191,8 +193,8 @@ export const fault: fc.Arbitrary<Fault> = fc.oneof(
 )
 
 /**
- * An arbitrary schedule of up to `maxRules` (4) rules for the first `maxCalls` (20) calls; `faults` says which, default
- * {@link fault}. It shrinks towards no rule and the first call.
+ * An arbitrary schedule of up to `maxRules` (4) rules for the first `maxCalls` (20) calls. `faults`: default {@link
+ * fault}. It shrinks towards no rule and the first call.
  *
  * @example
  * import * as fc from 'fast-check'

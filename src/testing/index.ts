@@ -1,22 +1,23 @@
 /**
- * The kit that proves stores and workflows. It knows no test runner.
+ * Tests for storage backends, workflows and resume plans, for any test runner.
  *
  * It needs `fast-check`, an optional peer of this package: `npm install --save-dev fast-check`.
  *
+ * Some types share their name with the namespace of their functions: `CrashReport` is a type, `CrashReport.toText` a function.
+ *
  * @module
  */
-export * as ConformanceReport from './conformance/Report.js'
-export * as CrashReport from './crash/CrashReport.js'
-export * as ModelCommand from './model/Command.js'
-export * as ModelReport from './model/ModelReport.js'
-export * as Arbitrary from './planning/arbitrary/Arbitrary.js'
-export * as PlanLawReport from './planning/laws/PlanLawReport.js'
-export type { ConformanceCase, Level } from './conformance/Case.js'
+import type * as model from './public/model.js'
+
+/** The result of a conformance run, as plain data. */
+export type ConformanceReport = model.Report
+export * as ConformanceReport from './public/ConformanceReport.js'
+export type { ConformanceCase } from './conformance/Case.js'
 export type { Gate } from './conformance/Gate.js'
 export { stallGate } from './conformance/Gate.js'
-export type { Capability, Faulty, OtherProcess, RevisionOfRun, Stalling, StorageSpec } from './conformance/Spec.js'
+export type { Capability, Faulty, OtherProcess, Stalling, StorageSpec } from './conformance/Spec.js'
 export { checkpointStorageCases } from './conformance/cases/index.js'
-export type { ArtifactCapability, ArtifactCase, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
+export type { ArtifactCapability, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
 export { artifactStoreCases } from './conformance/artifacts/index.js'
 export type { ConformanceOptions, TestOptions, TestRunner } from './conformance/run.js'
 export {
@@ -25,37 +26,36 @@ export {
   runArtifactConformance,
   runConformance
 } from './conformance/run.js'
-export type { AtCall, AtEffect, AtRequest, AtUnit, CrashPoint, CrashSchedule, RequestCall } from './crash/CrashPoint.js'
-export { crashSchedule, describePoint } from './crash/CrashPoint.js'
+
+/** The result of a crash test, as plain data. */
+export type CrashReport = model.CrashReport
+export * as CrashReport from './public/CrashReport.js'
+export type { CrashCase, Violation } from './crash/CrashReport.js'
+export type { CrashPoint } from './crash/CrashPoint.js'
 export { crashCase } from './crash/crashCase.js'
-export type { CrashStorage } from './crash/process/CrashStorage.js'
-export type {
-  Edited,
-  FromStep,
-  Gone,
-  Intervention,
-  Override,
-  Ask,
-  Cancel,
-  Pause,
-  PauseAtCall,
-  Reply,
-  RestartWave
-} from './crash/Intervention.js'
-export { describeIntervention, interventions } from './crash/Intervention.js'
-export type { DeathAtCall, Delayed } from './crash/process/Life.js'
-export type { Scene } from './crash/process/Process.js'
+export type { Intervention } from './crash/Intervention.js'
 export type { Trace, TraceEntry } from './crash/Trace.js'
-export { describeEntry } from './crash/Trace.js'
+export type { CrashStorage } from './crash/process/CrashStorage.js'
+export type { ProcessContext } from './crash/process/Process.js'
 export type { VirtualClock } from './crash/process/VirtualClock.js'
 export { virtualClock } from './crash/process/VirtualClock.js'
-export type { CrashOptions, Invariant, Seen } from './crash/crashEverywhere.js'
+export type { CrashOptions, Invariant, Observation } from './crash/crashEverywhere.js'
 export { crashEverywhere } from './crash/crashEverywhere.js'
-export type { Fault, FaultRule, FaultSchedule, StorageCall } from './faults.js'
+
+export type { Fault, FaultSchedule, StorageCall } from './faults.js'
 export { fault, faultSchedule, withFaults } from './faults.js'
 export type { TreeData } from './memoryTree.js'
 export { memoryTree, treeData } from './memoryTree.js'
+
+/** The result of a model-based test, as plain data. */
+export type ModelReport = model.ModelReport
+export * as ModelReport from './public/ModelReport.js'
 export type { ModelOptions } from './model/checkModel.js'
 export { checkModel } from './model/checkModel.js'
+
+/** The result of checking the plan laws, as plain data. */
+export type PlanLawReport = model.PlanLawReport
+export * as PlanLawReport from './public/PlanLawReport.js'
+export * as Arbitrary from './planning/arbitrary/Arbitrary.js'
 export type { LawOptions, LawResult, PlanLaw } from './planning/laws/PlanLaw.js'
 export { checkPlanLaws, planLaws } from './planning/checkPlanLaws.js'

@@ -1,12 +1,16 @@
-/** A working tree in memory, for tests of what depends on files and commits. */
+/** A working tree in memory, for tests of evidence. */
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { sha256 } from '../domain/data/Digest.js'
 import type { WorkingTree } from '../ports/WorkingTree.js'
 
 /**
- * The content of a working tree in memory, which tests may change: text by path, the history of HEAD (oldest first), other
- * commits in the repository, and the paths that differ from HEAD.
+ * The content of a working tree in memory, which tests may change.
+ *
+ * - `files`: content by path.
+ * - `commits`: the history of HEAD, oldest first.
+ * - `otherCommits`: other commits in the repository.
+ * - `changed`: paths that differ from HEAD.
  *
  * @category model
  */
@@ -18,7 +22,7 @@ export interface TreeData {
 }
 
 /**
- * A tree with nothing in it.
+ * Creates an empty tree.
  *
  * @category constructors
  */
@@ -30,7 +34,7 @@ export const treeData = (): TreeData => ({
 })
 
 /**
- * The working tree of these data, as they are when it is asked.
+ * A working tree that reads this data at each call.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -164,7 +164,7 @@ describe('a store that breaks a law', () => {
     const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
     expect(promises.stdout).toContain('and a TaskEither is due: a function that, when it is called, gives a promise of')
     const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
-    expect(incomplete.stdout).toContain('`reopen` gave no store: it has no function claim, list')
+    expect(incomplete.stdout).toContain('`reopen` returned no store; it lacks the functions claim, list')
   })
 
   test('what is piped arrives whole', async () => {

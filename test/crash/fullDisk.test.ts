@@ -249,7 +249,7 @@ describe('a device that reports errors', () => {
   test('after a failed sync nothing more is written to that file, and the process itself can claim again', async () => {
     await inWorld('a failed sync', async (world) => {
       let left = 6
-      const { nodeFileSystem } = await import('../../src/adapters/json-file/index.js')
+      const { nodeFileSystem } = await import('../../src/adapters/json-file/files/nodeFileSystem.js')
       const written = new Map<string, number>()
       const failing = jsonFileStorage(world.state, {
         fs: {

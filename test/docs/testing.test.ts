@@ -21,7 +21,7 @@ const printedBy = (text: string): string => {
 }
 
 test.each([
-  ['ModelReport.toText(report)', 'it is not as the model has it'],
+  ['ModelReport.toText(report)', 'it differs from the model'],
   ['CrashReport.toText(report)', 'SameEnd: it ended otherwise']
 ])('what the guide shows is what %s gives', (code, shown) => {
   const printed = printedBy(code).split('\n')

@@ -17,7 +17,7 @@ import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
 import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
 import { law } from './law.js'
-import { begin } from '../../src/testing/planning/arbitrary/Tape.js'
+import { begin } from '../../src/testing/planning/arbitrary/RunRecorder.js'
 
 const printed = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 

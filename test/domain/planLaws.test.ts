@@ -15,17 +15,18 @@ import { find } from '../../src/domain/workflow/Tree.js'
 import { ancestors, isWithin, top } from '../../src/domain/workflow/Unit.js'
 import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
 import { planLaws } from '../../src/testing/planning/checkPlanLaws.js'
-import { noTrouble } from '../../src/testing/planning/arbitrary/Dice.js'
+import { noFaults } from '../../src/testing/planning/arbitrary/Choices.js'
+import { momentWithOptions, undisturbedRun } from '../../src/testing/planning/arbitrary/runs.js'
 import { comparable } from '../../src/testing/planning/laws/lawsOfTrees.js'
 import { dataOf, planOf, recorded, scheduled, unitsOf, works } from '../../src/testing/planning/laws/PlanLaw.js'
 import { answered, finish, overrideOnly } from '../../src/testing/planning/arbitrary/simulate.js'
-import { begin } from '../../src/testing/planning/arbitrary/Tape.js'
+import { begin } from '../../src/testing/planning/arbitrary/RunRecorder.js'
 import { placeOf } from '../../src/testing/planning/arbitrary/tree.js'
 import { law, publishedLaw } from './law.js'
 
 const moments = arb.moment()
 
-const momentsWithOptions = arb.momentWithOptions()
+const momentsWithOptions = momentWithOptions()
 
 /** Freezes a value all the way down, so that writing to it throws. */
 const frozen = <A>(value: A): A => {
@@ -244,7 +245,7 @@ describe('following a plan', () => {
     fc.tuple(moments, arb.workflowEdit, fc.constantFrom('completed' as const, 'ignore' as const)),
     ([moment, change, changes]) => {
       const { workflow } = arb.edit(moment.workflow, change)
-      const chosen = answered(moment.checkpoint, workflow, noTrouble, { changes })
+      const chosen = answered(moment.checkpoint, workflow, noFaults, { changes })
       if (E.isLeft(chosen)) return
       const skipped = chosen.right.plan.decisions.filter(({ _tag }) => _tag === 'Skip').map(({ unit }) => unit)
       const adopted = overrideOnly({ ...moment, workflow }, chosen.right.plan, chosen.right.options)
@@ -262,13 +263,13 @@ describe('following a plan', () => {
 })
 
 describe('overrides, once recorded,', () => {
-  law('are not needed by a plan that only goes on', arb.undisturbedRun(), (run) => {
+  law('are not needed by a plan that only goes on', undisturbedRun(), (run) => {
     const plan = planOf(run)
     assert.deepEqual(overrideOnly(run, plan, {}).changes, [])
   })
 
   law('make a second set of overrides empty', momentsWithOptions, ({ moment, options }) => {
-    const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options)
+    const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options)
     if (E.isLeft(chosen)) return
     const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
     assert.deepEqual(overrideOnly(saved, planOf(saved), {}).changes, [])
@@ -301,7 +302,7 @@ describe('a unit that is not idempotent', () => {
 
   law(
     'is done once somebody says so, with the output they give',
-    fc.tuple(arb.undisturbedRun(), fc.constantFrom<Json>(null, false, 0, 7)),
+    fc.tuple(undisturbedRun(), fc.constantFrom<Json>(null, false, 0, 7)),
     ([run, given]) => {
       const answers = new Map<string, Answer>()
       for (const question of openQuestions(planOf(run))) {
@@ -367,7 +368,7 @@ const samePlan = (one: ResumePlan, other: ResumePlan): boolean => {
 }
 
 describe('for an unchanged linear workflow', () => {
-  const linear = arb.undisturbedRun({ workflow: arb.workflow({ tasksOnly: true }) })
+  const linear = undisturbedRun({ workflow: arb.workflow({ tasksOnly: true }) })
 
   law('the state alone gives startIndex and retryCurrent', linear, (run) => {
     for (const { checkpoint, workflow } of run.trail) {

@@ -11,7 +11,8 @@ import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { of as identityOf } from '../../src/domain/workflow/WorkflowIdentity.js'
 import { needOf, wasAttempted } from '../../src/domain/plan/WorkspaceNeed.js'
 import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
-import type { Moment } from '../../src/testing/planning/arbitrary/Tape.js'
+import { momentWithOptions } from '../../src/testing/planning/arbitrary/runs.js'
+import type { Moment } from '../../src/testing/planning/arbitrary/RunRecorder.js'
 import { law } from './law.js'
 
 const inWorkspace = (checkpoint: Checkpoint): Checkpoint =>
@@ -37,7 +38,7 @@ const RUNS = 170
 describe('the workspace that a plan needs', () => {
   law(
     'is a new one only where no work of the run counts any more',
-    arb.momentWithOptions(),
+    momentWithOptions(),
     ({ moment, options }) => {
       const found = planned(moment, options)
       if (found === undefined || needOf(found.before, found.plan) !== 'Make') return
@@ -65,7 +66,7 @@ describe('the workspace that a plan needs', () => {
 
   law(
     'is none where nothing runs',
-    arb.momentWithOptions(),
+    momentWithOptions(),
     ({ moment, options }) => {
       const found = planned(moment, options)
       if (found === undefined) return
@@ -77,7 +78,7 @@ describe('the workspace that a plan needs', () => {
 
   law(
     'has to be there for whatever was begun, unless somebody asks for all of it again',
-    arb.momentWithOptions(),
+    momentWithOptions(),
     ({ moment, options: { fromStep: _, restartWave: __, ...options } }) => {
       const found = planned(moment, options)
       if (found === undefined || !wasAttempted(found.before)) return

@@ -9,12 +9,12 @@ import type * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as Digest from '../../src/domain/data/Digest.js'
 import { Json, Program } from '../../src/index.js'
-import type { Seen } from '../../src/testing/crash/crashEverywhere.js'
+import type { Observation } from '../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../src/testing/crash/crashEverywhere.js'
 import type { CrashSchedule } from '../../src/testing/crash/CrashPoint.js'
 import { crashSchedule } from '../../src/testing/crash/CrashPoint.js'
 import { toText } from '../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../src/testing/crash/process/Process.js'
 import { sweep } from '../sweep.js'
 import { group, policy, right, task } from './fixtures.js'
 
@@ -95,7 +95,7 @@ const seenBy = (context: ProgramType.StepContext<Readonly<Record<string, unknown
 }
 
 const work =
-  (scene: Scene<undefined>, name: string, model: UnitModel) =>
+  (scene: ProcessContext<undefined>, name: string, model: UnitModel) =>
   (context: ProgramType.StepContext<Readonly<Record<string, unknown>>, unknown>): TaskEither<unknown, unknown> => {
     const seen = seenBy(context)
     return pipe(
@@ -109,7 +109,7 @@ const work =
     )
   }
 
-const programOf = (scene: Scene<undefined>, steps: ReadonlyArray<StepModel>): ProgramType.Program<unknown> => {
+const programOf = (scene: ProcessContext<undefined>, steps: ReadonlyArray<StepModel>): ProgramType.Program<unknown> => {
   const spec = (name: string, model: UnitModel) => ({
     ...(model.capture ? { capture: name.replace('/', '_') } : {}),
     ...(model.codec && !model.silent ? { output: DateText } : {}),
@@ -155,7 +155,7 @@ const attemptsOf = (checkpoint: Checkpoint.Checkpoint | undefined): ReadonlyArra
 /** Whether each unit started as often as it had to, and not more often than it may. */
 const startedAsDue =
   (steps: ReadonlyArray<StepModel>) =>
-  ({ trace, checkpoint, undisturbed, completed }: Seen<undefined>): void => {
+  ({ trace, checkpoint, undisturbed, completed }: Observation<undefined>): void => {
     if (!completed || undisturbed === undefined) return
     assert.deepEqual(attemptsOf(checkpoint), attemptsOf(undisturbed))
     assert.deepEqual(checkpoint?.state, undisturbed.state)
@@ -169,7 +169,7 @@ const startedAsDue =
 
 /** Lives through all crashes and then undisturbed; the laws are looked at after each life. */
 const survives = async (steps: ReadonlyArray<StepModel>, schedule: CrashSchedule): Promise<void> => {
-  const report = await crashEverywhere((scene: Scene<undefined>) => programOf(scene, steps), {
+  const report = await crashEverywhere((scene: ProcessContext<undefined>) => programOf(scene, steps), {
     input: INPUT,
     invariants: { 'starts as often as it has to': startedAsDue(steps) },
     only: { schedule, answer: 'again' }
@@ -209,7 +209,7 @@ describe('a run that is killed', () => {
   ]
 
   test('a run of everything survives being killed everywhere', { timeout: sweep ? 3_600_000 : 120_000 }, async () => {
-    const report = await crashEverywhere((scene: Scene<undefined>) => programOf(scene, everything), {
+    const report = await crashEverywhere((scene: ProcessContext<undefined>) => programOf(scene, everything), {
       input: INPUT,
       invariants: { 'starts as often as it has to': startedAsDue(everything) },
       twice: sweep ? 20_000 : 60

@@ -14,8 +14,7 @@ const memorySpec = {
   capabilities: ['history', 'large', 'watch'] as const
 }
 
-const assertPasses = (report: ModelReport.ModelReport): void =>
-  assert.equal(report._tag, 'Passed', ModelReport.toText(report))
+const assertPasses = (report: ModelReport): void => assert.equal(report._tag, 'Passed', ModelReport.toText(report))
 
 describe('on random commands of several clients', () => {
   test('the memory store is as the model has it', async () => {
@@ -138,5 +137,5 @@ describe('a store that does not answer', () => {
 test('a report of other lengths than usual says how long', async () => {
   const [mutant] = mutants.filter(({ flaw }) => flaw === 'takes every owner for dead')
   const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
-  assert.match(ModelReport.toText(report), /To see it again: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)
+  assert.match(ModelReport.toText(report), /Repeat with: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)
 })

@@ -18,13 +18,14 @@ import { ensureIn } from './files/Folders.js'
 import * as Layout from './files/Layout.js'
 
 /**
- * How artifacts are kept. `maxBytes`: the largest that is put or read, default 256 MiB: they go through memory whole. `fs`:
- * the outside world, for tests.
+ * The options of artifacts in files. `maxBytes`: the largest artifact to put or get, default 256 MiB, because each is held in
+ * memory.
  *
  * @category model
  */
 export interface FileArtifactsOptions {
   readonly maxBytes?: number
+  /** @internal */
   readonly fs?: FileSystem
 }
 

@@ -10,22 +10,13 @@ import { byTime, isSame } from '../../domain/request/Request.js'
 import { decodePointer, decodeRequest, describe, encode } from '../../domain/request/RequestCodec.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { WriteFailed } from '../../ports/CheckpointStorage.js'
-import type { FileSystem } from './files/FileSystem.js'
+import type { FileSystem, FileSystemOption } from './files/FileSystem.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import type { FileError } from './files/Fault.js'
 import { quietly, writing } from './files/Fault.js'
 import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import * as Layout from './files/Layout.js'
-
-/**
- * How requests are kept. `fs`: the outside world, for tests.
- *
- * @category model
- */
-export interface FileRequestsOptions {
-  readonly fs?: FileSystem
-}
 
 /** The largest request apart from an answer's value. */
 const REQUEST_BYTES = 65_536
@@ -52,7 +43,7 @@ const POINTER_BYTES = 16_777_216
  *
  * @category constructors
  */
-export const fileRequests = (root: string, { fs = nodeFileSystem }: FileRequestsOptions = {}): Requests => {
+export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOption = {}): Requests => {
   /** Nothing touches a file before the run id is validated. */
   const on =
     <Failure, A>(

@@ -31,33 +31,29 @@ import { longestJournal, save } from './journal/Save.js'
 import type { Holding } from './claim/Holding.js'
 import { describeExposure } from './files/Users.js'
 
-export type { Beat, Exposure, Facts, FileSystem } from './files/FileSystem.js'
+export type { Exposure } from './files/FileSystem.js'
 export { fileArchive } from './journal/Archive.js'
 export type { FileArtifactsOptions } from './Artifacts.js'
 export { fileArtifacts } from './Artifacts.js'
-export type { FileRequestsOptions } from './Requests.js'
 export { fileRequests } from './Requests.js'
-export { nodeFileSystem } from './files/nodeFileSystem.js'
 export { describeExposure } from './files/Users.js'
 export type { LargeCheckpoint } from './Context.js'
-export type { ProcessIdentity, Processes } from './claim/Processes.js'
-export { nodeProcesses } from './claim/Processes.js'
 
 /**
- * How a store keeps its runs.
+ * The options of a JSON file store.
  *
- * - `keep`: how many journals with a whole checkpoint are kept of a run. Default 10.
- * - `checkIntervalMillis`: how often an owner looks, during a long step, whether it was superseded. Default 3 s.
- * - `heartbeat`: how often an owner on another host or in another container gives a sign of life (`updateMillis`, default
- *   5 s, at least 1 s), and after what time without one it counts as dead (`staleMillis`, default 30 s, at least 2 s). Processes of one
- *   machine don't need it: a dead one is seen at once.
- * - `limits`: the largest checkpoint that is saved (`checkpointBytes`, default 64 MiB), the largest file that is read
- *   (`readBytes`, default three times that; never less than a journal of this store may have), how much in changes never leads to a compaction (`compactBytes`, default
- *   1 MiB), and from which size on a checkpoint is told of (`warnBytes`, default 10 MiB).
- * - `onLarge`: told once in a claim that the checkpoint is that large, with its largest values. What it throws is ignored.
- * - `onExposed`: called at the store's first claim if another user can write to its root or replace it. Default: a process
- *   warning (`DogearWarning`), once per root. Exceptions are ignored.
- * - `fs`, `processes`: the outside world, for tests.
+ * - `keep`: how many journals with a whole checkpoint a run keeps. Default 10.
+ * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 3 s.
+ * - `heartbeat`: how often an owner on another host or in another container touches its heartbeat (`updateMillis`,
+ *   default 5 s, at least 1 s), and when it counts as dead without one (`staleMillis`, default 30 s, at least 2 s).
+ *   Dead processes of the same machine are detected at once.
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), the largest file to read
+ *   (`readBytes`, default three times that, and never less than the longest possible journal), the bytes of changes
+ *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
+ *   (`warnBytes`, default 10 MiB).
+ * - `onLarge`: called once for each claim with a large checkpoint and its largest values. Exceptions are ignored.
+ * - `onExposed`: called at the store's first claim if another user can write to its root or replace it. Default: a
+ *   process warning (`DogearWarning`), once for each root. Exceptions are ignored.
  *
  * @category model
  */
@@ -71,11 +67,13 @@ export interface JsonFileOptions {
     readonly compactBytes?: number
     readonly warnBytes?: number
   }
-  /** Told once in a claim that a checkpoint is large. What it throws is ignored. */
+  /** Called once for each claim with a large checkpoint. Exceptions are ignored. */
   readonly onLarge?: (large: LargeCheckpoint) => void
   /** Called if another user can write to the root or replace it. Exceptions are ignored. */
   readonly onExposed?: (exposure: Exposure) => void
+  /** @internal */
   readonly fs?: FileSystem
+  /** @internal */
   readonly processes?: Processes
 }
 
@@ -94,7 +92,6 @@ const givenUp = (): Set<string> => {
   return (registry.givenUp ??= new Set())
 }
 
-/** Of this thread, whichever store they were made by. */
 const looks = new Map<string, Look>()
 
 /** proper-lockfile touches a heartbeat once a second at most. */
@@ -125,8 +122,8 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
 }
 
 /**
- * A store below a folder, which is made when it is needed. A save is one append and one `fdatasync`, however long the run
- * is. A dead owner of this machine is taken over at once. On a network file system: one host only.
+ * Creates a store below a folder, which is created on demand. A save is one append and one `fdatasync`, however long
+ * the run is. The run of a dead owner on this machine can be claimed at once. On a network file system: one host only.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -155,7 +152,7 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
   const holdings = new WeakMap<AbortSignal, Holding>()
   const warnOnce = warningOf(context, options.onExposed)
 
-  /** Nothing touches a file before the run id is known to be one. */
+  /** Validates the run id before any file access. */
   const on =
     <A>(
       runId: string,
@@ -169,7 +166,6 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
       return E.isLeft(own) ? Promise.resolve(own) : act(layout)
     }
 
-  /** This is on the way of every step. */
   const within =
     <A>(claim: Claim, act: (holding: Holding) => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
     () => {
@@ -227,7 +223,7 @@ const warningOf = ({ root, fs }: Context, onExposed: JsonFileOptions['onExposed'
   }
 }
 
-/** A claim of another store, or none that was ever granted. */
+/** The claim of another store, or one that was never granted. */
 const unknownClaim = ({ runId, epoch }: Claim): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
 const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<StorageError, O.Option<Stored>>> => {
@@ -240,7 +236,7 @@ const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<S
   return E.right(O.map((found: Read.Content) => ({ ...found, heldBy }))(content.right))
 }
 
-/** The folders of runs. What is in them is not looked at: one that can't be read is listed like any other. */
+/** The ids of run folders, readable or not. */
 const list = async (context: Context): Promise<E.Either<StorageError, ReadonlyArray<string>>> => {
   const own = ownRoot(context.fs, resolve(context.root))
   if (E.isLeft(own)) return own

@@ -34,7 +34,7 @@ const start = async ({ module, exportName, argument }: Extract<Request, { _tag: 
   }
   const storage: unknown = await (make as (given: unknown) => unknown)(argument)
   if (!isStorage(storage)) {
-    const why = `\`${exportName}\` of ${module} gave no store: it needs the functions ${METHODS.join(', ')}`
+    const why = `\`${exportName}\` of ${module} returned no store; it needs the functions ${METHODS.join(', ')}`
     return tell({ _tag: 'NotStarted', why })
   }
   process.on('message', (request: Request) => {

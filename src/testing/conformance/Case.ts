@@ -1,4 +1,4 @@
-/** One law of the storage port, as something that can be run against any store. */
+/** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import { withNames } from './calls.js'
@@ -6,16 +6,16 @@ import { tryLaw } from './Limit.js'
 import type { Capability, Faulty, OtherProcess, RevisionOfRun, Stalling, StorageSpec } from './Spec.js'
 
 /**
- * How much a case asks: `core` is asked of every store; `capability` of those that claim one; `stress` asks the same under
- * load, and takes seconds.
+ * The level of a case: `core` applies to every store, `capability` to stores that claim one, `stress` repeats laws
+ * under load and takes seconds.
  *
  * @category model
  */
 export type Level = 'core' | 'capability' | 'stress'
 
 /**
- * A case of the kit. Its `id` (`CS-FENCE-03`) never changes its meaning: a case that is given up takes its id with it. The
- * `title` says what always holds. `needs`: the capabilities that a store must claim for it to count.
+ * A case for checkpoint stores. Its `id` (`CS-FENCE-03`) never changes its meaning and is never reused. `title` states
+ * the law. `needs`: the capabilities that a store must claim for the case to count.
  *
  * @category model
  */
@@ -24,15 +24,12 @@ export interface ConformanceCase {
   readonly title: string
   readonly level: Level
   readonly needs: ReadonlyArray<Capability>
-  /**
-   * Tries a store, in a place of its own that is done away with afterwards. Rejects if the law does not hold, or if that was not
-   * known within the limit: default 30,000 ms, four times as many for a stress case.
-   */
+  /** Runs the case in its own place. Rejects if the law does not hold or the limit passes: default 30,000 ms, four times as long for a stress case. */
   readonly run: <Data>(spec: StorageSpec<Data>, limitMillis?: number) => Promise<void>
 }
 
-/** What a case works with: a store in an empty place, and what the spec can do with that place. */
-export interface Bench {
+/** The store under test and the tools of its spec. */
+export interface CaseContext {
   readonly storage: CheckpointStorage
   readonly reopen: () => Promise<CheckpointStorage>
   readonly beside: () => Promise<OtherProcess>
@@ -43,13 +40,13 @@ export interface Bench {
   readonly faulty: () => Promise<Faulty>
   readonly unsure: () => Promise<CheckpointStorage>
   readonly stall: () => Promise<Stalling>
-  /** Whether the case has ended, for loops that would go on: its time is up, or it failed elsewhere. */
+  /** Whether the case has ended, so that background loops stop. */
   readonly isOver: () => boolean
 }
 
 type Tool = 'beside' | 'damage' | 'swap' | 'newer' | 'digest' | 'faulty' | 'stall' | 'undecided'
 
-/** What the spec must have, so that a capability can be tried. */
+/** The tools that each capability needs. */
 const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   history: [],
   large: [],
@@ -62,11 +59,10 @@ const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   takeOver: ['undecided']
 }
 
-/** A case whose law is tried on a bench. */
 export const conformanceCase = (
   id: string,
   title: string,
-  law: (bench: Bench) => Promise<void>,
+  law: (context: CaseContext) => Promise<void>,
   { needs = [], level }: { readonly needs?: ReadonlyArray<Capability>; readonly level?: Level } = {}
 ): ConformanceCase => ({
   id,
@@ -76,17 +72,17 @@ export const conformanceCase = (
   run: (spec, limitMillis = 30_000) =>
     tryLaw(
       spec,
-      async (data, ends, isOver) => law(await benchOf(spec, data, ends, isOver)),
+      async (data, ends, isOver) => law(await contextOf(spec, data, ends, isOver)),
       level === 'stress' ? 4 * limitMillis : limitMillis
     )
 })
 
-const benchOf = async <Data>(
+const contextOf = async <Data>(
   spec: StorageSpec<Data>,
   data: Data,
   ends: Array<() => Promise<void>>,
   isOver: () => boolean
-): Promise<Bench> => {
+): Promise<CaseContext> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`, which this case needs`)
   const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data))
@@ -131,24 +127,22 @@ const benchOf = async <Data>(
 
 const METHODS = ['claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove'] as const
 
-/** Said once, before a case says it of the first function that it calls. Specs are written in plain JavaScript too. */
+/** Specs are written in plain JavaScript too. */
 const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functions: ReadonlyArray<string>): void => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = [
     ...values.filter((name) => fields[name] === undefined),
     ...functions.filter((name) => typeof fields[name] !== 'function').map((name) => `function ${name}`)
   ]
-  assert.ok(missing.length === 0, `what \`${tool}\` gave has no ${missing.join(' and no ')}`)
+  assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
 }
 
-/** The store that a tool of the spec gave, if it is one. */
 export const storageFrom = (tool: string, given: CheckpointStorage): CheckpointStorage => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
-  assert.ok(missing.length === 0, `\`${tool}\` gave no store: it has no function ${missing.join(', ')}`)
+  assert.ok(missing.length === 0, `\`${tool}\` returned no store; it lacks the functions ${missing.join(', ')}`)
   return withNames(given)
 }
 
-/** The tools that a spec lacks for a case to be tried. */
 export const missingTools = <Data>({ needs }: ConformanceCase, spec: StorageSpec<Data>): ReadonlyArray<string> =>
   needs.flatMap((one) => TOOLS[one]).filter((tool) => spec[tool] === undefined)

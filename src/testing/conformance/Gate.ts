@@ -2,8 +2,8 @@
 import type { Stalling } from './Spec.js'
 
 /**
- * A gate: `pass` resolves at once while the gate is open, else when the test releases that call. The other functions are those
- * of {@link Stalling}.
+ * A gate for store calls. `pass` resolves at once while the gate is open, else when the test releases the call. The
+ * other functions are those of {@link Stalling}.
  *
  * @category model
  */

@@ -1,8 +1,8 @@
-/** Work that may not take for ever. */
+/** Time limits for cases. */
 import { strict as assert } from 'node:assert'
 import { reasonOf } from './difference.js'
 
-/** The outcome of some work; rejects with these words if it has not ended by then. The work itself can't be stopped. */
+/** Rejects with this message after the limit. The work itself cannot be stopped. */
 export const within = async <A>(work: () => Promise<A>, limitMillis: number, late: string): Promise<A> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   const expired = new Promise<never>((_, reject) => {
@@ -15,7 +15,6 @@ export const within = async <A>(work: () => Promise<A>, limitMillis: number, lat
   }
 }
 
-/** A place that a law is tried in. */
 interface Place<Data> {
   readonly create: () => Promise<Data>
   readonly destroy?: (data: Data) => Promise<void>
@@ -24,7 +23,7 @@ interface Place<Data> {
 /** The minimum time a spec has to clean up. */
 const CLEANUP_MILLIS = 10_000
 
-/** Tries a law in a place of its own. `ends`: what else has to end before that is done away with. */
+/** Runs a law in its own place. `ends`: what must end before the place is deleted. */
 export const tryLaw = async <Data>(
   place: Place<Data>,
   law: (data: Data, ends: Array<() => Promise<void>>, isOver: () => boolean) => Promise<void>,
@@ -50,7 +49,7 @@ export const tryLaw = async <Data>(
   const cleanUpMillis = Math.max(CLEANUP_MILLIS, limitMillis)
   const cleaned = within(cleanUp, cleanUpMillis, `it did not end within ${cleanUpMillis} ms`)
   await cleaned.catch((error: unknown) => {
-    // A law that does not hold is what the report is about.
+    // A failed law takes precedence over a failed cleanup.
     if (holds) assert.fail(`the law holds, but \`kill\` or \`destroy\` of the spec failed: ${reasonOf(error)}`)
   })
   return tried

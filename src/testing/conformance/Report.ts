@@ -1,5 +1,5 @@
 /**
- * What a conformance run found, as data, and as text for people, programs and TAP readers.
+ * The result of a conformance run, as data, as text, JSON and TAP.
  *
  * @module
  */
@@ -9,12 +9,12 @@ import type { Capability } from './Spec.js'
 // --- model
 
 /**
- * What came of a case.
+ * The outcome of a case.
  *
  * - `Passed`: the law holds.
- * - `Failed`: it does not; `why` says what was expected and what was found.
- * - `NotClaimed`: the store does not claim all that the case needs; `lacks` says what. It was tried all the same where the
- *   spec has the means, and would have passed, failed, or was not tried.
+ * - `Failed`: it does not; `why` says what was expected and found.
+ * - `NotClaimed`: the store does not claim the capabilities in `lacks`. The case ran all the same if the spec has the
+ *   tools, and `wouldHave` passed or failed.
  *
  * @category model
  */
@@ -28,7 +28,7 @@ export type CaseOutcome =
     }
 
 /**
- * One case and what came of it.
+ * One case and its outcome.
  *
  * @category model
  */
@@ -42,8 +42,8 @@ export interface CaseResult {
 }
 
 /**
- * A conformance run. `hints`: capabilities that the store seems to have but does not claim. `untried`: what this run does not
- * cover, one sentence each.
+ * The result of a conformance run. `hints`: capabilities that the store seems to have and does not claim. `untried`:
+ * what this run does not cover, one sentence each.
  *
  * @category model
  */
@@ -57,19 +57,13 @@ export interface Report {
 
 // --- constructors
 
-/** The selected cases, and what no case covers. */
 interface Scope {
-  /** The results cover whole families. */
   readonly whole: boolean
   readonly levels: ReadonlyArray<Level> | undefined
   readonly beyond: ReadonlyArray<string>
 }
 
-/**
- * Builds a report. For whole families it includes the hints and what was not tried.
- *
- * @internal
- */
+/** A report of whole families includes hints and what was not tried. */
 export const make = (
   store: string,
   capabilities: ReadonlyArray<Capability>,
@@ -83,11 +77,7 @@ export const make = (
   untried: scope.whole ? untriedOf(results, scope) : []
 })
 
-/**
- * What no case for checkpoint stores covers.
- *
- * @internal
- */
+/** What no case for checkpoint stores covers. */
 export const BEYOND: ReadonlyArray<string> = [
   'power cuts: whether acknowledged saves survive one',
   'lost replies: calls that take effect although their reply never arrives'
@@ -106,7 +96,7 @@ const untriedOf = (results: ReadonlyArray<CaseResult>, { levels = LEVELS, beyond
   ]
 }
 
-/** A capability is hinted at if it is not claimed and every case that needs it, and only it beside claimed ones, passed. */
+/** Hints at a capability if every case that lacks only this one passed. */
 const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
   const passed = new Map<Capability, boolean>()
   for (const { outcome } of results) {
@@ -120,22 +110,13 @@ const hintsOf = (results: ReadonlyArray<CaseResult>): ReadonlyArray<string> => {
   )
 }
 
-/**
- * The result of a case.
- *
- * @internal
- */
 export const resultOf = (
   { id, title, level, needs }: Omit<ConformanceCase, 'run'>,
   outcome: CaseOutcome,
   durationMillis: number
 ): CaseResult => ({ id, title, level, needs, outcome, durationMillis })
 
-/**
- * The outcome of a failed case: it counts only if the store claims all that the case needs.
- *
- * @internal
- */
+/** A failed case counts only if the store claims all capabilities that it needs. */
 export const failedOutcome = (
   { needs }: Pick<ConformanceCase, 'needs'>,
   capabilities: ReadonlyArray<Capability>,
@@ -148,7 +129,7 @@ export const failedOutcome = (
 // --- refinements
 
 /**
- * Whether the store keeps every law that it must keep.
+ * Returns whether no case failed.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -177,28 +158,23 @@ const countOf = ({ results }: Report, tag: CaseOutcome['_tag']): number =>
 const MARKS = { Passed: '✓', Failed: '✗', NotClaimed: '○' } as const
 
 /**
- * A report as text: a line per case, the reasons for failures, the hints, what was not tried, and the count.
+ * Renders a report: a line per case, the reasons for failures, the hints, what was not tried, and the counts.
  *
  * @example
  * import { ConformanceReport } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
  * const needs = [] as const
- * const one = { id: 'CS-ID-04', title: 'runs whose ids begin alike are apart', level: 'core', needs, durationMillis: 2 } as const
+ * const one = { id: 'CS-ID-04', title: 'runs whose ids share a prefix are separate', level: 'core', needs, durationMillis: 2 } as const
  * const report = { store: 'mine', capabilities: [], hints: [], untried: [], results: [{ ...one, outcome: { _tag: 'Passed' } as const }] }
  * assert.ok(ConformanceReport.isConformant(report))
- * assert.match(ConformanceReport.toText(report), /✓ CS-ID-04 runs whose ids begin alike are apart\n.*1 passed, 0 failed/s)
+ * assert.match(ConformanceReport.toText(report), /✓ CS-ID-04 runs whose ids share a prefix are separate\n.*1 passed, 0 failed/s)
  *
  * @category destructors
  */
 export const toText = (report: Report): string =>
   [headingOf(report), '', ...report.results.flatMap(linesOf), '', ...closingOf(report)].join('\n')
 
-/**
- * Whose report it is.
- *
- * @internal
- */
 export const headingOf = ({
   store,
   capabilities
@@ -207,21 +183,11 @@ export const headingOf = ({
   readonly capabilities: ReadonlyArray<Capability>
 }): string => `${store} (claims: ${capabilities.join(', ') || 'nothing beyond the core'})`
 
-/**
- * What is said of one result: a line, and why it failed.
- *
- * @internal
- */
 export const linesOf = ({ id, title, outcome }: CaseResult): ReadonlyArray<string> => [
   `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome)}`,
   ...(outcome._tag === 'Failed' ? indented(outcome.why) : [])
 ]
 
-/**
- * The lines after the last result: the hints, what was not tried, and the count.
- *
- * @internal
- */
 export const closingOf = (report: Report): ReadonlyArray<string> => [
   ...report.hints.map((hint) => `Hint: ${hint}`),
   ...(report.hints.length > 0 ? [''] : []),
@@ -238,7 +204,7 @@ const noteOf = (outcome: CaseOutcome): string => {
 const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((line) => `    ${line}`)
 
 /**
- * A report as JSON text, for programs.
+ * Encodes a report as JSON.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -261,7 +227,7 @@ export const toJson = (report: Report): string =>
   JSON.stringify({ conformant: isConformant(report), ...report }, undefined, 2)
 
 /**
- * A report as TAP 14. What is not claimed is skipped, and says so.
+ * Renders a report as TAP 14. Cases that are not claimed are skipped, with the reason.
  *
  * @see https://testanything.org/tap-version-14-specification.html
  * @example
@@ -299,7 +265,7 @@ export const toTap = (report: Report): string =>
     ...report.untried.map((one) => `# not tried: ${one}`)
   ].join('\n')
 
-/** The lines of a text, without what YAML takes for no text or for the end of a line. */
+/** Splits text into lines and escapes characters that YAML forbids or treats as line ends. */
 const printable = (text: string): ReadonlyArray<string> =>
   text
     .split(/\r\n|[\r\n]/)

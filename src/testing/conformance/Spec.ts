@@ -1,20 +1,20 @@
-/** What the kit has to know of a store: how to make one, how to open its data again, and what it claims to be able to do. */
+/** What the kit needs to know of a store. */
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 
 /**
- * What a store may or may not be able to do. Everything else is asked of every store.
+ * What a store may be able to do beyond the core.
  *
- * - `history`: revisions before the newest can be loaded, at least ten of them.
- * - `large`: the store accepts a value of 10 MB and a string of 13 million characters. Without it, the store must fail with
- *   `TooLarge`; every store accepts 100,000 characters.
+ * - `history`: at least ten revisions before the newest can be loaded.
+ * - `large`: the store accepts a value of 10 MB and a string of 13 million characters. Without it, the store must fail
+ *   with `TooLarge`; every store accepts 100,000 characters.
  * - `watch`: `Claim.lost` fires by itself within two seconds of a takeover, without a save.
  * - `processes`: several live processes may use the store. Needs {@link StorageSpec.beside}.
- * - `damage`: the store detects damaged or exchanged content. Needs {@link StorageSpec.damage}, {@link StorageSpec.swap} and
- *   {@link StorageSpec.digest}.
- * - `formats`: content of a newer format of the store is refused. Needs {@link StorageSpec.newer}.
- * - `faults`: errors of what is below the store are reported as such. Needs {@link StorageSpec.faulty}.
- * - `stalls`: a call that waits below the store, for a lock, a slow disk or a lost packet, breaks no law while other calls
- *   proceed. Needs {@link StorageSpec.stall}.
+ * - `damage`: the store detects damaged or exchanged content. Needs {@link StorageSpec.damage}, {@link
+ *   StorageSpec.swap} and {@link StorageSpec.digest}.
+ * - `formats`: the store refuses content of a newer format. Needs {@link StorageSpec.newer}.
+ * - `faults`: the store reports errors of the layer below it. Needs {@link StorageSpec.faulty}.
+ * - `stalls`: a call that waits below the store, for a lock, a slow disk or a lost packet, breaks no law while other
+ *   calls proceed. Needs {@link StorageSpec.stall}.
  * - `takeOver`: an owner whose liveness is undecided can be superseded. Needs {@link StorageSpec.undecided}.
  *
  * @category model
@@ -37,20 +37,15 @@ export interface OtherProcess {
 }
 
 /**
- * A store below which calls can be made to fail.
+ * A store with fault injection below it.
  *
  * @category model
  */
 export interface Faulty {
   readonly storage: CheckpointStorage
-  /**
-   * From now on every read, or every write, below the store fails with this code (`EIO`, `ENOSPC`). A call that does both
-   * (`UPDATE … WHERE … RETURNING`) fails as a read and as a write. Commits and syncs are writes. `after`: the number of calls
-   * that still succeed, default none; it makes a save fail midway, at its commit or sync. A tool that cannot count may ignore
-   * it.
-   */
+  /** Makes every later read, or every later write, below the store fail with this code (`EIO`, `ENOSPC`). A call that does both (`UPDATE … RETURNING`) fails as either; commits and syncs are writes. `after`: the number of calls that still succeed, default 0. A tool that cannot count may ignore it. */
   readonly fail: (operation: 'read' | 'write', code: string, after?: number) => void
-  /** From now on all goes well again. */
+  /** Ends the injected faults. */
   readonly heal: () => void
 }
 
@@ -84,7 +79,7 @@ export interface RevisionOfRun {
 }
 
 /**
- * A store as the kit needs it. `Data` is the place where its runs are: a folder, a connection, a `Map`.
+ * A store for the kit. `Data` identifies where its runs are: a folder, a connection, a `Map`.
  *
  * @example
  * import type { StorageSpec } from 'dogear/testing'
@@ -106,32 +101,27 @@ export interface RevisionOfRun {
  */
 export interface StorageSpec<Data> {
   readonly name: string
-  /** Makes an empty place for runs. */
+  /** Creates an empty place for runs. */
   readonly create: () => Promise<Data>
-  /**
-   * A **new instance on that data**: the first one, and each later one. It shares nothing in memory with earlier instances,
-   * and finds what a process finds that was started after the processes of all earlier ones were killed: their owners are
-   * dead. The earlier instances still work, as a process does that was taken for dead; that is how the kit has a superseded
-   * owner save. A store that tells death by time waits here until that time is over.
-   */
+  /** Opens a **new instance on that data**. It shares no memory with earlier instances and finds all their owners dead, as after a kill of their processes; a store that detects death by time waits here. Earlier instances keep working, like processes that were wrongly declared dead, so that the kit can save with a superseded owner. */
   readonly reopen: (data: Data) => Promise<CheckpointStorage>
-  /** Does away with the place. */
+  /** Deletes the place. */
   readonly destroy?: (data: Data) => Promise<void>
   readonly capabilities: ReadonlyArray<Capability>
-  /** An instance in another live process, or one that counts as such. */
+  /** Opens an instance in another live process, or one that counts as such. */
   readonly beside?: (data: Data) => Promise<OtherProcess>
-  /** Changes stored bytes of a run so that its newest revision can't be read; of that alone, where that is possible. */
+  /** Damages stored bytes so that the newest revision of this run cannot be read; if possible, only that revision. */
   readonly damage?: (data: Data, runId: string) => Promise<void>
   /**
    * Exchanges the stored content of two revisions, checksums included, like a wrong key or a misdirected write: two rows, or
    * two files. Does nothing if one record holds both.
    */
   readonly swap?: (data: Data, one: RevisionOfRun, other: RevisionOfRun) => Promise<void>
-  /** Makes what is stored of a run look as if a newer version of the store had written it. */
+  /** Makes the stored content of a run look as if a newer version of the store had written it. */
   readonly newer?: (data: Data, runId: string) => Promise<void>
-  /** A text that changes when anything changes that is stored of a run: by it the kit sees that something was left alone. */
+  /** Returns a string that changes with any stored content of a run. */
   readonly digest?: (data: Data, runId: string) => Promise<string>
-  /** An instance, like one of `reopen`, whose calls to what is below it can be made to fail. */
+  /** Like `reopen`, but calls below the instance can be made to fail. */
   readonly faulty?: (data: Data) => Promise<Faulty>
   /** Like `reopen`, but the instance's calls to the storage below it can be held. */
   readonly stall?: (data: Data) => Promise<Stalling>

@@ -1,10 +1,9 @@
-/** Which call of a store a task comes from, so that a failure can name it. */
+/** Records which store call a task comes from, so that a failure can name it. */
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 
 const calls = new WeakMap<object, string>()
 
-/** The call that a task is of. */
 export const callOf = (task: unknown): string => (typeof task === 'function' && calls.get(task)) || 'it'
 
 const named = <T>(call: string, task: T): T => {
@@ -12,7 +11,6 @@ const named = <T>(call: string, task: T): T => {
   return task
 }
 
-/** The same store, whose tasks can be named. */
 export const withNames = (storage: CheckpointStorage): CheckpointStorage => ({
   claim: (runId, owner, options) => named(`claim(${text(runId)})`, storage.claim(runId, owner, options)),
   save: (claim, revisions) =>
@@ -29,7 +27,6 @@ export const withNames = (storage: CheckpointStorage): CheckpointStorage => ({
   remove: (runId) => named(`remove(${text(runId)})`, storage.remove(runId))
 })
 
-/** The same for a store of artifacts. */
 export const withArtifactNames = (store: ArtifactStore): ArtifactStore => ({
   put: (runId, id, data) => named(`put(${text(runId)}, ${text(id)})`, store.put(runId, id, data)),
   get: (runId, id) => named(`get(${text(runId)}, ${text(id)})`, store.get(runId, id)),

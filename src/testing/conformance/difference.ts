@@ -1,7 +1,7 @@
-/** Where two values differ, in a few words. A whole comparison of two values of 10 MB takes minutes, and nobody reads it. */
+/** Describes the first difference of two values. A full diff of two values of 10 MB takes minutes. */
 import { strict as assert } from 'node:assert'
 
-/** That two values are the same JSON: whoever made the objects, and in whatever order the keys are. */
+/** Asserts that two values are the same JSON, regardless of prototypes and key order. */
 export const assertSame = (found: unknown, expected: unknown, what: string): void => {
   const difference = differenceOf(found, expected, '')
   if (difference !== undefined) assert.fail(`${what}: ${difference}`)
@@ -30,7 +30,7 @@ const differenceOf = (found: unknown, expected: unknown, path: string): string |
   return `${at}${pair(found, expected)}`
 }
 
-/** An object that is no array, date, map or anything else that JSON has not. Where it comes from does not matter. */
+/** Objects of any realm count. */
 const isPlain = (value: unknown): value is object => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
@@ -41,7 +41,7 @@ const valueOf = (value: object, key: string): unknown => Object.getOwnPropertyDe
 
 const keyed = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)
 
-/** Long texts are shown from where they part. */
+/** Long strings are shown from their first difference. */
 const pair = (found: unknown, expected: unknown): string => {
   if (typeof found !== 'string' || typeof expected !== 'string' || expected.length < 100)
     return `${inWords(found)} instead of ${inWords(expected)}`
@@ -51,7 +51,6 @@ const pair = (found: unknown, expected: unknown): string => {
   return `a text of ${found.length} characters instead of ${expected.length}; from character ${same} on it is ${rest(found)} instead of ${rest(expected)}`
 }
 
-/** Any value as a short text. */
 export const inWords = (value: unknown): string => {
   try {
     const isText = typeof value === 'string'
@@ -63,14 +62,13 @@ export const inWords = (value: unknown): string => {
   }
 }
 
-/** No number or error is lost that JSON has not. */
+/** Shows numbers and errors that JSON cannot represent. */
 const lean = (_: string, value: unknown): unknown => {
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value)
   return value instanceof Error ? String(value) : value
 }
 
-/** Why something failed, for a report: at most so long. */
 export const reasonOf = (error: unknown): string => {
   const said =
     error instanceof assert.AssertionError

@@ -1,4 +1,4 @@
-/** What the cases are written with. */
+/** Helpers for the cases. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -14,14 +14,14 @@ import type {
   StorageError,
   Stored
 } from '../../ports/CheckpointStorage.js'
-import type { Bench } from './Case.js'
+import type { CaseContext } from './Case.js'
 import { callOf } from './calls.js'
 import { assertSame, inWords } from './difference.js'
 
 export const OWNER = { host: 'build-1', pid: 100 }
 export const OTHER = { host: 'build-2', pid: 200 }
 
-// The checkpoint of such a run is the list of what each of its revisions carried, so any mixture of two histories shows.
+// The checkpoint lists the payload of each revision, so any mixture of two histories shows.
 
 export const AT = '2026-01-02T03:04:05.678Z'
 
@@ -39,7 +39,6 @@ const change = (payload: Json): Change => ({
 
 const checkpoint = (payloads: ReadonlyArray<Json>): Json => ({ format: 1, revision: payloads.length - 1, payloads })
 
-/** The last `count` revisions of a run whose revisions carry these payloads. */
 export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNonEmptyArray<Revision> => {
   const first = payloads.length - count
   const made = payloads.slice(first).map((payload, index) => ({
@@ -52,13 +51,12 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
 
 const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 
-/** That what is stored is a run whose revisions carried these payloads, found exactly. */
+/** Asserts that the stored run has these payloads and was found exactly. */
 export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'what is stored'): void => {
   assertSame(stored.found, { _tag: 'Exact' }, `how ${what} was found`)
   assertCarries(stored, payloads, what)
 }
 
-/** The same, however it was found. */
 export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'what is stored'): void => {
   assert.ok(Array.isArray(stored.changes), `${what} has no array of changes: ${inWords(stored.changes)}`)
   if (stored.revision !== payloads.length - 1)
@@ -79,12 +77,11 @@ export const assertLoads = async (
   else assertHolds(some(stored, what), payloads, what)
 }
 
-/** An error of a store. */
 interface Tagged {
   readonly _tag: string
 }
 
-/** What a function of the store came to. Stores are written in plain JavaScript too, so their types may not hold. */
+/** Stores may be written in plain JavaScript, so their types may not hold. */
 export const answerOf = async <Failure extends Tagged, A>(
   task: TaskEither<Failure, A>
 ): Promise<E.Either<Failure, A>> => {
@@ -101,12 +98,11 @@ export const answerOf = async <Failure extends Tagged, A>(
     : assert.fail(`the store's task came to ${inWords(result)}, and ${due}`)
 }
 
-/** What a store gave that nobody waits for: should it be a promise, it may reject. */
+/** Swallows the rejection of a promise that a store wrongly returned. */
 export const ignored = (given: unknown): void => {
   if (given instanceof Promise) given.catch(() => undefined)
 }
 
-/** What several functions of the store come to, called at the same time. */
 export const atOnce = <Failure extends Tagged, A>(
   tasks: ReadonlyArray<TaskEither<Failure, A>>
 ): Promise<ReadonlyArray<E.Either<Failure, A>>> => Promise.all(tasks.map(answerOf))
@@ -141,14 +137,12 @@ export const some = <A>(option: O.Option<A>, what = 'something'): A => {
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim
 
-/** Makes a run of one save for each payload, and gives it back. */
 export const seed = async (storage: CheckpointStorage, runId: string, payloads: ReadonlyArray<Json>): Promise<void> => {
   const claim = await claimed(storage, runId)
   for (let n = 1; n <= payloads.length; n++) await right(storage.save(claim, revisions(payloads.slice(0, n))))
   await right(storage.release(claim))
 }
 
-/** How often each answer was given. */
 export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const result of results) {
@@ -160,14 +154,13 @@ export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Rec
 
 export const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
-/** Waits until something is so, at most so long. */
 export const until = async (isSo: () => boolean, limitMillis: number, what: string): Promise<void> => {
   const end = Date.now() + limitMillis
   while (!isSo() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
   assert.ok(isSo(), `${what}, and it did not within ${limitMillis} ms`)
 }
 
-/** An owner that lives on though it counts as dead, and its successor. The run has one revision. */
+/** A superseded owner that still lives, and its successor. The run has one revision. */
 export interface Takeover {
   readonly former: CheckpointStorage
   readonly zombie: Claim
@@ -187,15 +180,12 @@ export const takeover = async (
 
 export const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Lets others work: so many times everything else that waits has its turn. */
+/** Yields to other work `turns` times. */
 export const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/**
- * That a run with the one revision `first` is whole after a change of owners during which the former one saved `late`: the new
- * one was told of that save if it resolved, and goes on from what it was told.
- */
+/** Asserts that a run stays whole if its former owner saves `late` during a change of owners: the new owner finds that save if it resolved, and continues from what it found. */
 export const assertGoesOn = async (
   storage: CheckpointStorage,
   { claim, stored }: Claimed,
@@ -211,12 +201,9 @@ export const assertGoesOn = async (
   return [...payloads, 'next']
 }
 
-/**
- * Saves revisions, so many at a time, while others load again and again. A load sees whole saves, and nothing older than what
- * was acknowledged before it began.
- */
+/** Saves in batches while others load. A load must return complete saves and nothing older than was acknowledged before it. */
 export const assertLoadsWhileSaving = async (
-  { storage: writer, isOver }: Pick<Bench, 'storage' | 'isOver'>,
+  { storage: writer, isOver }: Pick<CaseContext, 'storage' | 'isOver'>,
   readers: ReadonlyArray<CheckpointStorage>,
   { count, atATime }: { readonly count: number; readonly atATime: number }
 ): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Runs the cases against a store: by itself, or as the tests of whatever runner there is. */
+/** Runs the cases against a store, alone or in a test runner. */
 import { strict as assert } from 'node:assert'
 import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
 import { missingArtifactTools } from './artifacts/ArtifactCase.js'
@@ -12,13 +12,13 @@ import { BEYOND, make, resultOf } from './Report.js'
 import type { Capability, StorageSpec } from './Spec.js'
 
 /**
- * What is run, and how.
+ * Which cases run, and how.
  *
- * - `levels`: default all of them; `['core', 'capability']` leaves out what takes seconds.
- * - `only`: ids, or beginnings of ids (`CS-FENCE`, `AS-ID`). Default all.
- * - `limitMillis`: how long one case may take before it counts as failed, default 30,000; a stress case has four times as
- *   long. Only another process can stop a store that blocks its own; `dogear conformance` does that.
- * - `onResult`: told each result as it comes.
+ * - `levels`: default all; `['core', 'capability']` leaves out slow cases.
+ * - `only`: ids or prefixes of ids (`CS-FENCE`, `AS-ID`). Default all.
+ * - `limitMillis`: the time limit of a case, default 30,000; four times as long for a stress case. A store that blocks
+ *   its thread can only be stopped from another process, as `dogear conformance` does.
+ * - `onResult`: called with each result.
  *
  * @category model
  */
@@ -26,12 +26,12 @@ export interface ConformanceOptions {
   readonly levels?: ReadonlyArray<Level>
   readonly only?: ReadonlyArray<string>
   readonly limitMillis?: number
-  /** Told each result as it comes. */
+  /** Called with each result. */
   readonly onResult?: (result: CaseResult) => void
 }
 
 /**
- * Runs the cases one after the other, each in a place of its own. Never rejects: what goes wrong is in the report.
+ * Runs the cases one after the other, each in its own place. Never rejects: failures are in the report.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -55,12 +55,11 @@ export interface ConformanceOptions {
 export const runConformance = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions = {}): Promise<Report> =>
   tryAll(storeOf(spec), trialsOf(spec, options), options)
 
-/** The cases that are run. */
 export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
   chosenOf(checkpointStorageCases, options)
 
 /**
- * The same for a store of artifacts: its cases are `AS-…`.
+ * Runs the cases for an artifact store, `AS-…`.
  *
  * @example
  * import { memoryArtifacts, memoryData } from 'dogear/memory'
@@ -82,14 +81,14 @@ export const runArtifactConformance = <Data>(
   options: ConformanceOptions = {}
 ): Promise<Report> => tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
 
-/** A case and a store that it is to try. `missing`: the tools that the spec lacks for it. */
+/** `missing`: the tools that the spec lacks for the case. */
 interface Trial {
   readonly one: Omit<ConformanceCase, 'run'>
   readonly missing: ReadonlyArray<string>
   readonly run: (limitMillis: number | undefined) => Promise<void>
 }
 
-/** A store's spec, and what no case covers. */
+/** `beyond`: what no case covers. */
 interface Store {
   readonly name: string
   readonly capabilities: ReadonlyArray<Capability>
@@ -166,7 +165,7 @@ const outcomeOf = async (
 
 const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
 
-/** Why a case fails; nothing if it passes. */
+/** The reason for a failure; undefined if the case passes. */
 const failureOf = async (trial: Trial, { limitMillis }: ConformanceOptions): Promise<string | undefined> => {
   try {
     await trial.run(limitMillis)
@@ -177,33 +176,32 @@ const failureOf = async (trial: Trial, { limitMillis }: ConformanceOptions): Pro
 }
 
 /**
- * What a test runner offers: vitest, `node:test` and Jest as they are. The third argument of `test` is a limit in
- * milliseconds; a runner that knows of none ignores it.
+ * The functions of a test runner. vitest, `node:test` and Jest fit. The third argument of `test` is a limit in
+ * milliseconds, which a runner may ignore.
  *
  * @category model
  */
 export interface TestRunner {
-  /** Puts tests under a title. */
+  /** Groups tests under a title. */
   readonly describe: (title: string, body: () => void) => unknown
   /** Defines a test. */
   readonly test: (title: string, body: () => Promise<void>, limitMillis: number) => unknown
 }
 
 /**
- * The options of a conformance run, and `onReport`, which is told the report when all tests have ended.
+ * The options of a conformance run. `onReport`: called with the report after all tests.
  *
  * @category model
  */
 export interface TestOptions extends ConformanceOptions {
-  /** Told the report when all tests have ended. */
+  /** Called with the report after all tests. */
   readonly onReport?: (report: Report) => void
 }
 
 /**
- * Defines a test for each case that a store must pass, and one that closes with the report. What is not claimed passes, and is
+ * Defines a test for each case, and a last one for the report. Cases that the store does not claim pass and are listed
  * in the report.
- *
- * It is the same for `vitest` and `node:test`: only the import of `describe` and `test` differs.
+ * For `vitest` and `node:test` only the import of `describe` and `test` differs.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -227,7 +225,7 @@ export const conformanceTests = <Data>(runner: TestRunner, spec: StorageSpec<Dat
   testAll(runner, storeOf(spec), `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
 
 /**
- * The same for a store of artifacts.
+ * Defines the tests for an artifact store.
  *
  * @example
  * import { memoryArtifacts, memoryData } from 'dogear/memory'
@@ -268,7 +266,7 @@ const testAll = (
 ): void => {
   const { limitMillis = 30_000 } = options
   const results: Array<CaseResult> = []
-  // The kit's own limit comes first: it says more.
+  // The limit of the kit must come first, because its message says more.
   const runnersLimit = 5 * limitMillis
   describe(heading, () => {
     for (const trial of trials) {
@@ -295,7 +293,6 @@ const testAll = (
   })
 }
 
-/** The capabilities that a spec may claim. */
 export const capabilities: ReadonlyArray<Capability> = [
   'history',
   'large',

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { CheckpointStorage, StorageError } from '../../ports/CheckpointStorage.js'
-import type { Bench } from './Case.js'
+import type { CaseContext } from './Case.js'
 import { inWords } from './difference.js'
 import { answerOf, pause } from './fixtures.js'
 import type { Stalling } from './Spec.js'
@@ -42,7 +42,7 @@ type First = <A>(task: TaskEither<StorageError, A>) => Promise<A>
  * `attempt` returns whether the call was held; if not, there are no more places.
  */
 export const atEachPlace = async (
-  { stall, isOver }: Pick<Bench, 'stall' | 'isOver'>,
+  { stall, isOver }: Pick<CaseContext, 'stall' | 'isOver'>,
   attempt: (stall: Stall, place: number) => Promise<boolean>
 ): Promise<void> => {
   for (let place = 0; place < PLACES && !isOver(); place++) {

@@ -1,4 +1,4 @@
-/** Where and how a process dies. */
+/** Crash points: where and how a simulated process dies. */
 import * as fc from 'fast-check'
 import type { StorageCall } from '../faults.js'
 import type { DeathAtCall } from './process/Life.js'
@@ -7,11 +7,10 @@ import type { DeathAtCall } from './process/Life.js'
 const PLAIN = { noNullPrototype: true } as const
 
 /**
- * Something goes wrong at the `n`-th call of the store (from 1) in the life of a process. `call` is which method that was when
- * the point was found; it is there to be read.
- *
- * The process dies `before`, `after`, `torn`, `slow`, `meanwhile` or `late` (see {@link DeathAtCall}); or it lives, and the
- * store says that the call failed: `fails`, nothing was done; `failsAfter`, it was done all the same.
+ * A fault at the `n`-th store call (from 1) of a process. `call` is the method that was called when the point was
+ * found; it is informative only.
+ * The process dies `before`, `after`, `torn`, `slow`, `meanwhile` or `late` (see {@link DeathAtCall}). Or it survives
+ * and the store reports a failure: `fails` before the call took effect, `failsAfter` after it.
  *
  * @category model
  */
@@ -23,14 +22,13 @@ export interface AtCall {
 }
 
 /**
- * The process dies at the `n`-th time (from 1) that it runs a `unit` (`step` or `step/group`), or it lives and the unit waits.
+ * A crash at the `n`-th time (from 1) that the process runs a `unit`, which is a path such as `step` or `step/group`.
  *
- * - `before`: its start is on record, and it has done nothing.
- * - `during`: it was begun, up to the first point where it waits. Its `signal` fires; what it does after that without
- *   looking at it can't be prevented.
- * - `after`: it has ended, well or not, and that is not on record.
- * - `waits`: the process does not die. The unit, a group of a wave, begins only when nothing else goes on that takes no time:
- *   whoever leans on the order of groups that don't need one another is found out.
+ * - `before`: its start is recorded and none of its code ran.
+ * - `during`: its code ran up to its first `await`. Its `signal` fires; code that ignores the signal cannot be stopped.
+ * - `after`: it ended, and its outcome is not recorded.
+ * - `waits`: the process survives. The unit, a group of a wave, starts only after all other work that takes no time. It
+ *   reveals steps that depend on the order of independent groups.
  *
  * @category model
  */
@@ -42,8 +40,8 @@ export interface AtUnit {
 }
 
 /**
- * The process dies at the `n`-th effect (from 1) of its life that a step has announced with `Scene.effect`: `before` it or
- * `after`. `name` is there to be read.
+ * A crash `before` or `after` the `n`-th effect (from 1) that a process announces with `ProcessContext.effect`. `name`
+ * is informative only.
  *
  * @category model
  */
@@ -55,15 +53,15 @@ export interface AtEffect {
 }
 
 /**
- * A call by which a process changes what `Requests` keeps, by the name of its method.
+ * A method of `Requests` that changes what is stored.
  *
  * @category model
  */
 export type RequestCall = 'withdraw' | 'clearPause' | 'point' | 'unpoint'
 
 /**
- * Something goes wrong at the `n`-th such call (from 1) in the life of a process: it dies `before` it or `after`, or it lives, nothing was
- * done, and it is told so (`fails`). `call` is there to be read.
+ * A fault at the `n`-th call (from 1) by which a process changes stored requests: it dies `before` or `after` the call,
+ * or it survives and the call fails without effect (`fails`). `call` is informative only.
  *
  * @category model
  */
@@ -75,15 +73,14 @@ export interface AtRequest {
 }
 
 /**
- * Where a process dies.
+ * Where a process dies, or which call fails.
  *
  * @category model
  */
 export type CrashPoint = AtCall | AtUnit | AtEffect | AtRequest
 
 /**
- * The first process dies at the first point, the next one at the second, and so on; the one after the last point lives.
- * A process that does not come to its point lives too.
+ * The n-th process dies at the n-th point. A process without a point, or one that does not reach its point, survives.
  *
  * @category model
  */
@@ -100,17 +97,6 @@ const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
   failsAfter: 'told of a failure after'
 }
 
-/**
- * A point in words: `killed after call 3 (save)`.
- *
- * @example
- * import { describePoint } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(describePoint({ _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' }), 'killed after publish')
- *
- * @category destructors
- */
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
     case 'AtCall':
@@ -135,25 +121,7 @@ const HOW: ReadonlyArray<AtCall['how']> = [
   'failsAfter'
 ]
 
-/**
- * An arbitrary schedule of up to `maxCrashes` (4) crashes within the first `maxCalls` (16) calls of each process, if
- * `units` are given (`step` or `step/group`) at those, at the first `maxEffects` (0) effects, and at the first `maxRequests` (0) calls that change
- * what its requests keep. It shrinks towards no crash and the first call.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { crashSchedule, describePoint } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * fc.assert(
- *   fc.property(crashSchedule({ units: ['pack'] }), (schedule) => {
- *     assert.ok(schedule.length <= 4)
- *     assert.ok(schedule.every((point) => describePoint(point) !== ''))
- *   })
- * )
- *
- * @category arbitraries
- */
+/** Up to `maxCrashes` crashes within the first `maxCalls` store calls, `maxEffects` effects and `maxRequests` request calls of each process, and at `units`. Shrinks towards none. */
 export const crashSchedule = (
   options: {
     readonly units?: ReadonlyArray<string>

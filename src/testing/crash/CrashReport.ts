@@ -11,36 +11,33 @@ import type { Trace } from './Trace.js'
 import { describeEntry } from './Trace.js'
 
 /**
- * What does not hold.
+ * The law that is broken.
  *
- * - `Undisturbed`: the workflow does not complete even if nothing goes wrong. Nothing else was tried then.
- * - `NothingLost`: what was acknowledged is not there any more, or is not given to the next process; or what ended well in a
- *   process that ended by itself is not recorded.
- * - `NothingTwice`: a unit that is recorded completed, or whose job is pending, ran again, or its record was taken back; and nobody
- *   said so, and its evidence stands.
- * - `DurableFirst`: an attempt began, or work went on, before what it follows from was on record.
- * - `OverrideKept`: what a process was told does not hold: other records are taken back than follow from it, or something counts that
- *   was taken back, or is taken as done though nobody said so; or it was refused, and something changed.
- * - `EvidenceSeen`: evidence of a unit is missing, and other records are rewound than its own and later ones; or evidence was
- *   edited, and work went on before an answer, or against it.
- * - `PauseKept`: a process agreed to pause and started something more, cut off what ran, ended otherwise, or did not record it; or who
- *   asked was told what is not so; or the request or the pointer are not as a process leaves them that ends by itself.
- * - `PauseMeant`: a process has paused, and nobody had asked it to, though its store could tell it whom a request is for.
- * - `CancelKept`: a run was cancelled, and a unit that had not started began all the same, or an owner ended by itself and left the
- *   run with another status.
- * - `NothingForgotten`: a unit is neither recorded nor scheduled, or no plan can be made.
- * - `SameEnd`: the run ended otherwise than undisturbed: not completed, or with other outputs or variables.
- * - `AtLeastOnce`: a unit is recorded completed, nobody said that it is done, and it never ended well, or not since it was taken
- *   back.
- * - `AtMostOnce`: a unit that is not idempotent and may have had its effect ran again, and nobody said so.
- * - `SameKey`: a unit got another idempotency key when it ran again, though it was not taken back itself, and no job of it had ended
- *   badly.
- * - `SameAttempt`: an attempt that was cut short was repeated as another one, though no process had recorded that its unit failed.
- * - `WaitKept`: a wait ended before its time, twice or without its end on record, its time changed, or what comes after it started before; an
- *   answer was lost or taken twice; or a suspended task went on in another attempt, or with code that was dropped.
- * - `Fenced`: a call of a dead process, arriving late, took effect after another had claimed the run.
- * - `Ends`: a process neither went on nor ended.
- * - `Invariant`: one of your own; `name` says which.
+ * - `Undisturbed`: the workflow does not complete without faults. Nothing else was tried.
+ * - `NothingLost`: an acknowledged record is missing or was not returned to the next process, or a process that ended
+ *   by itself did not record a completed unit.
+ * - `NothingTwice`: a recorded unit, or one with a pending job, ran again or was rewound although no override, answer
+ *   or missing evidence required it.
+ * - `DurableFirst`: an attempt or its successors started before its start was recorded.
+ * - `OverrideKept`: an override is not followed: other records are rewound, a rewound record still counts, a unit is
+ *   assumed done without a reason, or a refused plan changed something.
+ * - `EvidenceSeen`: missing evidence rewinds other units than its own and later ones, or edited evidence is ignored or
+ *   overwritten against the answer.
+ * - `PauseKept`: a process that agreed to pause started more work, cut off running work, ended otherwise, did not
+ *   record the pause, misinformed the requester, or left a stale request or pointer.
+ * - `PauseMeant`: a process paused without a request for it.
+ * - `CancelKept`: after a cancel a further unit started, or the owner left the run with another status.
+ * - `NothingForgotten`: a unit is neither recorded nor scheduled, or there is no plan.
+ * - `SameEnd`: the run did not complete with the outputs and variables of the undisturbed run.
+ * - `AtLeastOnce`: a recorded unit never completed, or not since it was rewound, and no answer says that it is done.
+ * - `AtMostOnce`: a non-idempotent unit that may have taken effect ran again without an answer.
+ * - `SameKey`: a unit ran again under another idempotency key although it was not rewound and its job did not fail.
+ * - `SameAttempt`: an attempt that was cut short was repeated under another number although no failure was recorded.
+ * - `WaitKept`: a wait ended early, twice or without a record, its time changed, a later unit started before its end,
+ *   an answer was lost or used twice, or a suspended task continued in another attempt or in dropped code.
+ * - `Fenced`: a late call of a dead process took effect after another process had claimed the run.
+ * - `Ends`: a process neither continued nor ended.
+ * - `Invariant`: one of your own invariants; `name` says which.
  *
  * @category model
  */
@@ -66,8 +63,8 @@ export type CrashLaw =
   | 'Invariant'
 
 /**
- * How to repeat one simulated run: where its processes die, what is answered when a unit is in doubt, and what somebody does
- * between two processes or while one runs (default: nothing).
+ * How to repeat one simulated run: the crash points, the answer to questions about units in doubt, and the
+ * interventions (default none).
  *
  * @category model
  */
@@ -78,8 +75,8 @@ export interface CrashCase {
 }
 
 /**
- * Something that does not hold. `what` is a sentence, `unit` the `step` or `step/group` that it is about, `only` what to pass to
- * `crashEverywhere` to see exactly this again, `trace` what happened up to there.
+ * A broken law. `what` is a sentence, `unit` the path of the unit, `only` the case to pass to `crashEverywhere` to
+ * repeat it, `trace` the events up to it.
  *
  * @category model
  */
@@ -95,12 +92,11 @@ export interface Violation {
 /**
  * What a crash test tried and found, as plain data.
  *
- * - `points`: every place where the one process of a run was killed, or its store failed it.
- * - `runs`: how many runs were simulated, the undisturbed one among them; `twice`: how many of them were killed twice; `overridden`:
- *   how many with interventions.
- * - `paused`: how many ways it was asked to pause, and died or not.
- * - `seed`: what the second points and the interventions were sampled with.
- * - `violations`: empty if all holds. The test ends after `stopAfter` of them.
+ * - `points`: every point at which the process of a run died or a call failed.
+ * - `runs`: the number of simulated runs, the undisturbed one included. `twice`: those with two crashes. `overridden`:
+ *   those with sampled interventions. `paused`: those with a pause request.
+ * - `seed`: the seed of the samples.
+ * - `violations`: empty if all laws hold. The test ends after `stopAfter` of them.
  *
  * @category model
  */
@@ -116,8 +112,8 @@ export interface CrashReport {
 }
 
 /**
- * A report as text for people: one line if all holds, else for each violation what, where, what happened, and what to pass
- * to repeat it.
+ * Renders a report: one line if all laws hold, else each violation with its case, its trace and the options that repeat
+ * it.
  *
  * @example
  * import { workflow } from 'dogear/promise'

@@ -1,4 +1,4 @@
-/** What somebody does between two processes of a run, or while one runs. */
+/** What users and other processes do between two processes of a run, or while one runs. */
 import * as fc from 'fast-check'
 import { none } from '../../domain/checkpoint/Items.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -10,8 +10,8 @@ import { tasksOf } from './tasksOf.js'
 const PLAIN = { noNullPrototype: true } as const
 
 /**
- * The process with the number `life` (from 1) is told to run everything from this step on, and to take what comes before as
- * done (with its output of the undisturbed run).
+ * Process number `life` (from 1) starts from this step. Earlier units are assumed done, with their outputs of the
+ * undisturbed run.
  *
  * @category model
  */
@@ -22,7 +22,7 @@ export interface FromStep {
 }
 
 /**
- * The process with the number `life` (from 1) is told to run all groups of this wave, and everything after it.
+ * Process number `life` (from 1) restarts this wave: all its groups and everything after it run.
  *
  * @category model
  */
@@ -33,13 +33,13 @@ export interface RestartWave {
 }
 
 /**
- * Before the process with the number `life` (from 1) starts, the files and commits vanish that are evidence of this unit (`step`
- * or `step/group`; the name of a wave for what it leaves as a whole). Nothing happens if it is not recorded or left none.
+ * Before process number `life` (from 1) starts, a user deletes the files and commits that are evidence of this unit: a
+ * path, or the name of a wave for evidence of the whole wave. Nothing happens if the unit has no record or no evidence.
  *
  * @category model
  */
-export interface Gone {
-  readonly _tag: 'Gone'
+export interface DeleteEvidence {
+  readonly _tag: 'DeleteEvidence'
   readonly life: number
   readonly unit: string
 }
@@ -50,26 +50,27 @@ export interface Gone {
  *
  * @category model
  */
-export interface Edited {
-  readonly _tag: 'Edited'
+export interface EditEvidence {
+  readonly _tag: 'EditEvidence'
   readonly life: number
   readonly unit: string
   readonly answer: 'again' | 'keep' | 'done'
 }
 
 /**
- * What a process is told. Only that process is: those after it resume plainly, as after a crash in the middle of it.
+ * An override of one process. Later processes resume without it, as after a crash in the middle of a `--force`.
  *
  * @category model
  */
 export type Override = FromStep | RestartWave
 
 /**
- * While the process with the number `life` (from 1) runs this unit (`step` or `step/group`) for the first time, another process asks it to
- * pause. Nobody is asked if it dies before that.
+ * While process number `life` (from 1) runs this unit for the first time, another process pauses the run. Nothing
+ * happens if the process dies before that.
  *
- * - `during` (the default): the unit goes on until the answer is there.
- * - `late`: the request is under way until another process has claimed the run, and who asked is gone by then. It is for nobody any more.
+ * - `during` (the default): the unit continues when the requester has its reply.
+ * - `late`: the request arrives only after the next process has claimed the run. It then addresses no process and must
+ *   have no effect.
  *
  * @category model
  */
@@ -81,8 +82,8 @@ export interface Pause {
 }
 
 /**
- * Another process asks the process with the number `life` (from 1) to pause when its `n`-th call of the store (from 1) is under way, `before`
- * it takes effect or `after` that. The call goes on when the answer is there.
+ * Another process pauses the run during the `n`-th store call (from 1) of process number `life` (from 1), `before` or
+ * `after` the call takes effect. The call continues when the requester has its reply.
  *
  * @category model
  */
@@ -106,13 +107,14 @@ export interface Cancel {
 }
 
 /**
- * The process with the number `life` (from 1) answers this unit, which may wait or not, before it starts or resumes the run for the `n`-th
- * time (from 1). `value`: an answer that the unit may reject; by default it is what `reply` of `crashEverywhere` returns.
+ * Process number `life` (from 1) answers this unit before it starts or resumes the run for the `n`-th time (from 1),
+ * whether the unit waits or not. `value`: an answer that the unit may reject; the default is what `reply` of
+ * `crashEverywhere` returns.
  *
  * @category model
  */
-export interface Reply {
-  readonly _tag: 'Reply'
+export interface AnswerWait {
+  readonly _tag: 'AnswerWait'
   readonly life: number
   readonly n: number
   readonly unit: string
@@ -120,78 +122,46 @@ export interface Reply {
 }
 
 /**
- * What another process asks of the one that runs.
+ * A request of another process while one runs.
  *
  * @category model
  */
-export type Ask = Pause | PauseAtCall | Cancel
+export type ConcurrentRequest = Pause | PauseAtCall | Cancel
 
 /**
- * What somebody does between two processes, or while one runs (`Pause`, `PauseAtCall`, `Cancel`).
+ * What users and other processes do between two processes of a run, or while one runs (`Pause`, `PauseAtCall`,
+ * `Cancel`).
  *
  * @category model
  */
-export type Intervention = Override | Gone | Edited | Ask | Reply
+export type Intervention = Override | DeleteEvidence | EditEvidence | ConcurrentRequest | AnswerWait
 
-/**
- * An intervention in words: `process 2 is told to start from pack`.
- *
- * @example
- * import { describeIntervention } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const told = describeIntervention({ _tag: 'FromStep', life: 2, step: 'pack' })
- * assert.equal(told, 'process 2 is told to start from pack')
- *
- * @category destructors
- */
 export const describeIntervention = (one: Intervention): string => {
   switch (one._tag) {
     case 'FromStep':
-      return `process ${one.life} is told to start from ${one.step}`
+      return `process ${one.life} starts from ${one.step}`
     case 'RestartWave':
-      return `process ${one.life} is told to restart ${one.wave}`
-    case 'Gone':
-      return `before process ${one.life} what ${one.unit} left vanishes`
-    case 'Edited':
+      return `process ${one.life} restarts wave ${one.wave}`
+    case 'DeleteEvidence':
+      return `before process ${one.life} a user deletes the evidence of ${one.unit}`
+    case 'EditEvidence':
       return `before process ${one.life} a user edits the evidence of ${one.unit} and answers ${one.answer}`
     case 'Pause': {
-      const asked = `process ${one.life} is asked to pause while ${one.unit} runs`
-      return one.when === 'late' ? `${asked}, and the request comes only to the next process` : asked
+      const asked = `process ${one.life} gets a pause request while ${one.unit} runs`
+      return one.when === 'late' ? `${asked}, which arrives only at the next process` : asked
     }
     case 'Cancel':
-      return `process ${one.life} is asked to cancel while ${one.unit} runs`
-    case 'Reply': {
+      return `process ${one.life} gets a cancel request while ${one.unit} runs`
+    case 'AnswerWait': {
       const what = one.value === undefined ? '' : ` with ${JSON.stringify(one.value)}`
-      return `process ${one.life} answers ${one.unit}${what} before it runs for the ${one.n}. time`
+      return `process ${one.life} answers ${one.unit}${what} before run ${one.n}`
     }
     case 'PauseAtCall':
-      return `process ${one.life} is asked to pause ${one.how} call ${one.n} of its store takes effect`
+      return `process ${one.life} gets a pause request ${one.how} its store call ${one.n} takes effect`
   }
 }
 
-/**
- * Arbitrary interventions in the first `maxLives` (3) processes of a run of this workflow: at most one override for each process,
- * from no step behind a map; up to two units whose evidence is deleted or edited, from `leaving`, by default any; and up to three
- * pauses or cancels, while one of `units` runs, by default any known before the run, or in one of the first `maxCalls` (16) store calls.
- * They shrink towards none.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { Workflow } from 'dogear'
- * import { describeIntervention, interventions } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const release = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish')] }
- * fc.assert(
- *   fc.property(interventions(release, { maxLives: 3 }), (all) => {
- *     assert.ok(all.every(({ life }) => life <= 3))
- *     assert.ok(all.every((one) => describeIntervention(one) !== ''))
- *   })
- * )
- *
- * @category arbitraries
- */
+/** Interventions in the first `maxLives` processes, none of which starts behind a map. Shrink towards none. */
 export const interventions = (
   workflow: Workflow,
   {
@@ -219,7 +189,7 @@ export const interventions = (
 const overridesOf = (workflow: Workflow, life: fc.Arbitrary<number>): ReadonlyArray<fc.Arbitrary<Override>> => {
   const units = unitsIn(workflow)
   const waves = units.flatMap(({ unit, step }) => (step._tag === 'Wave' || step._tag === 'Map' ? [unit] : []))
-  // From behind a map whose items nobody knows yet a run would end otherwise: nothing can be said of what they gave.
+  // The outputs of items that are not recorded are unknown, so no override starts behind their map.
   const maps = units.filter(({ step }) => step._tag === 'Map')
   const names = units
     .map(({ unit }) => unit)
@@ -241,17 +211,17 @@ const goneOf = (
   workflow: Workflow,
   life: fc.Arbitrary<number>,
   leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<Gone> =>
-  fc.record({ _tag: fc.constant('Gone' as const), life, unit: leavingOf(workflow, leaving) }, PLAIN)
+): fc.Arbitrary<DeleteEvidence> =>
+  fc.record({ _tag: fc.constant('DeleteEvidence' as const), life, unit: leavingOf(workflow, leaving) }, PLAIN)
 
 const editedOf = (
   workflow: Workflow,
   life: fc.Arbitrary<number>,
   leaving: ReadonlyArray<string> = []
-): fc.Arbitrary<Edited> =>
+): fc.Arbitrary<EditEvidence> =>
   fc.record(
     {
-      _tag: fc.constant('Edited' as const),
+      _tag: fc.constant('EditEvidence' as const),
       life,
       unit: leavingOf(workflow, leaving),
       answer: fc.constantFrom('again' as const, 'keep' as const, 'done' as const)
@@ -263,8 +233,8 @@ const pausesOf = (
   units: ReadonlyArray<string>,
   maxCalls: number,
   lives: fc.Arbitrary<number>
-): fc.Arbitrary<ReadonlyArray<Ask>> => {
-  // Most happens in the first process.
+): fc.Arbitrary<ReadonlyArray<ConcurrentRequest>> => {
+  // The first process does most of the work.
   const life = fc.oneof({ weight: 2, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: lives })
   const during = (): fc.Arbitrary<Pause> =>
     fc.record(
@@ -296,5 +266,5 @@ const pausesOf = (
         ]),
     { weight: 1, arbitrary: atCall }
   ]
-  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<Ask>>>(...weighted), { maxLength: 3 })
+  return fc.array(fc.oneof<Array<fc.WeightedArbitrary<ConcurrentRequest>>>(...weighted), { maxLength: 3 })
 }

@@ -1,22 +1,22 @@
-/** What happened in a simulated run, one life of a process after the other. */
+/** The trace of a simulated run. */
 import type { Json } from '../../domain/data/Json.js'
 import type { Intervention } from './Intervention.js'
 import { describeIntervention } from './Intervention.js'
 
 /**
- * One thing that happened, in the `life` of the process with that number (from 1). `unit`: `step` or `step/group`.
+ * One event of process number `life` (from 1). `unit` is a path such as `step/group`.
  *
- * - `Started`: the step's own code was called, for this `attempt` and under this idempotency `key`.
- * - `Done`: it ended well. `Failed`: it did not; `applied`: whether it may have had its effect.
- * - `Effect`: an effect that a step announced with `Scene.effect` has happened.
- * - `Answered`: the unit was in doubt, or its evidence changed, and the answer was `done`, `keep` or `again`.
- * - `Intervened`: a user's action before this process started, an override, or a request to pause; for evidence, `what` was
- *   deleted or edited.
- * - `Recorded`: what is decided against the record is durable. These units are taken back, they are taken as done, it is said that
- *   they are to run again, their changed evidence is kept, their job failed (`job refused`: without having had an effect), or they
- *   are `left undone` because another unit failed. For waits: the unit `waits`, it `is answered`, or it `has waited` and is completed.
- * - `Died`: the process was killed, or its store failed it; `where` in words.
- * - `Ended`: the process came to an end by itself; `how` in words.
+ * - `Started`: the step's own code was called, for this `attempt` and with this idempotency `key`.
+ * - `Done`: the code succeeded.
+ * - `Failed`: the code failed. `applied`: it may have taken effect.
+ * - `Effect`: an effect that a step announced with `ProcessContext.effect` was performed.
+ * - `Answered`: a question about the unit got this answer.
+ * - `Intervened`: an intervention was applied. For evidence, `what` lists what was deleted or edited.
+ * - `Recorded`: a change about these units is durable: `rewound`, `assumed done`, `to run again` or `kept` (answers),
+ *   `job failed`, `job refused` (the job took no effect), `not attempted` (another unit failed), `waiting`, `answered`,
+ *   `wait over`.
+ * - `Died`: the process was killed, or a store call failed; `where` says at which point.
+ * - `Ended`: the process ended by itself; `how` says with which outcome.
  *
  * @category model
  */
@@ -54,41 +54,30 @@ export type TraceEntry =
       readonly _tag: 'Recorded'
       readonly life: number
       readonly what:
-        | 'taken back'
-        | 'taken as done'
+        | 'rewound'
+        | 'assumed done'
         | 'to run again'
         | 'kept'
         | 'job failed'
         | 'job refused'
-        | 'left undone'
-        | 'waits'
-        | 'is answered'
-        | 'has waited'
+        | 'not attempted'
+        | 'waiting'
+        | 'answered'
+        | 'wait over'
       readonly units: ReadonlyArray<string>
-      /** What a rewind names. */
+      /** The subtrees that a rewind names. */
       readonly named?: ReadonlyArray<string>
     }
   | { readonly _tag: 'Died'; readonly life: number; readonly where: string }
   | { readonly _tag: 'Ended'; readonly life: number; readonly how: string }
 
 /**
- * What happened, in order.
+ * The events of a run, in order.
  *
  * @category model
  */
 export type Trace = ReadonlyArray<TraceEntry>
 
-/**
- * An entry as one line of text.
- *
- * @example
- * import { describeEntry } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(describeEntry({ _tag: 'Done', life: 1, unit: 'publish' }), 'publish is done')
- *
- * @category destructors
- */
 export const describeEntry = (entry: TraceEntry): string => {
   switch (entry._tag) {
     case 'Started':
@@ -104,7 +93,7 @@ export const describeEntry = (entry: TraceEntry): string => {
     case 'Intervened':
       return `${describeIntervention(entry.by)}${entry.what === undefined ? '' : `: ${entry.what.join(', ')}`}`
     case 'Recorded':
-      return `on record: ${entry.units.join(', ')} ${entry.what}`
+      return `recorded: ${entry.units.join(', ')} ${entry.what}`
     case 'Died':
       return `process ${entry.life} ends: ${entry.where}`
     case 'Ended':

@@ -1,4 +1,4 @@
-/** Arbitrary ways to disturb a run. */
+/** Arbitrary crash cases. */
 import * as fc from 'fast-check'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { crashSchedule } from './CrashPoint.js'
@@ -7,8 +7,12 @@ import { interventions } from './Intervention.js'
 import { tasksOf } from './tasksOf.js'
 
 /**
- * An arbitrary case for runs of a workflow: where its processes die, what is answered, what they are told, when they are asked to pause, and
- * what vanishes between them. `interventions`: how many there are at least, default 0. `leaving`: the units that leave evidence, default all. `items`: those of maps (`step/key`), which only a run can tell. It shrinks towards no crash and no intervention.
+ * An arbitrary case for the runs of a workflow: crash points, answers to questions, and interventions. It shrinks
+ * towards no crash and no intervention.
+ *
+ * - `interventions`: the minimum number of interventions, default 0.
+ * - `leaving`: the units that leave evidence, default all.
+ * - `items`: the units of map items (`step/key`), which only a run can determine.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -38,7 +42,7 @@ export const crashCase = (
     readonly items?: ReadonlyArray<string>
   } = {}
 ): fc.Arbitrary<CrashCase> => {
-  // A step that only waits runs no code, in which a process could die or be asked.
+  // A wait runs no code in which the process could die.
   const running = [...tasksOf(workflow)].filter(([, { wait }]) => wait === undefined)
   const units = [...running.map(([unit]) => unit), ...items]
   const calls = {

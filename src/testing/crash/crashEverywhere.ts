@@ -1,4 +1,4 @@
-/** Kills a workflow everywhere, and sees whether it comes to the same end. */
+/** Crashes a workflow at every point and checks that it ends in the same way. */
 import * as fc from 'fast-check'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -9,26 +9,27 @@ import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
-import type { Result } from './witness/judge.js'
-import { judge, resultOf } from './witness/judge.js'
+import type { Result } from './oracle/judge.js'
+import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
 import type { Pause, PauseAtCall } from './Intervention.js'
-import type { Scene } from './process/Process.js'
+import type { ProcessContext } from './process/Process.js'
 import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
 import type { Trace } from './Trace.js'
-import type { Finding } from './witness/Witness.js'
+import type { Finding } from './oracle/Oracle.js'
 
 /**
- * What an invariant sees: between two processes of a run, and when it is over (`completed`).
+ * What an invariant gets, between two processes of a run and at its end (`completed`).
  *
- * - `world`: the outside, as the steps left it; `trace`: what happened so far.
- * - `checkpoint`: what the next process finds, none if nothing is stored.
- * - `undisturbed`: what the undisturbed run left; none while that is the one looked at.
+ * - `world`: the outside world as the steps left it.
+ * - `trace`: the events so far.
+ * - `checkpoint`: what the next process finds; absent if nothing is stored.
+ * - `undisturbed`: the final checkpoint of the undisturbed run; absent in that run.
  *
  * @category model
  */
-export interface Seen<World> {
+export interface Observation<World> {
   readonly world: World
   readonly trace: Trace
   readonly checkpoint: Checkpoint | undefined
@@ -37,44 +38,44 @@ export interface Seen<World> {
 }
 
 /**
- * Something that must always hold. It does not if it throws, or returns `false` or a text that says what is wrong.
+ * A condition that must always hold. It is violated if it throws, or returns `false` or a string that describes the
+ * problem.
  *
  * @category model
  */
-export type Invariant<World> = (seen: Seen<World>) => unknown
+export type Invariant<World> = (seen: Observation<World>) => unknown
 
 /**
- * How to test.
+ * The options of a crash test.
  *
- * - `storage`: the store, default the one in memory.
+ * - `storage`: the store, default in memory.
  * - `input`: the run's input, default `{}`.
- * - `world`: makes the outside, anew for each simulated run; the program gets it with its scene.
- * - `invariants`: yours, by name.
- * - `answers`: what is said of a unit that is in doubt: that it is to run `again`, that it is `done` (with its output of the
- *   undisturbed run), or once this and once that (`both`, the default). What is said to be done may never have happened:
- *   your invariants see the answers in the trace.
+ * - `world`: creates the outside world of each simulated run.
+ * - `invariants`: your own, by name.
+ * - `answers`: the answer to a question about a unit in doubt: `again`, `done` (with its output of the undisturbed
+ *   run), or each in turn (`both`, the default). A unit declared done may never have taken effect; the trace contains
+ *   the answers.
  * - `mayDiffer`: paths of units whose outputs may differ from the undisturbed run.
- * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one goes on.
- * - `twice`: how many runs with two crashes are sampled, default 100. `overridden`: how many in which processes are told to run from
- *   a step on or a wave again or asked to pause, or evidence vanishes, and crashes come in between, default 0. `seed`: of these
- *   samples, default 1.
- * - `pauses`: whether its process is asked to pause, before and after each call of the store takes effect, once while each unit runs, and once more for every
- *   place where it can die from then on, default false.
- * - `stopAfter`: how many violations are enough, default 10.
- * - `reply`: what a unit that waits (`waitFor`) is answered, or undefined if nobody answers it now; by default nobody ever does. Until a wait is
- *   over by its time, virtual time passes.
- * - `patienceMillis`: for how long, in real time, a step may do something that the simulation can't see (a file, a timer),
- *   default 1000; a call of the store may take ten times that. Then virtual time moves on without it, and if nobody sleeps
- *   there is a violation of `Ends`.
- * - `maxWaits`: how often virtual time may move on in the life of one process, default 10,000.
- * - `only`: repeats one case, as a violation has it, after the undisturbed run.
+ * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one continues.
+ * - `twice`: the number of sampled runs with two crashes, default 100.
+ * - `overridden`: the number of sampled runs with interventions and crashes between them, default 0.
+ * - `pauses`: also sends pause requests during each store call and each unit, and crashes the process at each point
+ *   after that. Default false.
+ * - `seed`: the seed of the samples, default 1.
+ * - `stopAfter`: the number of violations that ends the test, default 10.
+ * - `reply`: the answer to a wait, or undefined for none; the default answers none. Virtual time passes until a wait is
+ *   over.
+ * - `patienceMillis`: how long, in real time, a step may do unobservable work such as file access, default 1000; store
+ *   calls may take ten times as long. Then virtual time advances without it; if nothing sleeps, that violates `Ends`.
+ * - `maxWaits`: how often virtual time may advance in one process, default 10,000.
+ * - `only`: repeats one case of a violation, after the undisturbed run.
  *
  * @category model
  */
 export interface CrashOptions<World, Data, Input> {
   readonly storage?: CrashStorage<Data>
   readonly input?: Input
-  /** Makes the outside, anew for each simulated run. */
+  /** Creates the outside world of each simulated run. */
   readonly world?: () => World
   readonly invariants?: Readonly<Record<string, Invariant<World>>>
   readonly answers?: 'again' | 'done' | 'both'
@@ -84,7 +85,7 @@ export interface CrashOptions<World, Data, Input> {
   readonly overridden?: number
   readonly pauses?: boolean
   readonly seed?: number
-  /** The answer to a unit that waits, or undefined if nobody answers it now. */
+  /** The answer to a wait, or undefined for none. */
   readonly reply?: (wait: PendingWait, world: World) => unknown
   readonly stopAfter?: number
   readonly patienceMillis?: number
@@ -93,22 +94,16 @@ export interface CrashOptions<World, Data, Input> {
 }
 
 /**
- * Runs a workflow once undisturbed, and then again for every place where its process can die: every call of the store
- * (before it, after it but before that is known, during it, and so that it arrives before the next process claims, along with
- * that claim, or later), every failure that the store can report,
- * every unit (before, during and after it; a group of a wave is also held back until the others have gone on) and
- * every effect that a step announces. Each time it is resumed to the
- * end, and what must hold is looked at, see `CrashReport.CrashLaw`. Then pairs of such places are sampled, and if you ask for it
- * its process is asked to pause while each unit runs, and dies in that; and runs are sampled with overrides and with evidence that vanishes.
- *
- * The program is one of `dogear` or of `dogear/promise`, or a function that makes it for each process, of a {@link Scene}:
- * by that its steps reach the outside (`world`), sleep in virtual time, and announce their effects. Only with a function it is
- * found out that a step leans on what an earlier one left in the memory of a process. Waits between attempts
- * take no time. A process that was killed does nothing more: its calls don't reach the store, what its steps give is
- * dropped, its time stands still. Only code of a step that does not look at its `signal` can't be stopped.
- *
- * Never rejects for what steps or the store do; an error of `storage.create`, `reopen`, `destroy`, `world` or of the function that
- * makes the program is passed on. A step that never lets go of the thread can't be stopped.
+ * Runs a workflow once without faults, then again for every point at which its process can die: each store call
+ * (before, during and after it, and delayed until the next claim), each failure that the store can report, each unit
+ * and each announced effect. Each run is resumed to its end and checked against the laws of `CrashLaw`. Then it samples
+ * pairs of points and, as options say, pause requests and interventions.
+ * The program comes from `dogear` or `dogear/promise`, or from a function that creates it for each process from a
+ * {@link ProcessContext}. Only with a function are steps found that depend on the memory of an earlier process. Steps
+ * reach the outside world through `world`, sleep in virtual time, and announce effects. A killed process has no further
+ * effect, except for step code that ignores its `signal`.
+ * Never rejects for what steps or the store do. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
+ * program function are passed on. A step that blocks the thread cannot be stopped.
  *
  * @example
  * import { workflow } from 'dogear/promise'
@@ -134,7 +129,8 @@ export interface CrashOptions<World, Data, Input> {
  */
 export const crashEverywhere = async <Outputs, Input, World = undefined, Data = unknown>(
   program:
-    Program<Outputs, Input, unknown, unknown> | ((scene: Scene<World>) => Program<Outputs, Input, unknown, unknown>),
+    | Program<Outputs, Input, unknown, unknown>
+    | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
   const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
@@ -183,7 +179,6 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
 
-/** A report that is being written. */
 interface Report extends CrashReport {
   readonly points: Array<CrashPoint>
   readonly violations: Array<Violation>
@@ -193,7 +188,7 @@ interface Report extends CrashReport {
   paused: number
 }
 
-/** A run that was killed once: where, and where its second process came along. */
+/** A run with one crash: the point, and the points that its second process reached. */
 interface Resumed {
   readonly point: CrashPoint
   readonly next: ReadonlyArray<CrashPoint>
@@ -223,7 +218,7 @@ const tryBoth = async (
   return found
 }
 
-/** Its process is asked to pause in each call of the store, and while each unit runs; and then it dies at each point from there on. */
+/** Pauses the run in each store call and unit, then also crashes at each later point. */
 const whilePausing = async (
   test: Test,
   report: Report,
@@ -258,7 +253,7 @@ const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<Simu
   return found
 }
 
-/** What has no effect can't be cut in two, and what gives something can't arrive late. */
+/** A call without effect cannot be torn, and a call that returns something cannot arrive late. */
 const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
   claim: ['before', 'after', 'torn', 'fails', 'failsAfter'],
   save: ['before', 'after', 'torn', 'slow', 'meanwhile', 'late', 'fails', 'failsAfter'],
@@ -283,7 +278,6 @@ const waysToDie = (point: CrashPoint): ReadonlyArray<CrashPoint> => {
   }
 }
 
-/** A workflow under test. */
 interface Test {
   readonly workflow: () => Workflow
   readonly undisturbed: () => Promise<SimulatedRun>
@@ -298,7 +292,8 @@ const MEMORY = {
 
 const testOf = <Outputs, Input, World, Data>(
   program:
-    Program<Outputs, Input, unknown, unknown> | ((scene: Scene<World>) => Program<Outputs, Input, unknown, unknown>),
+    | Program<Outputs, Input, unknown, unknown>
+    | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input>
 ): Test => {
   const { patienceMillis = 1000, maxWaits = 10_000, mayFail = 0, invariants = {} } = options
@@ -306,8 +301,8 @@ const testOf = <Outputs, Input, World, Data>(
   let workflow: Workflow = { name: '', steps: [] }
   let calm: { readonly checkpoint: Checkpoint; readonly result: Result } | undefined
   const settingOf = (): Setting<World, Data> => ({
-    programOf: (scene) => {
-      const made = typeof program === 'function' ? program(scene) : program
+    programOf: (context) => {
+      const made = typeof program === 'function' ? program(context) : program
       workflow = made
       return made as Program<unknown, unknown>
     },
@@ -357,7 +352,7 @@ const wrongWith = (holds: () => unknown): string | undefined => {
     const said = holds()
     if (said instanceof Promise) {
       said.catch(() => undefined)
-      return 'it answers with a promise: an invariant looks at what is there, at once'
+      return 'it returned a promise; an invariant must be synchronous'
     }
     return said === false ? 'it does not hold' : typeof said === 'string' ? said : undefined
   } catch (error) {

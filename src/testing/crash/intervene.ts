@@ -1,4 +1,4 @@
-/** Does what somebody does between two processes of a run. */
+/** Applies interventions between two processes of a run. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import * as Units from '../../domain/data/Units.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -7,10 +7,10 @@ import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { TreeData } from '../memoryTree.js'
 import { placeOf } from '../planning/arbitrary/tree.js'
 import type { CrashCase } from './CrashReport.js'
-import type { Ask, Edited, Intervention, Override, Reply } from './Intervention.js'
+import type { ConcurrentRequest, EditEvidence, Intervention, Override, AnswerWait } from './Intervention.js'
 import type { TraceEntry } from './Trace.js'
 
-/** What is done, requests apart, before a process starts that finds this checkpoint; gives what the process is told. */
+/** Applies the interventions before a process that finds this checkpoint; returns the override that the process gets. */
 export const intervene = (
   { interventions = [] }: CrashCase,
   life: number,
@@ -20,9 +20,10 @@ export const intervene = (
 ): Override | undefined => {
   let override: Override | undefined
   for (const by of interventions) {
-    if (by.life !== life || isAsk(by) || by._tag === 'Reply') continue
-    if (by._tag === 'Gone' || by._tag === 'Edited') {
-      const what = by._tag === 'Gone' ? vanish(checkpoint, by.unit, tree) : rewrite(checkpoint, by, tree)
+    if (by.life !== life || isConcurrentRequest(by) || by._tag === 'AnswerWait') continue
+    if (by._tag === 'DeleteEvidence' || by._tag === 'EditEvidence') {
+      const what =
+        by._tag === 'DeleteEvidence' ? deleteEvidence(checkpoint, by.unit, tree) : editEvidence(checkpoint, by, tree)
       if (what.length > 0) note({ _tag: 'Intervened', life, by, what })
     } else {
       override = by
@@ -32,19 +33,17 @@ export const intervene = (
   return override
 }
 
-/** What other processes ask for. */
-export const asksIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Ask> => interventions.filter(isAsk)
+export const concurrentRequestsIn = ({ interventions = [] }: CrashCase): ReadonlyArray<ConcurrentRequest> =>
+  interventions.filter(isConcurrentRequest)
 
-/** The answers to units that wait. */
-export const repliesIn = ({ interventions = [] }: CrashCase): ReadonlyArray<Reply> =>
-  interventions.filter((by) => by._tag === 'Reply')
+export const waitAnswersIn = ({ interventions = [] }: CrashCase): ReadonlyArray<AnswerWait> =>
+  interventions.filter((by) => by._tag === 'AnswerWait')
 
-/** Whether it is something that happens while a process runs. */
-export const isAsk = (by: Intervention): by is Ask =>
+export const isConcurrentRequest = (by: Intervention): by is ConcurrentRequest =>
   by._tag === 'Pause' || by._tag === 'PauseAtCall' || by._tag === 'Cancel'
 
-/** Takes away what a unit has left; gives what that was. */
-const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
+/** Deletes the evidence of a unit and returns the paths and hashes. */
+const deleteEvidence = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
   const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
   const gone: Array<string> = []
   for (const one of record?.evidence ?? []) {
@@ -57,9 +56,9 @@ const vanish = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData
 }
 
 /** Edits a unit's artifacts and returns their paths. */
-const rewrite = (
+const editEvidence = (
   checkpoint: Checkpoint | undefined,
-  { unit, life }: Edited,
+  { unit, life }: EditEvidence,
   { files }: TreeData
 ): ReadonlyArray<string> => {
   const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
@@ -71,10 +70,11 @@ const rewrite = (
 }
 
 /** The answer for changed evidence: that of the latest edit. */
-export const answerToChange = ({ interventions = [] }: CrashCase, life: number): Edited['answer'] =>
-  interventions.filter((by): by is Edited => by._tag === 'Edited' && by.life <= life).at(-1)?.answer ?? 'keep'
+export const answerToChange = ({ interventions = [] }: CrashCase, life: number): EditEvidence['answer'] =>
+  interventions.filter((by): by is EditEvidence => by._tag === 'EditEvidence' && by.life <= life).at(-1)?.answer ??
+  'keep'
 
-/** What a process is told, as it is told: what comes before a step has given what it gave undisturbed. */
+/** The plan options of an override. Earlier steps get the outputs of the undisturbed run. */
 export const optionsOf = (
   program: Workflow,
   override: Override | undefined,
@@ -84,7 +84,7 @@ export const optionsOf = (
 ): PlanOptions => {
   if (override === undefined) return {}
   if (override._tag === 'RestartWave') return { restartWave: override.wave }
-  // Of what a map is nobody knows before that is on record, nor when it is found out anew.
+  // The items of a map are known once they are recorded, unless the map is expanded again.
   const maps = checkpoint === undefined ? [] : [...checkpoint.items.keys()]
   const isBefore = (map: string): boolean =>
     checkpoint !== undefined && placeOf({ checkpoint, workflow: program }, map, override.step) === 'before'

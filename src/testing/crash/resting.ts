@@ -1,4 +1,4 @@
-/** What happens while a simulated run rests: jobs are asked for, units are answered, and time passes. */
+/** Polls jobs, answers waits and advances time while a simulated run rests. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { has } from '../../domain/data/Units.js'
@@ -6,48 +6,46 @@ import { answer } from '../../executor/requests/answer.js'
 import { poll } from '../../executor/poll.js'
 import type { RunError } from '../../executor/RunError.js'
 import type { Pending } from '../../executor/RunOutcome.js'
-import type { Reply } from './Intervention.js'
+import type { AnswerWait } from './Intervention.js'
 import type { Process } from './process/Process.js'
 import type { TraceEntry } from './Trace.js'
-import type { Witness } from './witness/Witness.js'
+import type { Oracle } from './oracle/Oracle.js'
 
-/** The answer to a unit that waits; undefined if nobody answers now. */
-export type ReplyTo<World> = (wait: PendingWait, world: World) => unknown
+/** The answer to a wait; undefined if there is none now. */
+export type AnswerSource<World> = (wait: PendingWait, world: World) => unknown
 
-/** What rests. `replies`: what is answered before a call of the process. */
 export interface Resting<World> {
   readonly runId: string
   readonly process: Process<World>
-  readonly witness: Witness
-  readonly replyTo: ReplyTo<World>
-  readonly replies: ReadonlyArray<Reply>
+  readonly oracle: Oracle
+  readonly answerTo: AnswerSource<World>
+  readonly replies: ReadonlyArray<AnswerWait>
   readonly note: (entry: TraceEntry) => void
 }
 
 /** Right: whether the process resumes the run. */
 export type Rested = E.Either<RunError, boolean>
 
-/** Gives the answers that are due before the `n`-th call (from 1) of the process. */
 export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<Rested> => {
-  const { process, replies, note, replyTo } = resting
-  const { world, life, now } = process.scene
+  const { process, replies, note, answerTo } = resting
+  const { world, life, now } = process.context
   for (const by of replies.filter((one) => one.n === n)) {
     note({ _tag: 'Intervened', life, by })
     const startedAt = new Date(now()).toISOString()
-    const value = 'value' in by ? by.value : replyTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
+    const value = 'value' in by ? by.value : answerTo({ _tag: 'Answer', unit: by.unit, startedAt }, world)
     const given = value === undefined ? E.right(true) : await give(resting, by.unit, value)
     if (E.isLeft(given)) return given
   }
   return E.right(true)
 }
 
-/** How long, in virtual time, a process waits before it asks for a job again. */
+/** The virtual time between two polls of a job. */
 const POLL_MILLIS = 1000
 
-/** Does what a resting run waits for. A run whose waits are all over, and that rests again without a change, is not resumed. */
+/** A run whose waits are over, and that rests again without a change, is not resumed. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<Rested>) => {
-  const { process, witness, replyTo, runId } = all
-  const { scene } = process
+  const { process, oracle, answerTo, runId } = all
+  const { context } = process
   const early = new Set<string>()
   let rested = -1
   return async ({ units, wakeAt, checkpoint }) => {
@@ -55,8 +53,8 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
     rested = checkpoint.revision
     const hasJobs = units.some(({ _tag }) => _tag === 'Job')
     if (hasJobs) {
-      witness.begins({
-        life: scene.life,
+      oracle.begins({
+        life: context.life,
         how: 'poll',
         program: process.program,
         override: undefined,
@@ -68,21 +66,21 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
     let replied = 0
     for (const wait of units) {
       const isOpen = wait._tag === 'Answer' && !has(checkpoint.answers, wait.unit)
-      const value = isOpen ? replyTo(wait, scene.world) : undefined
+      const value = isOpen ? answerTo(wait, context.world) : undefined
       if (value === undefined) continue
       replied += 1
       const given = await give(all, wait.unit, value)
       if (E.isLeft(given)) return given
     }
-    const left = wakeAt === undefined ? Infinity : Date.parse(wakeAt) - scene.now()
-    if (replied > 0) await scene.sleep(1)
-    else if (hasJobs) await scene.sleep(left > 0 ? Math.min(left, POLL_MILLIS) : POLL_MILLIS)
+    const left = wakeAt === undefined ? Infinity : Date.parse(wakeAt) - context.now()
+    if (replied > 0) await context.sleep(1)
+    else if (hasJobs) await context.sleep(left > 0 ? Math.min(left, POLL_MILLIS) : POLL_MILLIS)
     else if (wakeAt === undefined || left <= 0) {
       if (isSame) return E.right(false)
-      await scene.sleep(1)
+      await context.sleep(1)
     } else {
       // The first resume comes too early.
-      await scene.sleep(early.has(wakeAt) ? left : Math.ceil(left / 2))
+      await context.sleep(early.has(wakeAt) ? left : Math.ceil(left / 2))
       early.add(wakeAt)
     }
     return E.right(true)
@@ -91,21 +89,20 @@ export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Prom
 
 const NO_ANSWERS = new Map<string, never>()
 
-/** Answers a unit, as another command of the same process. */
+/** Answers a unit, as another command of the same process does. */
 const give = async <World>(
-  { runId, process, witness }: Resting<World>,
+  { runId, process, oracle }: Resting<World>,
   unit: string,
   value: unknown
 ): Promise<Rested> => {
-  const { program, environment, scene } = process
-  witness.begins({ life: scene.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
+  const { program, environment, context } = process
+  oracle.begins({ life: context.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
   if (E.isLeft(given) && !REFUSALS.has(given.left._tag)) return given
   const how = E.isLeft(given) ? 'refused' : given.right._tag === 'Requested' ? 'requested' : 'acknowledged'
-  witness.waits.answers(unit, how)
+  oracle.waits.answers(unit, how)
   return E.right(true)
 }
 
-/** Errors of answers that a run cannot take. */
 const REFUSALS: ReadonlySet<RunError['_tag']> = new Set(['AnswerRefused', 'AlreadyAnswered', 'NoSuchRun'])

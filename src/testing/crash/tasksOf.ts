@@ -1,4 +1,4 @@
-/** The tasks of a program, with those of maps whose items are known. */
+/** The tasks of a program, including those of expanded maps. */
 import type { Items } from '../../domain/checkpoint/Items.js'
 import { none } from '../../domain/checkpoint/Items.js'
 import { partNamed, partNames } from '../../domain/workflow/Tree.js'
@@ -7,7 +7,6 @@ import { join } from '../../domain/workflow/Unit.js'
 import type { Step, Task } from '../../domain/workflow/Workflow.js'
 import type { Program, ProgramStep } from '../../executor/program/Program.js'
 
-/** The tasks of a workflow by their units; composites are none, and maps of unknown items have none. */
 export const tasksOf = <S extends Step>(
   { steps }: { readonly steps: ReadonlyArray<S> },
   items: Items = none
@@ -24,7 +23,7 @@ export const tasksOf = <S extends Step>(
   return found
 }
 
-/** A program in which each map whose items are known is the wave of them. */
+/** A program with each expanded map replaced by the wave of its items. */
 export const expanded = (program: Program<unknown, unknown>, items: Items): Program<unknown, unknown> => {
   const expand = (step: ProgramStep, unit: Unit): ProgramStep => {
     switch (step._tag) {

@@ -1,5 +1,5 @@
 /**
- * What clients of a store do, as data: it can be drawn, shrunk, printed and played again.
+ * Commands of storage clients, as data: they can be generated, shrunk, printed and replayed.
  *
  * @module
  */
@@ -8,13 +8,13 @@ import * as fc from 'fast-check'
 // --- model
 
 /**
- * One thing that a client does. Numbers stand for whatever there is at that moment, counted round: `claim` for one of the
- * claims that were ever granted, newest first; `instance` for one of the instances that were ever opened, newest first.
+ * A command of a client. `claim` and `instance` are indices, newest first, modulo the number of claims or instances so
+ * far.
  *
- * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim and a removal go through a live one.
- * - `Save`: so many revisions with a claim, beginning so far from where they should (`skew`, mostly 0).
- * - `Race`: the newest claims of each run save its next revision, all at once and each twice.
- * - `Reopen`: all processes are killed and a new one starts. `Beside`: one more starts. `Kill`: one of those is killed.
+ * - `Claim`, `Load`, `History`, `Remove`: of a run, through an instance. A claim or removal uses a live instance.
+ * - `Save`: saves `count` revisions with a claim, `skew` revisions from the right one (mostly 0).
+ * - `Race`: the newest claims of each run save its next revision concurrently, each twice.
+ * - `Reopen`: kills all processes and starts a new one. `Beside`: starts another one. `Kill`: kills one of those.
  *
  * @category model
  */
@@ -33,10 +33,9 @@ export type Command =
 
 // --- arbitraries
 
-/** Of runs whose ids begin alike. */
+/** Ids that share a prefix. */
 const runId = fc.constantFrom('a', 'ab')
 
-/** Mostly the newest one. */
 const which = fc.constantFrom(0, 0, 0, 1, 2, 5)
 
 const record = <Tag extends Command['_tag'], F extends object>(
@@ -44,19 +43,6 @@ const record = <Tag extends Command['_tag'], F extends object>(
   fields: { readonly [K in keyof F]: fc.Arbitrary<F[K]> }
 ): fc.Arbitrary<{ readonly _tag: Tag } & F> => fc.record(fields).map((given) => ({ _tag: tag, ...given }))
 
-/**
- * A command. `several`: whether the store may be used by several live processes.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { ModelCommand } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const commands = fc.sample(ModelCommand.command(true), { numRuns: 100, seed: 1 })
- * assert.ok(commands.some(({ _tag }) => _tag === 'Beside'))
- *
- * @category arbitraries
- */
 export const command = (several: boolean): fc.Arbitrary<Command> =>
   fc.oneof(
     { weight: 6, arbitrary: record('Claim', { runId, instance: which }) },
@@ -85,17 +71,6 @@ export const command = (several: boolean): fc.Arbitrary<Command> =>
 
 // --- destructors
 
-/**
- * A command as a line for people.
- *
- * @example
- * import { ModelCommand } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * assert.equal(ModelCommand.describe({ _tag: 'Claim', runId: 'a', instance: 0 }), 'Claim runId=a instance=0')
- *
- * @category destructors
- */
 export const describe = ({ _tag, ...fields }: Command): string =>
   [
     _tag,

@@ -1,5 +1,5 @@
 /**
- * What came of a comparison with the model.
+ * The result of a model-based test.
  *
  * @module
  */
@@ -7,8 +7,8 @@ import type { Command } from './Command.js'
 import { describe } from './Command.js'
 
 /**
- * What was found. A failure has the shortest sequence of commands that was found to fail, why it does, and what to give
- * `checkModel` in order to see it again.
+ * The result of a model-based test. A failure has the shortest failing sequence of commands that was found, the reason,
+ * and the options that repeat it.
  *
  * @category model
  */
@@ -19,14 +19,14 @@ export type ModelReport =
       readonly store: string
       readonly seed: number
       readonly path: string
-      /** As it was given to `checkModel`; it has to be the same to see the failure again. */
+      /** The option as passed to `checkModel`; a repetition needs the same. */
       readonly maxCommands?: number
       readonly commands: ReadonlyArray<Command>
       readonly why: string
     }
 
 /**
- * A report for people: the commands that fail, why, and how to see it again.
+ * Renders a report: the failing commands, the reason, and the options that repeat it.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -40,16 +40,16 @@ export type ModelReport =
  *   capabilities: []
  * }
  * const report = await checkModel(spec, { seed: 1, numRuns: 5 })
- * assert.match(ModelReport.toText(report), /^the memory store: 5 sequences of commands, all as the model has it/)
+ * assert.match(ModelReport.toText(report), /^the memory store: 5 command sequences, all as the model predicts/)
  *
  * @category destructors
  */
 export const toText = (report: ModelReport): string =>
   report._tag === 'Passed'
-    ? `${report.store}: ${report.numRuns} sequences of commands, all as the model has it (seed ${report.seed})`
+    ? `${report.store}: ${report.numRuns} command sequences, all as the model predicts (seed ${report.seed})`
     : [
-        `${report.store}: it is not as the model has it.`,
+        `${report.store}: it differs from the model.`,
         ...report.commands.map((one, n) => `  ${n + 1}. ${describe(one)}`),
         report.why,
-        `To see it again: { seed: ${report.seed}, path: '${report.path}'${report.maxCommands === undefined ? '' : `, maxCommands: ${report.maxCommands}`} }`
+        `Repeat with: { seed: ${report.seed}, path: '${report.path}'${report.maxCommands === undefined ? '' : `, maxCommands: ${report.maxCommands}`} }`
       ].join('\n')

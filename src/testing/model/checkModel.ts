@@ -1,4 +1,4 @@
-/** Tries a store on random commands of several clients, against a model that is too simple to be wrong. */
+/** Checks a store against a model with random commands of several clients. */
 import * as fc from 'fast-check'
 import type { StorageSpec } from '../conformance/Spec.js'
 import { reasonOf } from '../conformance/difference.js'
@@ -8,12 +8,13 @@ import type { ModelReport } from './ModelReport.js'
 import { isLate, play } from './play.js'
 
 /**
- * How much is tried.
+ * The options of a model-based test.
  *
- * - `numRuns`: how many sequences of commands, default 100. `maxCommands`: how long one is at most, default 60.
- * - `seed`: the same seed tries the same sequences; default: another one each time. With `path`, both from a report, exactly
- *   the sequence that failed is tried again. `maxCommands` has to be the same.
- * - `limitMillis`: how long one command may take, default 10,000. A sequence with one that takes longer is not shrunk.
+ * - `numRuns`: the number of command sequences, default 100.
+ * - `maxCommands`: the maximum length of a sequence, default 60.
+ * - `seed`: the seed of the sequences, default random. With the `path` and `maxCommands` of a report it repeats the
+ *   failing sequence.
+ * - `limitMillis`: the time limit of one command, default 10,000. A sequence that exceeds it is not shrunk.
  *
  * @category model
  */
@@ -26,8 +27,9 @@ export interface ModelOptions {
 }
 
 /**
- * Plays random commands of several clients on a store and on a model of it. Never rejects: what goes wrong is in the report,
- * shrunk to the commands that matter. A store that claims `processes` is tried with several live processes.
+ * Plays random commands of several clients on a store and on a model of it, and compares the results. Never rejects: a
+ * failure is in the report, shrunk to a short sequence. A store that claims `processes` is tested with several live
+ * processes.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'

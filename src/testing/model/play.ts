@@ -1,4 +1,4 @@
-/** Plays commands on a store and on the model, and compares what they say. */
+/** Plays commands on a store and on the model, and compares the results. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -14,21 +14,18 @@ import { describe } from './Command.js'
 import type { Granted, Model } from './Model.js'
 import * as M from './Model.js'
 
-/** A store and its model, side by side. Instances and claims have the same numbers in both. */
+/** Instances and claims have the same indices in the store and in the model. */
 interface Table<Data> {
   readonly spec: StorageSpec<Data>
   readonly data: Data
   readonly model: Model
   readonly instances: Array<{ readonly storage: CheckpointStorage; readonly kill?: () => Promise<void> }>
   readonly claims: Array<Claim>
-  /** So that each revision carries something that no other one does. */
+  /** Makes each revision carry a distinct payload. */
   serial: number
 }
 
-/**
- * Plays commands from an empty place on. Rejects with the first thing that the store does and the model does not, or if
- * something does not end within the limit. `onCommand` is told of each command before it is played.
- */
+/** Rejects at the first difference between store and model, or at a timeout. `onCommand` gets the index of each command. */
 export const play = async <Data>(
   spec: StorageSpec<Data>,
   commands: ReadonlyArray<Command>,
@@ -63,17 +60,17 @@ export const play = async <Data>(
     () => false
   )
   const cleaned = inTime('`kill` or `destroy`', cleanUp)
-  // What went wrong first is what the report is about.
+  // Report the first failure.
   await (isAlike ? cleaned : cleaned.catch(() => undefined))
   return played
 }
 
 const lateness = (limitMillis: number): string => `did not end within ${limitMillis} ms`
 
-/** Whether something failed by taking too long: to shrink such commands takes too long as well. */
+/** Whether a timeout failed: shrinking such commands would take too long. */
 export const isLate = (why: string, limitMillis: number): boolean => why.endsWith(lateness(limitMillis))
 
-/** Whose claim is in force is not told that it is lost. */
+/** The lost signal of a current claim must not fire. */
 const assertOwnersAreLeftAlone = <Data>({ model, claims }: Table<Data>): void => {
   for (const granted of model.claims)
     if (M.standing(model, granted) === 'owner')
@@ -84,7 +81,7 @@ const assertOwnersAreLeftAlone = <Data>({ model, claims }: Table<Data>): void =>
       )
 }
 
-/** Counted round from the newest; nothing if there is nothing. */
+/** The n-th from the newest, modulo the number; undefined if there is none. */
 const pick = (count: number, which: number): number => count - 1 - (which % count)
 
 const liveOne = <Data>({ model }: Table<Data>, which: number): number => {
@@ -149,11 +146,10 @@ const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
   table.model.live.delete(instance)
 }
 
-/** Whether a call through this instance comes back: one that was really killed is silent. */
+/** Whether calls of this instance return: those of a killed process do not. */
 const answers = <Data>({ instances, model }: Table<Data>, instance: number): boolean =>
   instances[instance]?.kill === undefined || model.live.has(instance)
 
-/** Each process is another owner. */
 const ownerOf = (instance: number): Owner => ({ host: 'build-1', pid: instance + 1 })
 
 const claim = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
@@ -180,7 +176,7 @@ const claim = async <Data>(table: Table<Data>, runId: string, instance: number):
 const release = async <Data>(table: Table<Data>, granted: Granted): Promise<void> => {
   if (!answers(table, granted.instance)) return
   const task = storageOf(table, granted.instance).release(table.claims[granted.number] as Claim)
-  // Whoever was superseded may be told so here.
+  // A superseded owner may get its lost signal here.
   if (M.standing(table.model, granted) === 'owner') {
     await right(task)
     const { lost } = table.claims[granted.number] as Claim
@@ -205,7 +201,7 @@ const save = async <Data>(table: Table<Data>, granted: Granted, count: number, s
   judge(table, granted, result, all, first)
 }
 
-/** Whether a save may end like this; and what the model is after it. */
+/** Whether this result is allowed; updates the model. */
 const judge = <Data>(
   { model, claims }: Table<Data>,
   granted: Granted,
@@ -225,7 +221,7 @@ const judge = <Data>(
   if (result.left._tag === 'Fenced') {
     assert.notEqual(standing, 'owner', `a save of claim ${granted.epoch} was refused as Fenced, which is in force`)
     const isTold = claims[granted.number]?.lost.aborted === true
-    // One who gave a claim back need not be told that it is lost.
+    // The lost signal of a released claim need not fire.
     assert.ok(
       isTold || granted.givenBack,
       `the owner of claim ${granted.epoch} was refused, and its lost signal did not fire`
@@ -242,7 +238,7 @@ const judge = <Data>(
   assert.deepEqual({ expected: result.left.expected, found: result.left.found }, { expected, found: first })
 }
 
-/** The newest claims of each run save its next revision, all at once and each twice: of each run one may succeed at most. */
+/** The newest claims of each run save its next revision concurrently, each twice; at most one may succeed. */
 const race = async <Data>(table: Table<Data>): Promise<void> => {
   const rivals = [...table.model.runs.keys()].flatMap((runId) =>
     table.model.claims.filter((one) => one.runId === runId && answers(table, one.instance)).slice(-2)
@@ -273,7 +269,7 @@ const load = async <Data>(table: Table<Data>, runId: string, instance: number): 
   if (payloads.length === 0) return assertSame(stored, O.none, `what is stored of ${runId}`)
   const found = some(stored, runId)
   assertHolds(found, payloads)
-  // Who is dead, only a live process can tell.
+  // Only a live process can detect dead owners.
   if (!table.model.live.has(instance)) return
   const held = M.heldBy(table.model, runId)
   assert.equal(O.isSome(found.heldBy), held !== undefined, `whether ${runId} is said to be held`)
@@ -289,7 +285,7 @@ const history = async <Data>(table: Table<Data>, runId: string, instance: number
   const newest = payloads.length - 1
   assert.equal(entries.length > 0, payloads.length > 0, `whether ${runId} has a history`)
   if (payloads.length > 0) assert.equal(entries[0]?.revision, newest, `the newest revision of the history of ${runId}`)
-  // A store that writes one checkpoint for each save has no revision between.
+  // A store with one checkpoint for each save lacks the revisions in between.
   const kept = [...new Set(entries.map(({ revision }) => revision))].sort((a, b) => b - a)
   const expected = kept.map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
   assertSame(entries, expected, `the history of ${runId}`)

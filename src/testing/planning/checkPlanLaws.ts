@@ -1,4 +1,4 @@
-/** The laws of the planner, tried on somebody's own workflow. */
+/** Checks the laws of the planner on a user's workflow. */
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import { problems } from '../../domain/workflow/Workflow.js'
 import { lawsOfEdits } from './laws/lawsOfEdits.js'
@@ -14,14 +14,15 @@ import { samplesFor } from './arbitrary/runs.js'
 import { withoutSample } from './arbitrary/Samples.js'
 
 /**
- * The laws of the planner: plans are total and deterministic · every unit is recorded completed or scheduled, never neither ·
- * no completed unit is scheduled unless something is forced, rewound or missing · completing more never schedules more ·
- * editing a step changes no decision before it · a plan that is followed to its end leaves nothing to schedule · any prefix of
- * the changes of a run gives a checkpoint that plans and finishes · what is overridden stays so · what is not idempotent
- * and in doubt is asked about, and nothing else is · what was begun goes on as it was left · what is asked of a plan, or is
- * missing, makes run again what has to, and nothing else · changed evidence raises a question, is kept, or makes its unit run
- * again · a record that no longer fits refuses the plan · a workflow that is wrapped in a sequence has the same decisions · a rewind
- * drops exactly the subtrees that it names, and changes no decision and no key but theirs and those of what follows them.
+ * The laws of the planner. Plans are total and deterministic · every unit is recorded completed or scheduled, never
+ * neither · no completed unit is scheduled unless something is forced, rewound or missing · completing more never
+ * schedules more · editing a step changes no decision before it · a plan followed to its end leaves nothing to schedule
+ * · any prefix of a run's changes gives a checkpoint that plans and finishes · recorded overrides bind later resumes ·
+ * a non-idempotent unit in doubt gets a question, and no other does · a started unit continues where it stopped · plan
+ * options and missing evidence make exactly the required units run again · changed evidence raises a question, is kept,
+ * or makes its unit run again · a record that no longer fits refuses the plan · a workflow wrapped in a sequence has
+ * the same decisions · a rewind drops exactly the subtrees that it names, and changes no decision and no key but theirs
+ * and those of what follows.
  *
  * @example
  * import { planLaws } from 'dogear/testing'
@@ -43,13 +44,15 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
 ]
 
 /**
- * Tries the laws of the planner on runs of a workflow: ones that complete, fail, are interrupted, crash, are edited, rewound,
- * answered. Only the definition counts: nothing is run. `outputs`: what its units give, by their paths; for those not
- * named outputs are tried until the unit accepts some. `numRuns`: how many cases for each law, default 100; `seed`: default 1;
- * `laws`: the ids of those to try, default all.
+ * Checks the laws of the planner on random runs of a workflow: runs that complete, fail, crash, or are interrupted,
+ * edited, rewound and answered. Only the definition counts; no step runs. Never throws.
+ * Use it if you write `accepts` functions, codecs or definitions of your own: it finds those that are partial,
+ * nondeterministic or dependent on time.
  *
- * It is of use to whoever writes `accepts` functions, codecs or definitions of their own: what makes them partial,
- * nondeterministic or dependent on time shows here. Never throws.
+ * - `outputs`: the outputs of units by path; units that are not named get outputs that their task accepts.
+ * - `numRuns`: the number of cases for each law, default 100.
+ * - `seed`: default 1.
+ * - `laws`: the ids of the laws to check, default all.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -81,7 +84,7 @@ export const checkPlanLaws = (
   const stopped = [
     ...problems(workflow).map((problem) => `the definition is not valid: ${JSON.stringify(problem)}`),
     ...withoutSample(workflow, samplesFor(of)).map(
-      (unit) => `no output is known that ${unit} accepts: give an arbitrary of them in outputs`
+      (unit) => `no output is known that ${unit} accepts; pass an arbitrary of its outputs in \`outputs\``
     )
   ]
   const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)

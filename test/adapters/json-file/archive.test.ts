@@ -14,7 +14,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, beforeEach, describe, test } from 'vitest'
-import { fileArchive, nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import { fileArchive } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 
 let root: string
 beforeEach(() => {

@@ -4,8 +4,10 @@ import { readdirSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
-import type { FileSystem, JsonFileOptions } from '../../../src/adapters/json-file/index.js'
-import { jsonFileStorage, nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { JsonFileOptions } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import type { CheckpointStorage, StorageError } from '../../../src/ports/CheckpointStorage.js'
 import {
   assertLoads,

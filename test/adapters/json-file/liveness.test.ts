@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { CheckpointStorage, Claim } from '../../../src/ports/CheckpointStorage.js'
-import type { Processes } from '../../../src/adapters/json-file/index.js'
-import { jsonFileStorage, nodeFileSystem, nodeProcesses } from '../../../src/adapters/json-file/index.js'
+import type { Processes } from '../../../src/adapters/json-file/claim/Processes.js'
+import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
+import { nodeProcesses } from '../../../src/adapters/json-file/claim/Processes.js'
 import {
   assertLoads,
   claimed,

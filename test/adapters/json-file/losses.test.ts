@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { basename, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
-import type { FileSystem } from '../../../src/adapters/json-file/index.js'
-import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import type { Json } from '../../../src/domain/data/Json.js'
 import {
   assertLoads,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { basename, dirname } from 'node:path'
 import { describe, test } from 'vitest'
-import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import { claimed, left, revisions, right } from '../../../src/testing/conformance/fixtures.js'
 import type { Call, Made } from './kit.js'
 import {

@@ -5,8 +5,8 @@ import { basename, join, relative } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
-import type { FileSystem } from '../../../src/adapters/json-file/index.js'
-import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import type { Fenced } from '../../../src/ports/CheckpointStorage.js'
 import {
   assertCarries,

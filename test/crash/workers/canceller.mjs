@@ -7,7 +7,8 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cancel } from 'dogear'
-import { fileRequests, jsonFileStorage, nodeFileSystem } from 'dogear/json-file'
+import { fileRequests, jsonFileStorage } from 'dogear/json-file'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.ts'
 import { nodeEnvironment } from 'dogear/node'
 import { runOutcome, workflow } from 'dogear/promise'
 

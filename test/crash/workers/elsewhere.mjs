@@ -1,6 +1,6 @@
 // Simulates processes on other machines: neither the process table nor a socket shows whether they live, so the heartbeat
 // decides, or the test declares them dead.
-import { nodeProcesses } from 'dogear/json-file'
+import { nodeProcesses } from '../../../src/adapters/json-file/claim/Processes.ts'
 
 export const elsewhere = (machine, dead = () => []) => ({
   self: () => ({ ...nodeProcesses.self(), host: machine, bootId: null }),

@@ -1,5 +1,5 @@
 // A file system with faults: the calls of one name fail with an error code, from the n-th one on, so many times.
-import { nodeFileSystem } from 'dogear/json-file'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.ts'
 
 const fault = (code, name) => Object.assign(new Error(`${code}: injected, ${name}`), { code, syscall: name })
 

@@ -1,7 +1,7 @@
 // A file system on which this process dies: before the k-th call, in the middle of it, or after it.
 import { appendFileSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { nodeFileSystem } from 'dogear/json-file'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.ts'
 
 const die = () => {
   process.kill(process.pid, 'SIGKILL')

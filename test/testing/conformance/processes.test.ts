@@ -108,7 +108,9 @@ describe('a store in a process of its own', () => {
   test('a module, a function or a store that is not there is told', async () => {
     await expect(storageProcess(join(scratch, 'none.mjs'))).rejects.toThrow(/none\.mjs/)
     await expect(storing('export const other = 1')).rejects.toThrow(/no function `storage`. It exports other/)
-    await expect(storing('export const storage = async () => ({})')).rejects.toThrow(/gave no store: .*loadRevision/)
+    await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
+      /returned no store; .*loadRevision/
+    )
     await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
   })
 

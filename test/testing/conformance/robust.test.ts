@@ -57,7 +57,7 @@ describe('every case ends as a failure that says why, and nothing is rejected un
     ['a `create` that throws', { ...sound, create: throws }, /thrown here/],
     ['a `reopen` that rejects', { ...sound, reopen: rejects }, /rejected here/],
     ['a `reopen` that throws', { ...sound, reopen: throws }, /thrown here/],
-    ['a `reopen` that gives nothing', { ...sound, reopen: () => undefined }, /`reopen` gave no store: .*claim/],
+    ['a `reopen` that gives nothing', { ...sound, reopen: () => undefined }, /`reopen` returned no store; .*claim/],
     ['a `destroy` that rejects', { ...sound, destroy: rejects }, /the law holds, but .*`destroy`.*rejected here/s],
     ['a `destroy` that throws', { ...sound, destroy: throws }, /the law holds, but .*`destroy`.*thrown here/s],
     ['a store that throws', storing(() => throws()), /thrown here/],
@@ -198,7 +198,7 @@ test('a message in TAP is YAML, whatever is in it', () => {
     untried: [],
     results: [{ ...result, outcome: { _tag: 'Failed', why } }]
   }
-  const lines = ConformanceReport.toTap(report as ConformanceReport.Report).split('\n')
+  const lines = ConformanceReport.toTap(report as ConformanceReport).split('\n')
   expect(lines.slice(0, 4)).toEqual(['TAP version 14', '1..1', 'not ok 1 - CS-ID-04 a \\# b \\\\ c', '  ---'])
   expect(lines.at(-1)).toBe('  ...')
   const { message } = parse(lines.slice(4, -1).join('\n')) as { readonly message: string }

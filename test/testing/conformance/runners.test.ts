@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 interface Ended {
   readonly code: number
   readonly stdout: string
-  readonly report: ConformanceReport.Report
+  readonly report: ConformanceReport
 }
 
 const start = (args: ReadonlyArray<string>, report?: string): Promise<Ended> =>
@@ -28,7 +28,7 @@ const start = (args: ReadonlyArray<string>, report?: string): Promise<Ended> =>
         resolve({
           code: typeof error?.code === 'number' ? error.code : 0,
           stdout,
-          report: JSON.parse(report === undefined ? stdout : readFileSync(report, 'utf8')) as ConformanceReport.Report
+          report: JSON.parse(report === undefined ? stdout : readFileSync(report, 'utf8')) as ConformanceReport
         })
     )
   )

@@ -12,7 +12,7 @@ import type { CrashStorage } from '../../../src/testing/crash/process/CrashStora
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { CrashReport } from '../../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import type { CrashFiles } from '../files/CrashFiles.js'
 import { crashFiles } from '../files/CrashFiles.js'
 import { interceptedFiles, systemError } from '../files/Intercept.js'
@@ -24,7 +24,7 @@ import { FAULTS, planted } from '../files/planted.js'
 
 const release =
   ({ attempts = 1, notes = 'none' }) =>
-  ({ world, effect }: Scene<Array<string>>) =>
+  ({ world, effect }: ProcessContext<Array<string>>) =>
     workflow('release')
       .step('version', {
         retry: policy({ _tag: 'Constant', attempts, delayMillis: 1000 }),

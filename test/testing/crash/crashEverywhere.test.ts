@@ -18,7 +18,7 @@ import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 import { describeEntry } from '../../../src/testing/crash/Trace.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
 import { policy } from '../../executor/fixtures.js'
 import { sweep } from '../../sweep.js'
@@ -38,7 +38,7 @@ const outside = (): Outside => ({ published: new Map(), built: [] })
 const retry = policy({ _tag: 'Constant', attempts: 3, delayMillis: 60_000 })
 
 /** A task, a wave with needs and a retry, and a step that is not idempotent. */
-const release = ({ world, sleep, effect }: Scene<Outside>) =>
+const release = ({ world, sleep, effect }: ProcessContext<Outside>) =>
   workflow('release')
     .step('version', { output: t.string, capture: 'version', run: () => '1.2.3' })
     .wave(
@@ -237,7 +237,7 @@ describe('what else is wrong with a store', () => {
 
 describe('what is wrong with a workflow', () => {
   test('an effect that cannot be repeated is found', async () => {
-    const program = ({ world, effect }: Scene<Outside>) =>
+    const program = ({ world, effect }: ProcessContext<Outside>) =>
       workflow('build').step('build', () =>
         effect('mkdir', () => {
           if (world.built.length > 0) throw new Error('it is there already')
@@ -250,7 +250,7 @@ describe('what is wrong with a workflow', () => {
   })
 
   test('an output that tells of the number of tries is found, unless it may', async () => {
-    const program = ({ world }: Scene<Outside>) =>
+    const program = ({ world }: ProcessContext<Outside>) =>
       workflow('build').step('build', { capture: 'count', run: () => world.built.push('dist') })
     const report = await crash(program, { world: outside })
     assert.match(toText(report), /the output of build is 2, and undisturbed it is 1/)
@@ -275,7 +275,7 @@ describe('what is wrong with a workflow', () => {
     )
     assert.match(stuck.violations[0]?.what ?? '', /a step does not end: nothing has happened for 10 ms/)
     const again = await crash(
-      ({ world }: Scene<Outside>) =>
+      ({ world }: ProcessContext<Outside>) =>
         workflow('again').step('build', () => {
           world.built.push('dist')
           return world.built.length > 1 ? new Promise<number>(() => undefined) : 1
@@ -302,7 +302,7 @@ describe('what is wrong with a workflow', () => {
 
   test('a step that waits for ever in virtual time is a violation', async () => {
     const report = await crash(
-      ({ sleep }: Scene<undefined>) =>
+      ({ sleep }: ProcessContext<undefined>) =>
         workflow('poll').step('wait', async () => {
           for (;;) await sleep(1000)
         }),
@@ -321,7 +321,7 @@ describe('what is wrong with a workflow', () => {
 })
 
 describe('what a process is told, and what vanishes between two', () => {
-  const leaving = ({ tree }: Scene<undefined>) =>
+  const leaving = ({ tree }: ProcessContext<undefined>) =>
     workflow('leaving')
       .step('pack', {
         evidence: [{ _tag: 'File', path: 'app.tgz' }],
@@ -348,14 +348,14 @@ describe('what a process is told, and what vanishes between two', () => {
 
   test('is one process alone: it runs from a step on, or a wave again and what follows', async () => {
     assert.deepEqual(await traceOf({ _tag: 'FromStep', life: 2, step: 'publish' }), [
-      'process 2 is told to start from publish',
-      'on record: publish taken back',
+      'process 2 starts from publish',
+      'recorded: publish rewound',
       'publish starts, attempt 1'
     ])
     assert.deepEqual(await traceOf({ _tag: 'RestartWave', life: 2, wave: 'checks' }), [
-      'process 2 is told to restart checks',
+      'process 2 restarts wave checks',
       'answer: run publish again',
-      'on record: checks/unit, checks/lint, publish taken back',
+      'recorded: checks/unit, checks/lint, publish rewound',
       'checks/unit starts, attempt 1',
       'checks/lint starts, attempt 1',
       'publish starts, attempt 1'
@@ -363,19 +363,19 @@ describe('what a process is told, and what vanishes between two', () => {
   })
 
   test('is seen by the next process: what has lost its evidence runs again, and what follows', async () => {
-    assert.deepEqual(await traceOf({ _tag: 'Gone', life: 2, unit: 'pack' }), [
-      'before process 2 what pack left vanishes: app.tgz',
+    assert.deepEqual(await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }), [
+      'before process 2 a user deletes the evidence of pack: app.tgz',
       'answer: run publish again',
-      'on record: pack, checks/unit, checks/lint, publish taken back',
+      'recorded: pack, checks/unit, checks/lint, publish rewound',
       'pack starts, attempt 1',
       'checks/unit starts, attempt 1',
       'checks/lint starts, attempt 1',
       'publish starts, attempt 1'
     ])
-    assert.deepEqual(await traceOf({ _tag: 'Gone', life: 2, unit: 'publish' }), [])
+    assert.deepEqual(await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'publish' }), [])
   })
 
-  const packing = ({ tree }: Scene<undefined>) =>
+  const packing = ({ tree }: ProcessContext<undefined>) =>
     workflow('packing')
       .step('pack', {
         evidence: [{ _tag: 'Artifact', path: 'app.tgz' }],
@@ -385,13 +385,13 @@ describe('what a process is told, and what vanishes between two', () => {
       .step('publish', () => 3)
 
   test.each([
-    ['keep', ['answer: keep the evidence of pack', 'on record: pack kept']],
+    ['keep', ['answer: keep the evidence of pack', 'recorded: pack kept']],
     [
       'done',
       [
         'answer: pack is done',
-        'on record: sign, publish taken back',
-        'on record: pack kept',
+        'recorded: sign, publish rewound',
+        'recorded: pack kept',
         'sign starts, attempt 1',
         'publish starts, attempt 1'
       ]
@@ -400,7 +400,7 @@ describe('what a process is told, and what vanishes between two', () => {
       'again',
       [
         'answer: run pack again',
-        'on record: pack, sign, publish taken back',
+        'recorded: pack, sign, publish rewound',
         'pack starts, attempt 1',
         'sign starts, attempt 1',
         'publish starts, attempt 1'
@@ -409,7 +409,7 @@ describe('what a process is told, and what vanishes between two', () => {
   ] as const)(
     'an edited artifact raises a question, and %s is obeyed, wherever the process dies',
     async (answer, lines) => {
-      const edited: Intervention = { _tag: 'Edited', life: 2, unit: 'pack', answer }
+      const edited: Intervention = { _tag: 'EditEvidence', life: 2, unit: 'pack', answer }
       const shown = async (...schedule: ReadonlyArray<CrashPoint>) => {
         let trace: ReadonlyArray<string> = []
         const report = await crash(packing, {
@@ -431,14 +431,14 @@ describe('what a process is told, and what vanishes between two', () => {
 
   test('is refused if what is to be taken as done has lost its evidence, and then nothing changes', async () => {
     assert.deepEqual(
-      await traceOf({ _tag: 'Gone', life: 2, unit: 'pack' }, { _tag: 'FromStep', life: 2, step: 'checks' }),
-      ['before process 2 what pack left vanishes: app.tgz', 'process 2 is told to start from checks']
+      await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }, { _tag: 'FromStep', life: 2, step: 'checks' }),
+      ['before process 2 a user deletes the evidence of pack: app.tgz', 'process 2 starts from checks']
     )
   })
 })
 
 describe('a process in which a step fails', () => {
-  const failing = ({ world }: Scene<Outside>) =>
+  const failing = ({ world }: ProcessContext<Outside>) =>
     workflow('failing').wave('checks', {
       unit: () => {
         world.built.push('unit')
@@ -472,7 +472,7 @@ describe('an answer', () => {
   })
 
   test('is not asked for by a step that says that nothing happened', async () => {
-    const program = ({ world }: Scene<Outside>) =>
+    const program = ({ world }: ProcessContext<Outside>) =>
       pipe(
         Program.start('polite'),
         Program.step('publish', {

@@ -4,7 +4,7 @@ import { test } from 'vitest'
 import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { sweep } from '../../sweep.js'
 
 /** Somebody who does jobs: what was submitted, by key, and how often each was asked for. */
@@ -15,7 +15,7 @@ interface Provider {
 const provider = (): Provider => ({ jobs: new Map() })
 
 /** A job that ends the second time that somebody asks. Who submits twice under one key gets the same job. */
-const jobOf = ({ world, effect }: Scene<Provider>, unit: string) => ({
+const jobOf = ({ world, effect }: ProcessContext<Provider>, unit: string) => ({
   submit: ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
     effect(`submit ${unit}`, () => {
       if (!world.jobs.has(idempotencyKey)) world.jobs.set(idempotencyKey, { unit, asked: 0 })
@@ -30,11 +30,11 @@ const jobOf = ({ world, effect }: Scene<Provider>, unit: string) => ({
   collect: ({ job }: { readonly job: unknown }) => `${String(job)} is done`
 })
 
-const nightly = (idempotent: boolean) => (scene: Scene<Provider>) =>
+const nightly = (idempotent: boolean) => (context: ProcessContext<Provider>) =>
   workflow('nightly')
-    .step('train', { output: t.string, idempotent, job: jobOf(scene, 'train') })
+    .step('train', { output: t.string, idempotent, job: jobOf(context, 'train') })
     .wave('checks', {
-      quality: { output: t.string, idempotent, job: jobOf(scene, 'quality') },
+      quality: { output: t.string, idempotent, job: jobOf(context, 'quality') },
       lint: () => 'clean',
       report: { needs: ['quality'], run: ({ outputs }) => JSON.stringify(outputs) }
     })

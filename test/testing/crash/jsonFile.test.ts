@@ -4,13 +4,13 @@ import { describe, test } from 'vitest'
 import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 import { sweep } from '../../sweep.js'
 
 /** A wave with needs, a retry and a step that is not idempotent. */
-const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
+const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .wave('checks', {
       unit: {

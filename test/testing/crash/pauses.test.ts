@@ -20,16 +20,16 @@ import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
 import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
 import { newLife } from '../../../src/testing/crash/process/Life.js'
-import type { RequestCallWatch } from '../../../src/testing/crash/process/MortalRequests.js'
-import { mortalRequests } from '../../../src/testing/crash/process/MortalRequests.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { RequestCallWatch } from '../../../src/testing/crash/process/KillableRequests.js'
+import { killableRequests } from '../../../src/testing/crash/process/KillableRequests.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import type { Trace } from '../../../src/testing/crash/Trace.js'
 import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 
 /** A task, groups that run at the same time and one after another, a second attempt, and a step that is not idempotent. */
-const release = ({ world, sleep, effect }: Scene<Array<string>>) =>
+const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .step('version', { capture: 'version', run: () => '1.2.3' })
     .wave(
@@ -99,7 +99,7 @@ const startsIn = (trace: Trace, life: number): ReadonlyArray<string> =>
 describe('a process that is asked to pause', () => {
   test.each(UNITS)('while %s runs lets it end and starts nothing more; the next one repeats nothing', async (unit) => {
     const { trace, lines } = await tell([pauseIn(unit)])
-    assert.ok(lines.includes(`process 1 is asked to pause while ${unit} runs`))
+    assert.ok(lines.includes(`process 1 gets a pause request while ${unit} runs`))
     assert.equal(trace.filter(({ _tag }) => _tag === 'Answered').length, 0)
     const [first, second] = [startsIn(trace, 1), startsIn(trace, 2)]
     assert.ok(first.includes(unit) && !second.includes(unit))
@@ -137,7 +137,7 @@ describe('a process that is asked to pause', () => {
       (await atCall(n, how)).lines.find((line) => line.includes('paused at'))?.replace('process 1 ends by itself: ', '')
     const { lines } = await atCall(2, 'before')
     assert.deepEqual(lines.slice(0, 3), [
-      'process 1 is asked to pause before call 2 of its store takes effect',
+      'process 1 gets a pause request before its store call 2 takes effect',
       'version starts, attempt 1',
       'version is done'
     ])
@@ -188,7 +188,7 @@ describe('a process that is asked to pause', () => {
   test('and dies while it is asked is followed by one that does not pause', async () => {
     for (const how of ['during', 'after'] as const) {
       const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtUnit', unit: 'version', n: 1, how }])
-      assert.ok(lines.includes('process 1 is asked to pause while version runs'))
+      assert.ok(lines.includes('process 1 gets a pause request while version runs'))
       assert.ok(!lines.some((line) => line.includes('paused at')))
     }
   })
@@ -197,7 +197,7 @@ describe('a process that is asked to pause', () => {
     const late: Pause = { _tag: 'Pause', life: 1, unit: 'version', when: 'late' }
     for (const schedule of [[{ _tag: 'AtUnit', unit: 'checks/lint', n: 1, how: 'during' } as const], []]) {
       const { trace, lines } = await tell([late, ...(schedule.length > 0 ? [] : [pauseIn('checks/lint')])], schedule)
-      assert.ok(lines.some((line) => line.endsWith('and the request comes only to the next process')))
+      assert.ok(lines.some((line) => line.endsWith('which arrives only at the next process')))
       assert.equal(Math.max(...trace.map(({ life }) => life)), 2)
     }
   })
@@ -272,9 +272,9 @@ describe('what a simulated pause finds', () => {
       ...storage,
       load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
     })
-    assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and who asked was told that nobody runs it'])
+    assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and the requester was told that no process holds the run'])
     const [refused] = await findsWith({ leave: wrong })
-    assert.match(refused ?? '', /^PauseKept: who asked was told: /)
+    assert.match(refused ?? '', /^PauseKept: the request failed: /)
   })
 })
 
@@ -293,23 +293,23 @@ describe('the requests of a process that was killed', () => {
   })
 
   /** What came of a call within a turn of the event loop. */
-  const soon = async (call: () => Promise<unknown>): Promise<unknown> =>
+  const withTimeout = async (call: () => Promise<unknown>): Promise<unknown> =>
     await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
 
   test('change nothing any more, and nothing comes back from them', async () => {
     const life = newLife()
     const made = memoryRequests()
-    const requests = mortalRequests(
+    const requests = killableRequests(
       life,
       made,
       watching(() => undefined)
     )
-    assert.deepEqual(await soon(requests.leave(request)), E.right(undefined))
+    assert.deepEqual(await withTimeout(requests.leave(request)), E.right(undefined))
     assert.equal(requests.isAny('r'), true)
     life.kill()
     assert.equal(requests.isAny('r'), false)
     for (const call of [requests.withdraw(request), requests.list('r'), requests.pointer, requests.unpoint('r')])
-      assert.equal(await soon(call), 'nothing')
+      assert.equal(await withTimeout(call), 'nothing')
     assert.equal(made.isAny('r'), true)
   })
 
@@ -318,13 +318,13 @@ describe('the requests of a process that was killed', () => {
       const life = newLife()
       const made = memoryRequests()
       await made.leave(request)()
-      const requests = mortalRequests(
+      const requests = killableRequests(
         life,
         made,
         watching((call, n) => (call === 'withdraw' && n === 2 ? how : undefined))
       )
       await requests.unpoint('r')()
-      const came = await soon(requests.withdraw(request))
+      const came = await withTimeout(requests.withdraw(request))
       return [came === 'nothing', life.alive(), made.isAny('r')]
     }
     assert.deepEqual(await withdrawn('before'), [true, false, true])
@@ -335,14 +335,14 @@ describe('the requests of a process that was killed', () => {
 
 describe('in words', () => {
   test('a pause and a point where its process dies say what they are', () => {
-    assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 is asked to pause while pack runs')
+    assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 gets a pause request while pack runs')
     assert.equal(
       describeIntervention({ ...pauseIn('pack'), when: 'late' }),
-      'process 1 is asked to pause while pack runs, and the request comes only to the next process'
+      'process 1 gets a pause request while pack runs, which arrives only at the next process'
     )
     assert.equal(
       describeIntervention({ _tag: 'PauseAtCall', life: 1, n: 3, how: 'after' }),
-      'process 1 is asked to pause after call 3 of its store takes effect'
+      'process 1 gets a pause request after its store call 3 takes effect'
     )
     assert.equal(
       describePoint({ _tag: 'AtRequest', n: 2, how: 'after', call: 'clearPause' }),

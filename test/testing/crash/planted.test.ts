@@ -13,7 +13,7 @@ import { workflow } from '../../../src/promise/index.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashLaw } from '../../../src/testing/crash/CrashReport.js'
 import { toText } from '../../../src/testing/crash/CrashReport.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { withFaults } from '../../../src/testing/faults.js'
 
 const three = workflow('three')
@@ -196,7 +196,7 @@ describe('a process that was killed', () => {
     const told: Array<number> = []
     let toldBeforeTheNext = 0
     const report = await crashEverywhere(
-      ({ world, sleep, effect, life }: Scene<Array<number>>) =>
+      ({ world, sleep, effect, life }: ProcessContext<Array<number>>) =>
         workflow('slow').step('write', async ({ signal }) => {
           if (life === 2) toldBeforeTheNext = told.length
           signal.addEventListener('abort', () => told.push(life))
@@ -224,7 +224,7 @@ describe('a process that was killed', () => {
     process.on('unhandledRejection', note)
     const before = timers()
     const report = await crashEverywhere(
-      ({ sleep }: Scene<undefined>) =>
+      ({ sleep }: ProcessContext<undefined>) =>
         workflow('failing')
           .wave('both', {
             one: async () => {

@@ -8,7 +8,7 @@ import { build } from 'esbuild'
 import { afterAll } from 'vitest'
 import type { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { CrashCase, CrashLaw } from '../../../src/testing/crash/CrashReport.js'
-import type { Edited, Intervention } from '../../../src/testing/crash/Intervention.js'
+import type { EditEvidence, Intervention } from '../../../src/testing/crash/Intervention.js'
 import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { StepSpec, SubStepSpec, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
 
@@ -58,10 +58,10 @@ const told = (interventions: ReadonlyArray<Intervention>, ...schedule: ReadonlyA
 
 const from = (step: string, life = 2): Intervention => ({ _tag: 'FromStep', life, step })
 
-const gone = (what: string, life = 2): Intervention => ({ _tag: 'Gone', life, unit: what })
+const gone = (what: string, life = 2): Intervention => ({ _tag: 'DeleteEvidence', life, unit: what })
 
-const edited = (what: string, answer: Edited['answer'], life = 2): Intervention => ({
-  _tag: 'Edited',
+const edited = (what: string, answer: EditEvidence['answer'], life = 2): Intervention => ({
+  _tag: 'EditEvidence',
   life,
   unit: what,
   answer
@@ -362,7 +362,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
     only: told(
       [
         { _tag: 'PauseAtCall', life: 2, n: 4, how: 'before' },
-        { _tag: 'Reply', life: 2, n: 1, unit: 's1' }
+        { _tag: 'AnswerWait', life: 2, n: 1, unit: 's1' }
       ],
       atUnit('s0', 'after'),
       { _tag: 'AtCall', n: 4, how: 'fails' }

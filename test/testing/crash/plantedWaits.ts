@@ -54,7 +54,7 @@ const waits = (one: Omit<WaitFault, 'breaks' | 'only'> & Partial<Fault>): WaitFa
 })
 
 const early = (value?: number): Intervention => ({
-  _tag: 'Reply',
+  _tag: 'AnswerWait',
   life: 1,
   n: 2,
   unit: 's1',
@@ -124,7 +124,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   const { runId } = checkpoint`,
     instead: `  const checkpoint = recorder.checkpoint()
   const { runId } = checkpoint`,
-    says: 'the run rests because s0 waits, and that is not on record'
+    says: 'the run rests because s0 waits, and the wait is not recorded'
   }),
   waits({
     what: 'goes on with a suspended task in another attempt',
@@ -182,7 +182,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     module: 'domain/change/transitionParts.ts',
     text: 'answers: Units.outside(answers, unit),',
     instead: 'answers,',
-    says: 'an answer to s0 is stored that nobody gave'
+    says: 'a stored answer to s0 was never given'
   }),
   waits({
     what: 'keeps one answer only',
@@ -208,7 +208,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     module: 'domain/change/transitionParts.ts',
     text: 'pending: Units.outside(pending, unit),',
     instead: 'pending,',
-    says: 's0/x1 does not wait, and is stored as waiting'
+    says: 's0/x1 is stored as waiting and does not wait'
   }),
   waits({
     what: 'sets another time when a unit waits again',

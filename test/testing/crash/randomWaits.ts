@@ -67,7 +67,7 @@ export type Asked = Map<string, Set<string>>
 export const MISFIT = 17
 
 /** Answers a wait, unless it is to time out. */
-export const replyTo = (
+export const answerTo = (
   { unit, startedAt, ...wait }: Pending.PendingWait,
   { asked }: { readonly asked: Asked }
 ): unknown => {
@@ -148,6 +148,6 @@ export const repliesTo = (units: ReadonlyArray<string>): fc.Arbitrary<ReadonlyAr
             },
             PLAIN
           )
-          .map(({ fits, ...one }) => ({ _tag: 'Reply' as const, ...one, ...(fits ? {} : { value: MISFIT }) })),
+          .map(({ fits, ...one }) => ({ _tag: 'AnswerWait' as const, ...one, ...(fits ? {} : { value: MISFIT }) })),
         { maxLength: 3 }
       )

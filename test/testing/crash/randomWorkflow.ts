@@ -6,7 +6,7 @@ import { Program, StepError } from '../../../src/index.js'
 import * as StepFailure from '../../../src/domain/data/StepFailure.js'
 import type * as CompletedStep from '../../../src/domain/checkpoint/CompletedStep.js'
 import type * as P from '../../../src/executor/program/Program.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { policy } from '../../executor/fixtures.js'
 import type { Asked, CodeWait, WaitSpec } from './randomWaits.js'
 import { codeWait, namesOf, waitInCode, waitSpec, waitStep } from './randomWaits.js'
@@ -277,10 +277,10 @@ const retry = policy({ _tag: 'Constant', attempts: 2, delayMillis: 1000 })
 /** The program of a workflow, as each process makes it. */
 export const programOf =
   (spec: WorkflowSpec) =>
-  (scene: Scene<Outside>): P.Program<Readonly<Record<string, unknown>>> =>
+  (host: ProcessContext<Outside>): P.Program<Readonly<Record<string, unknown>>> =>
     Program.fromSteps(
       'random',
-      spec.map((step, index) => stepOf(scene, step, { name: stepName(index), place: stepName(index), marks: [] }))
+      spec.map((step, index) => stepOf(host, step, { name: stepName(index), place: stepName(index), marks: [] }))
     )
 
 /** Where a step stands. `place`: its path, with `*` for items; `marks`: the waves around it that leave something, by their depths. */
@@ -294,20 +294,20 @@ const depthOf = (place: string): number => place.split('/').length
 
 const partOf = ({ place, marks }: At, name: string, key = name): At => ({ name, place: `${place}/${key}`, marks })
 
-const stepOf = (scene: Scene<Outside>, step: StepSpec, at: At): P.ProgramStep => {
+const stepOf = (host: ProcessContext<Outside>, step: StepSpec, at: At): P.ProgramStep => {
   const { name, place } = at
   switch (step._tag) {
     case 'Task':
-      return taskOf(scene, step.unit, at)
+      return taskOf(host, step.unit, at)
     case 'Sequence':
       return Program.sequenceOf(
         name,
-        step.steps.map((part, index) => stepOf(scene, part, partOf(at, stepName(index))))
+        step.steps.map((part, index) => stepOf(host, part, partOf(at, stepName(index))))
       )
     case 'Wave': {
       const inside = leavesMark(step) ? { ...at, marks: [...at.marks, depthOf(place)] } : at
       const groups = step.groups.map(({ step: part, needs }, index) => ({
-        ...stepOf(scene, part, partOf(inside, groupName(index))),
+        ...stepOf(host, part, partOf(inside, groupName(index))),
         needs: Array.from({ length: index }, (_, other) => other)
           .filter((other) => (needs & (1 << other)) !== 0)
           .map(groupName)
@@ -325,14 +325,14 @@ const stepOf = (scene: Scene<Outside>, step: StepSpec, at: At): P.ProgramStep =>
         forEach: () => E.right(itemsOf(items)),
         key: (item: unknown) => E.right(item as string)
       }
-      return Program.mapOf(name, stepOf(scene, each, partOf(at, name, '*')), keyed, { concurrency })
+      return Program.mapOf(name, stepOf(host, each, partOf(at, name, '*')), keyed, { concurrency })
     }
   }
 }
 
 const markOf = (wave: string): string => `${wave}.wave`
 
-const taskOf = (scene: Scene<Outside>, spec: UnitSpec, { name, place, marks }: At): P.ProgramTask => {
+const taskOf = (host: ProcessContext<Outside>, spec: UnitSpec, { name, place, marks }: At): P.ProgramTask => {
   if (spec.wait !== undefined) return waitStep(name, spec.wait)
   const captures = spec.capture && !place.endsWith('/*')
   const declared = {
@@ -346,7 +346,7 @@ const taskOf = (scene: Scene<Outside>, spec: UnitSpec, { name, place, marks }: A
         })
   }
   const leave = (unit: string): void => {
-    const { tree } = scene
+    const { tree } = host
     const evidence = evidenceOf(spec, unit)
     for (const depth of marks) {
       const mark = markOf(unit.split('/').slice(0, depth).join('/'))
@@ -360,9 +360,9 @@ const taskOf = (scene: Scene<Outside>, spec: UnitSpec, { name, place, marks }: A
   return job === undefined
     ? Program.task(name, {
         ...declared,
-        run: (context: Context) => working(scene, spec, context, leave)
+        run: (context: Context) => working(host, spec, context, leave)
       })
-    : Program.task(name, { ...declared, job: jobOf(scene, spec, job, leave) })
+    : Program.task(name, { ...declared, job: jobOf(host, spec, job, leave) })
 }
 
 const evidenceOf = ({ leaves }: UnitSpec, unit: string): CompletedStep.ExpectedEvidence | undefined => {
@@ -380,7 +380,7 @@ const evidenceOf = ({ leaves }: UnitSpec, unit: string): CompletedStep.ExpectedE
 
 /** What this call comes to, if it is to be trouble. */
 const troubleOf = (
-  { world }: Scene<Outside>,
+  { world }: ProcessContext<Outside>,
   { trouble }: UnitSpec,
   unit: string
 ): StepFailure.StepFailure | undefined => {
@@ -400,31 +400,31 @@ const troubleOf = (
 }
 
 const working = (
-  scene: Scene<Outside>,
+  host: ProcessContext<Outside>,
   spec: UnitSpec,
   context: Context,
   leave: (unit: string) => void
 ): TE.TaskEither<unknown, unknown> => {
   const { unit, outputs, variables, signal } = context
   return async () => {
-    if (spec.sleeps > 0) await scene.sleep(spec.sleeps * 500, signal)
+    if (spec.sleeps > 0) await host.sleep(spec.sleeps * 500, signal)
     if (signal.aborted) return E.left(StepFailure.permanent(StepError.make('Stopped', 'told to stop')))
     let found: ReadonlyArray<unknown> = []
     if (spec.idempotent && spec.subSteps !== undefined)
       try {
-        found = await subStepsOf(scene, spec.subSteps, context)
+        found = await subStepsOf(host, spec.subSteps, context)
       } catch (error) {
         return E.left(error)
       }
-    const trouble = troubleOf(scene, spec, unit)
+    const trouble = troubleOf(host, spec, unit)
     if (trouble !== undefined) return E.left(trouble)
-    await scene.effect(unit, () => leave(unit))
+    await host.effect(unit, () => leave(unit))
     return E.right(`${unit} of ${digest(JSON.stringify([outputs, [...variables], ...found]))}`)
   }
 }
 
 const subStepsOf = async (
-  scene: Scene<Outside>,
+  host: ProcessContext<Outside>,
   specs: ReadonlyArray<SubStepSpec>,
   context: Context
 ): Promise<ReadonlyArray<unknown>> => {
@@ -435,8 +435,8 @@ const subStepsOf = async (
     const name = subStepName(index)
     open.push(
       spec.waits === undefined
-        ? subStepOf(scene, spec, name, context.step)
-        : waitInCode(context, name, spec.waits, () => scene.sleep(1000))
+        ? subStepOf(host, spec, name, context.step)
+        : waitInCode(context, name, spec.waits, () => host.sleep(1000))
     )
   }
   return [...found, ...(await Promise.all(open))]
@@ -445,18 +445,18 @@ const subStepsOf = async (
 const subRetry = policy({ _tag: 'Constant', attempts: 2, delayMillis: 500 })
 
 const subStepOf = async (
-  scene: Scene<Outside>,
+  host: ProcessContext<Outside>,
   { idempotent, fails, nested }: SubStepSpec,
   name: string,
   step: P.RunSubStep
 ): Promise<unknown> => {
-  const { calls } = scene.world
+  const { calls } = host.world
   const called = step(name, { idempotent, retry: subRetry }, async (context): Promise<string> => {
     const { unit } = context
     const inner =
       nested && idempotent
         ? await context.step('y', { idempotent: false }, async (inside): Promise<string> => {
-            await scene.effect(inside.unit, () => undefined)
+            await host.effect(inside.unit, () => undefined)
             return inside.unit
           })
         : ''
@@ -464,7 +464,7 @@ const subStepOf = async (
     calls.set(unit, call + 1)
     const error = StepError.make('Trouble', `call ${call + 1} of ${unit}`)
     if (fails === 'once' && call === 0) throw StepFailure.transient(error, 'notApplied') as unknown as Error
-    await scene.effect(unit, () => undefined)
+    await host.effect(unit, () => undefined)
     if (fails === 'always') throw StepFailure.permanent(error) as unknown as Error
     return `${unit} with ${inner}`
   })
@@ -474,17 +474,17 @@ const subStepOf = async (
 
 /** Who submits under one key twice has one job. */
 const jobOf = (
-  scene: Scene<Outside>,
+  host: ProcessContext<Outside>,
   spec: UnitSpec,
   ends: Job,
   leave: (unit: string) => void
 ): P.Job<P.StepContext<Readonly<Record<string, unknown>>, unknown>, unknown> => ({
   submit: (context) => async () => {
     const { idempotencyKey, unit } = context
-    const trouble = troubleOf(scene, spec, unit)
+    const trouble = troubleOf(host, spec, unit)
     if (trouble !== undefined) return E.left(trouble)
-    await scene.effect(`submit ${unit}`, () => {
-      const { jobs } = scene.world
+    await host.effect(`submit ${unit}`, () => {
+      const { jobs } = host.world
       const isFirst = [...jobs.values()].every((one) => one.unit !== unit)
       if (!jobs.has(idempotencyKey)) jobs.set(idempotencyKey, { unit, ends: isFirst ? ends : 'done', asked: 0 })
     })
@@ -492,7 +492,7 @@ const jobOf = (
   },
   poll: ({ idempotencyKey }) =>
     TE.fromIO(() => {
-      const job = scene.world.jobs.get(idempotencyKey)
+      const job = host.world.jobs.get(idempotencyKey)
       if (job === undefined || job.ends === 'forgotten') return { _tag: 'Missing' }
       job.asked += 1
       if (job.asked < 2) return { _tag: 'Unfinished' }

@@ -8,12 +8,12 @@ import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { crashCase } from '../../../src/testing/crash/crashCase.js'
 import type { Invariant } from '../../../src/testing/crash/crashEverywhere.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
-import type { Scene } from '../../../src/testing/crash/process/Process.js'
+import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { seed, sweep } from '../../sweep.js'
 import { DOUBTS, FAULTS, planted } from './plantedExecutor.js'
 import type { TraceEntry } from '../../../src/testing/crash/Trace.js'
 import type { Outside, UnitSpec, WorkflowSpec } from './randomWorkflow.js'
-import { repliesTo, replyTo } from './randomWaits.js'
+import { repliesTo, answerTo } from './randomWaits.js'
 import { askingOf, itemUnitsOf, leavingOf, outside, programOf, workflowSpec } from './randomWorkflow.js'
 
 const COUNT = sweep ? 10_000 : 200
@@ -31,7 +31,7 @@ interface Schedule {
   readonly only: CrashCase
 }
 
-const NO_SCENE = {} as Scene<Outside>
+const NO_SCENE = {} as ProcessContext<Outside>
 
 const schedules: fc.Arbitrary<Schedule> = workflowSpec.chain((spec) =>
   fc.record(
@@ -58,7 +58,7 @@ const perform = (
     only,
     mayFail: 20,
     maxWaits: 200,
-    reply: replyTo,
+    reply: answerTo,
     invariants: { counts: counting(tally) }
   })
 
@@ -127,7 +127,7 @@ describe('a random workflow', () => {
     if (tried < COUNT) skip('not all parts were run')
     console.log(`${COUNT} schedules, seed ${seed}:`, Object.fromEntries(tally))
     for (const what of WHAT) assert.ok((tally.get(what) ?? 0) > 20, `${what} hardly ever happened`)
-    for (const what of ['Edited', 'kept', 'cancelled'])
+    for (const what of ['EditEvidence', 'kept', 'cancelled'])
       assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
   })
 
@@ -182,18 +182,18 @@ const WHAT = [
   'Died',
   'FromStep',
   'RestartWave',
-  'Gone',
+  'DeleteEvidence',
   'Pause',
   'late Pause',
   'PauseAtCall',
   'Cancel',
   'paused',
-  'taken back',
-  'taken as done',
+  'rewound',
+  'assumed done',
   'to run again',
   'job failed',
-  'waits',
-  'has waited',
-  'is answered',
-  'Reply'
+  'waiting',
+  'wait over',
+  'answered',
+  'AnswerWait'
 ]

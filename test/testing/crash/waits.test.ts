@@ -9,7 +9,7 @@ import { sweep } from '../../sweep.js'
 import { planted } from './plantedExecutor.js'
 import type { WaitFault } from './plantedWaits.js'
 import { WAIT_FAULTS } from './plantedWaits.js'
-import { replyTo } from './randomWaits.js'
+import { answerTo } from './randomWaits.js'
 import { outside, programOf } from './randomWorkflow.js'
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
@@ -47,7 +47,7 @@ describe('a workflow that waits', () => {
 
 describe('the crash simulator', () => {
   const perform = ({ spec, only }: WaitFault, simulate = crashEverywhere): ReturnType<typeof crashEverywhere> =>
-    simulate(programOf(spec), { world: outside, only, mayFail: 20, maxWaits: 50, reply: replyTo })
+    simulate(programOf(spec), { world: outside, only, mayFail: 20, maxWaits: 50, reply: answerTo })
 
   test.each(WAIT_FAULTS)('sees an executor that $what', async (fault) => {
     const holds = await perform(fault)

@@ -1,6 +1,6 @@
 /** The calls to files, on a volume in memory: what they give, and the system's errors (those of Linux). */
 import assert from 'node:assert'
-import type { Facts, FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
+import type { FileStats, FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import * as Content from './Content.js'
 import { systemError } from './Intercept.js'
 import type { FileNode, FolderNode, Operation, Place, Volume } from './Volume.js'
@@ -159,7 +159,7 @@ const open = (disk: Disk, path: string, how: 'read' | 'write' | 'create'): numbe
 
 const handleOf = ({ handles }: Disk, fd: number): Handle => handles.get(fd) ?? refuse('EBADF', `file ${fd}`)
 
-const factsOf = (node: FileNode | FolderNode): Facts => ({
+const factsOf = (node: FileNode | FolderNode): FileStats => ({
   kind: node.kind,
   size: node.kind === 'file' ? node.content.size : 0,
   dev: 1n,

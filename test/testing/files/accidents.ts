@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { FileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import { crashFiles } from './CrashFiles.js'
 import type { FileCall, FailingCalls, MadeCall } from './Intercept.js'
 import { failingCalls } from './Intercept.js'

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, test } from 'vitest'
-import type { Facts, FileSystem } from '../../../src/adapters/json-file/index.js'
-import { nodeFileSystem } from '../../../src/adapters/json-file/index.js'
+import type { FileStats, FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
+import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import { crashFiles } from './CrashFiles.js'
 
 const isLinux = process.platform === 'linux'
@@ -28,7 +28,7 @@ interface World {
 
 type Command = (world: World) => unknown
 
-const facts = ({ inos }: World, { kind, size, ino }: Facts) => {
+const facts = ({ inos }: World, { kind, size, ino }: FileStats) => {
   // A number may be given again once a file is gone, so only what is there at the same time is compared.
   if (!inos.has(ino)) inos.set(ino, inos.size)
   return kind === 'file' ? { kind, size } : { kind }
@@ -130,7 +130,7 @@ const treeOf = async (world: World, at = world.root): Promise<unknown> => {
   return tree
 }
 
-const nameOf = (world: World, found: Facts | undefined): number | undefined => {
+const nameOf = (world: World, found: FileStats | undefined): number | undefined => {
   if (found === undefined) return undefined
   if (!world.inos.has(found.ino)) world.inos.set(found.ino, world.inos.size)
   return world.inos.get(found.ino)

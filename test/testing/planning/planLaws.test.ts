@@ -53,7 +53,9 @@ describe('the laws of the planner', () => {
   test('say which units accept nothing that is known, and are not tried then', () => {
     const picky = taskThat((output) => (output === 'sesame' ? E.right(undefined) : no))
     const refused = checkPlanLaws(picky)
-    assert.deepEqual(refused.problems, ['no output is known that build accepts: give an arbitrary of them in outputs'])
+    assert.deepEqual(refused.problems, [
+      'no output is known that build accepts; pass an arbitrary of its outputs in `outputs`'
+    ])
     assert.deepEqual(refused.results, [])
     const given = checkPlanLaws(picky, { numRuns: runs, outputs: { build: fc.constant('sesame') } })
     assert.equal(given.violations.length, 0, toText(given))

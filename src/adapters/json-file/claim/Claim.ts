@@ -1,4 +1,4 @@
-/** Becoming the only writer of a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers. */
+/** Claims a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers. */
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -32,7 +32,7 @@ export interface How extends ClaimOptions {
   readonly reads?: boolean
 }
 
-/** A claim that is being made: what all its attempts have in common, and what it has to put away when it fails. */
+/** What all attempts of one claim share, and what to clean up if it fails. */
 interface Attempt {
   readonly context: Context
   readonly layout: Layout.Layout
@@ -49,14 +49,13 @@ interface Attempt {
   files: number
 }
 
-/** What one attempt came to. `Again`: somebody else was quicker. */
+/** `Again`: another claim was quicker. */
 type Outcome = E.Either<StorageError, O.Option<Granted>>
 
 const AGAIN: Outcome = E.right(O.none)
 
 const ATTEMPTS = 100
 
-/** Claims a run. */
 export const claim = async (
   context: Context,
   layout: Layout.Layout,
@@ -103,7 +102,7 @@ const putAway = async ({ context, layout, record, heartbeat, socket, number }: A
   await heartbeat.stop()
 }
 
-/** A folder was gone that had just been there, or been made: somebody removed the run. */
+/** The folder vanished: another process removed the run. */
 const isRemoved = (error: StorageError): boolean => error._tag === 'WriteFailed' && error.code === 'ENOENT'
 
 const CROWDED = { code: 'EAGAIN', message: `another claim was quicker, ${ATTEMPTS} times` }
@@ -125,7 +124,7 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   return outcome
 }
 
-/** Step 1. Nothing has been changed yet when a claim is refused here. */
+/** Step 1. A claim that is refused here has changed nothing. */
 const look = async (attempt: Attempt): Promise<E.Either<StorageError, O.Option<Journals>>> => {
   const { context, layout, reads } = attempt
   const reading = await (reads ? Read.read : Read.readHighest)(context, layout)
@@ -231,7 +230,7 @@ const grant = async (
   return E.right(O.some({ holding: attempt.holding, content }))
 }
 
-/** Gives a journal back whose claim can't be granted: in itself, or by the next number if writing it has failed. */
+/** Releases a journal whose claim fails: in itself, or by the next number if writing it failed. */
 const putBack = async (
   { context, layout }: Attempt,
   record: ClaimRecord,
@@ -254,7 +253,7 @@ interface Below {
 
 const NOTHING: Below = { content: O.none, found: undefined, newest: undefined }
 
-/** Step 6. What was read before may stand if the same journals have grown by nothing since: they are only appended to. */
+/** Step 6. An earlier read still holds if the same journals have not grown, because they are only appended to. */
 const readBelow = async (
   { context, layout, reads }: Attempt,
   number: number,
@@ -278,10 +277,7 @@ const readBelow = async (
   })(content)
 }
 
-/**
- * Says what was found. That is made durable before: its owner may have been killed between a write and its sync. Nor may
- * this line be missing in front of a base that is there, so it is synced by itself.
- */
+/** Records what was found, synced before a base follows. The found content is made durable first, because its owner may have died between a write and its sync. */
 const note = async (
   { fs }: Context,
   layout: Layout.Layout,

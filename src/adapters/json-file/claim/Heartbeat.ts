@@ -12,15 +12,11 @@ import type { Layout } from '../files/Layout.js'
 import { heartbeat } from '../files/Layout.js'
 import { within } from '../files/Mounts.js'
 
-/** A heartbeat that goes on until it is stopped. */
 export interface Heartbeat {
   readonly stop: () => Promise<void>
 }
 
-/**
- * Starts a heartbeat. When somebody else touches or removes the folder, `onDisturbed` is asked whether to go on; a
- * heartbeat that can't go on then says so through `onLost`.
- */
+/** If another process touches or removes the folder, `onDisturbed` decides whether to continue; `onLost` reports a heartbeat that cannot continue. */
 export const start = async (
   path: string,
   { fs, settings }: Context,

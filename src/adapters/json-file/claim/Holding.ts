@@ -1,4 +1,4 @@
-/** A granted claim, as its owner holds it. */
+/** A granted claim of this process. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, Fenced, LostFiles, Revision, StorageError } from '../../../ports/CheckpointStorage.js'
@@ -62,7 +62,7 @@ export interface Holding {
   background: Promise<void>
 }
 
-/** A holding for a journal that was just published. It watches over its claim until it ends. */
+/** Creates the holding of a published journal and watches its claim. */
 export const make = (
   parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'revision'>
 ): Holding => {
@@ -95,7 +95,7 @@ export const make = (
   return self
 }
 
-/** Makes the check between saves. Whether the holding goes on. A check that fails says nothing yet; the next save will. */
+/** Returns whether the holding continues. A failed check proves nothing; the next save will. */
 export const watch = (self: Holding): boolean => {
   if (self.ended !== undefined) return false
   if (self.moving) return true
@@ -104,7 +104,7 @@ export const watch = (self: Holding): boolean => {
   return self.ended === undefined
 }
 
-/** Ends a holding that a later claim took the run from, or whose run was removed, and tells its owner. */
+/** Ends a holding that was superseded or whose run was removed, and fires its lost signal. */
 export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
   const { runId, epoch } = self.claim
   const by = isSuperseded ? O.some(self.journal.number + 1) : O.none
@@ -126,21 +126,20 @@ const lostFiles = ({ context: { fs }, layout, journal }: Holding): LostFiles => 
   }
 }
 
-/** Ends a holding one of whose writes failed: its journal is never written again. */
+/** Ends a holding after a failed write: its journal is never written again. */
 export const poison = <Failure extends StorageError>(self: Holding, error: Failure): Failure => {
   self.context.givenUp.add(self.record.token)
   end(self, error)
   return error
 }
 
-/** Stops the watch. What is to be said to those who save later is kept. */
+/** Stops the watch. Later saves still get the reason. */
 export const end = (self: Holding, error: StorageError): void => {
   self.ended ??= error
   clearInterval(self.timer)
   clearTimeout(self.copyTimer)
 }
 
-/** Adds to what is done in the background. */
 export const later = (self: Holding, work: () => Promise<void>): void => {
   self.background = self.background.then(() => quietly(work))
 }

@@ -1,10 +1,4 @@
-/**
- * Whether a journal's owner lives. It only says whether a claim may be tried; who writes is decided by the numbers.
- * `docs/file-format.md` §5 is the norm.
- *
- * Declaring a living owner dead does harm: fencing protects the record, but a step may run twice. An uncertain source therefore
- * answers undecided, and the next one decides.
- */
+/** Decides whether a journal's owner lives (`docs/file-format.md` §5). It only permits a claim; the numbers decide who writes. A wrong `dead` may run a step twice, so an uncertain source answers undecided. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Answer, Context } from '../Context.js'

@@ -1,15 +1,12 @@
-/** Which process this is, and whether another one still lives. `docs/file-format.md` §5 is the norm. */
+/** Identifies this process and checks whether another one lives. `docs/file-format.md` §5 is the norm. */
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
 import { codeOf } from '../files/Fault.js'
 
 /**
- * One thread of one process, for ever: pids are used again, but not by something that started at the same time.
- *
- * With `/proc`: `pid` and `thread` are the ids that it has for them, and `start` is the thread's in clock ticks since the
- * boot, as its time namespace counts them. Without: `thread` is Node's, `start` is the thread's start by the wall clock, and
- * `bootId`, `pidNamespace` and `timeNamespace` are null; `timeNamespace` also on kernels without one.
+ * Identifies one thread of one process. With `/proc`: its ids there, and `start` in clock ticks since the boot.
+ * Without: Node's thread id, the wall-clock start, and null for the rest.
  *
  * @category model
  */
@@ -29,9 +26,9 @@ export interface ProcessIdentity {
  * @category model
  */
 export interface Processes {
-  /** This process, as a claim record names it. Throws what the system says when it is short of something (`EMFILE`). */
+  /** This process, as a claim record names it. Throws the system's error if resources are short (`EMFILE`). */
   readonly self: () => ProcessIdentity
-  /** Whether a process of a claim record lives, as far as this one can tell. */
+  /** Whether a process of a claim record lives; `undefined` if it cannot tell. */
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
 }
 
@@ -60,7 +57,7 @@ let known: ProcessIdentity | undefined
 
 const identify = (): ProcessIdentity => (known ??= hasProc() ? fromProc() : fromNode())
 
-/** Whether /proc tells who we are. What the system says when it is short of something is no answer to that. */
+/** Whether `/proc` identifies this process. A shortage of resources does not count as no. */
 const hasProc = (): boolean => {
   try {
     fromProc()
@@ -80,10 +77,7 @@ const fromNode = (): ProcessIdentity => ({
   timeNamespace: null
 })
 
-/**
- * `/proc` may be one of another namespace, with other ids in it than `process.pid`: then only those are of use that it has
- * itself, and only to those who look at it from where we do.
- */
+/** A `/proc` of another namespace has other ids than `process.pid`; its ids are only valid for readers in the same place. */
 const fromProc = (): ProcessIdentity => {
   const [pid, , thread] = readlinkSync('/proc/thread-self').split('/').map(Number) as [number, number, number]
   const start = startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')) ?? ''
@@ -95,7 +89,7 @@ const fromProc = (): ProcessIdentity => {
   return { host: hostname(), pid, thread, start, bootId, pidNamespace, timeNamespace }
 }
 
-/** Whether pids and start times mean the same to both: same boot, pid namespace and time namespace, which shifts start times. */
+/** Whether pids and start times are comparable: same boot, pid namespace and time namespace, which shifts start times. */
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.bootId === b.bootId && a.pidNamespace === b.pidNamespace && a.timeNamespace === b.timeNamespace
 
@@ -104,16 +98,16 @@ const runs = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentity): b
     return startOf(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1')) === start
   } catch (cause) {
     if (!['ENOENT', 'ESRCH'].includes(codeOf(cause))) return undefined
-    // No such thread, if its process is to be seen or gone. Else /proc hides it from us (hidepid).
+    // No such thread if its process is visible or has ended. Otherwise /proc hides it (hidepid).
     return existsSync(`/proc/${pid}/stat`) || isGoneFrom(self, pid) ? false : undefined
   }
 }
 
-/** A /proc of another namespace has pids to which we can't send anything; but if it shows the first one, it shows all. */
+/** Pids of another namespace cannot be signalled; but a /proc that shows the first one shows all. */
 const isGoneFrom = (self: ProcessIdentity, pid: number): boolean =>
   self.pid === process.pid ? isGone(pid) : existsSync('/proc/1/stat')
 
-/** Sending signal 0 only asks. EPERM: it is there, and somebody else's. */
+/** Signal 0 only checks. EPERM: the process exists and belongs to another user. */
 const isGone = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -123,16 +117,12 @@ const isGone = (pid: number): boolean => {
   }
 }
 
-/**
- * When the thread of a `stat` line started, unless it has ended and only waits to be reaped. The fields are counted from
- * the last parenthesis, since the second one is a name that may hold anything; they are 3 (state) and 22 (start).
- */
+/** The start of the thread of a `stat` line, or undefined for a zombie. Fields are counted from the last parenthesis, because the name may contain any character. */
 const startOf = (stat: string): string | undefined => {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return fields[0] === 'Z' || fields[0] === 'X' || fields[0] === 'x' ? undefined : fields[19]
 }
 
-/** Whether both are the same thread. */
 export const equals = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.pid === b.pid &&
   a.thread === b.thread &&

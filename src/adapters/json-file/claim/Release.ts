@@ -1,4 +1,4 @@
-/** Giving a claim back, and removing a run. `docs/file-format.md` §9 is the norm. */
+/** Releases a claim, and removes a run. `docs/file-format.md` §9 is the norm. */
 import { hostname } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -19,7 +19,7 @@ import { take } from './Turn.js'
 
 type Result = E.Either<StorageError, void>
 
-/** Gives a claim back, after the saves that were asked for before. Doing so twice is harmless. */
+/** Releases a claim after its earlier saves. Repeating it is harmless. */
 export const release = (holding: Holding): Promise<Result> =>
   take(holding.turn, (done) => void releaseNow(holding).then(done))
 
@@ -43,7 +43,7 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
 
 const fenced = ({ claim: { runId, epoch } }: Holding): StorageError => ({ _tag: 'Fenced', runId, epoch, by: O.none })
 
-/** Not synced: it only spares others the question whether we live. */
+/** Not synced: it only spares other processes the liveness check. */
 const endJournal = async (holding: Holding): Promise<Result> => {
   const { context, journal, baseBytes, revision } = holding
   const line = releasedLine(baseBytes > 0 ? revision : -1)

@@ -1,18 +1,7 @@
-/**
- * Files, as few calls as the JSON file store makes: so that they can be counted, ordered, broken, and made to forget what
- * was not synced.
- *
- * The calls are those of `node:fs`, with what the store always wants built in (no symbolic link is followed, everything is
- * for this user only). They reject or throw with the system's error, as `node:fs` does: `code` says which (`ENOSPC`).
- */
+/** The file calls of the JSON file store: those of `node:fs`, private to this user and following no symbolic link. They reject or throw with the system's error (`code`). */
 
-/**
- * Facts about a file or folder. `dev` and `ino` together are its identity. `foreign`: its owner's uid, if that is neither this
- * user nor root nor, under sudo, the invoking user.
- *
- * @category model
- */
-export interface Facts {
+/** `dev` and `ino` identify a file or folder. `foreign`: the owner's uid, if it is neither this user nor root nor, under sudo, the invoking user. */
+export interface FileStats {
   readonly kind: 'file' | 'folder' | 'link' | 'other'
   readonly size: number
   readonly dev: bigint
@@ -22,8 +11,8 @@ export interface Facts {
 }
 
 /**
- * Who else can change a folder: `everybody`, its `group` or another `owner` can `write` to it, or can `replace` entries of a
- * parent folder, which is `where`.
+ * How other users can change the state folder: `everybody`, its `group` or another `owner` can `write` to it, or can `replace`
+ * entries of a parent folder. `where` is the path of that folder.
  *
  * @category model
  */
@@ -33,73 +22,64 @@ export interface Exposure {
   readonly how: 'write' | 'replace'
 }
 
-/**
- * How often a heartbeat touches its folder (`updateMillis`), and after what time without a touch nobody keeps it
- * (`staleMillis`).
- *
- * @category model
- */
-export interface Beat {
+/** A heartbeat touches its folder every `updateMillis`; after `staleMillis` without a touch it is stale. */
+export interface HeartbeatTiming {
   readonly updateMillis: number
   readonly staleMillis: number
 }
 
-/**
- * The calls. `read`, `write` and `writeSync` may do less than they are asked to and say how much, as the system does.
- *
- * @category model
- */
+/** Replaces the file system in tests. */
+export interface FileSystemOption {
+  /** @internal */
+  readonly fs?: FileSystem
+}
+
+/** `read`, `write` and `writeSync` may transfer fewer bytes than asked and return how many. */
 export interface FileSystem {
   /** Makes one folder, mode 0700. */
   readonly mkdir: (path: string) => Promise<void>
-  /** The names in a folder, in no order. */
+  /** The names in a folder, unordered. */
   readonly readdir: (path: string) => Promise<ReadonlyArray<string>>
-  /** Makes durable which names a folder has. */
+  /** Makes the entries of a folder durable. */
   readonly fsyncFolder: (path: string) => Promise<void>
-  /** What a name leads to, without following it; `undefined` if there is nothing. */
-  readonly lstatSync: (path: string) => Facts | undefined
-  /** Who else can change a folder; `undefined` if nobody can, or if the system cannot tell. */
+  /** The stats of a path, without following a link; `undefined` if it does not exist. */
+  readonly lstatSync: (path: string) => FileStats | undefined
+  /** Which other users can change a folder; `undefined` if none can or the system cannot tell. */
   readonly exposureSync: (path: string) => Exposure | undefined
   /** Opens a file or folder for reading, or a file for writing; `create` makes a new file (mode 0600, `EEXIST` if it exists). */
   readonly open: (path: string, how: 'read' | 'write' | 'create') => Promise<number>
-  /**
-   * The path that an open file has now, followed by ` (deleted)` if it has none any more; `undefined`, or `ENOENT`, where
-   * the system can't tell (only Linux with `/proc` can). Unlike a stat, it costs the next write nothing.
-   */
+  /** The current path of an open file, followed by ` (deleted)` if it has none; `undefined` or `ENOENT` without `/proc`. Unlike a stat, it does not slow the next write. */
   readonly placeSync: (fd: number) => string | undefined
-  /** A path that leads to an open folder even after it was moved; `undefined` where the system has none (only Linux with `/proc` has). */
+  /** A path to an open folder that survives a rename; `undefined` without `/proc`. */
   readonly folderSync: (fd: number) => string | undefined
-  /** What an open file is. */
-  readonly fstat: (fd: number) => Promise<Facts>
-  /** Reads into a buffer; how many bytes it were. */
+  /** The stats of an open file. */
+  readonly fstat: (fd: number) => Promise<FileStats>
+  /** Reads into a buffer and returns the number of bytes. */
   readonly read: (fd: number, into: Uint8Array, position: number) => Promise<number>
-  /** Writes a buffer; how many bytes it were. */
+  /** Writes a buffer and returns the number of bytes. */
   readonly write: (fd: number, bytes: Uint8Array, position: number) => Promise<number>
-  /** The same, at once. */
+  /** The synchronous form of `write`. */
   readonly writeSync: (fd: number, bytes: Uint8Array, position: number) => number
-  /** Makes a file longer, by NUL bytes in blocks that it has from now on. It may fail halfway. */
+  /** Extends a file with allocated NUL bytes. It may fail halfway. */
   readonly extendSync: (fd: number, from: number, to: number) => void
-  /** Makes a file so long; what is new are zeros that take no space. */
+  /** Sets the length of a file; added bytes are sparse zeros. */
   readonly ftruncateSync: (fd: number, length: number) => void
-  /** Makes a file's content durable. A callback, for the one call on the way of every save. */
+  /** Makes a file's content durable. Takes a callback, because every save waits for it. */
   readonly fdatasync: (fd: number, done: (error: Error | null) => void) => void
   /** Closes a file. */
   readonly close: (fd: number) => Promise<void>
-  /** Gives a file a second name; `EEXIST` if the name is taken. */
+  /** Creates a hard link; `EEXIST` if the name is taken. */
   readonly link: (from: string, to: string) => Promise<void>
-  /** Gives a file or a folder another name, at once. */
+  /** Renames a file or folder atomically. */
   readonly renameSync: (from: string, to: string) => void
-  /** Takes a name away. */
+  /** Deletes a file. */
   readonly unlinkSync: (path: string) => void
-  /** Deletes an empty folder; `ENOTEMPTY` if something is in it. */
+  /** Deletes an empty folder; `ENOTEMPTY` if it is not empty. */
   readonly rmdirSync: (path: string) => void
-  /** Deletes a folder with all that is in it; nothing there is fine. */
+  /** Deletes a folder and its content; succeeds if it does not exist. */
   readonly removeTree: (path: string) => Promise<void>
-  /** Replaces a file's content at once (write-file-atomic), mode 0600. */
+  /** Replaces a file's content atomically (write-file-atomic), mode 0600. */
   readonly replace: (path: string, text: string) => Promise<void>
-  /**
-   * Makes a folder (mode 0700) and touches it again and again (proper-lockfile), until what it resolves with is called: that
-   * deletes the folder. When somebody else touched or deleted it, `onDisturbed` is called, once, and the heartbeat ends.
-   */
-  readonly heartbeat: (path: string, beat: Beat, onDisturbed: () => void) => Promise<() => Promise<void>>
+  /** Creates a folder (mode 0700) and touches it (proper-lockfile) until the returned function is called, which deletes it. Ends with one `onDisturbed` if another process touches or deletes the folder. */
+  readonly heartbeat: (path: string, timing: HeartbeatTiming, onDisturbed: () => void) => Promise<() => Promise<void>>
 }

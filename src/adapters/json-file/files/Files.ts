@@ -5,13 +5,13 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { FileError } from './Fault.js'
 import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
-import type { Facts, FileSystem } from './FileSystem.js'
+import type { FileStats, FileSystem } from './FileSystem.js'
 
 /** Opens a regular file, uses it and closes it. None: there is no such file. */
 export const withFile = async <A, Failure>(
   fs: FileSystem,
   path: string,
-  use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
+  use: (fd: number, facts: FileStats) => Promise<E.Either<Failure, A>>
 ): Promise<E.Either<Failure | FileError, O.Option<A>>> => {
   let fd: number
   try {
@@ -28,8 +28,8 @@ export const withFile = async <A, Failure>(
 const useFile = <A, Failure>(
   path: string,
   fd: number,
-  facts: Facts,
-  use: (fd: number, facts: Facts) => Promise<E.Either<Failure, A>>
+  facts: FileStats,
+  use: (fd: number, facts: FileStats) => Promise<E.Either<Failure, A>>
 ): Promise<E.Either<Failure | FileError, A>> => {
   if (facts.kind !== 'file') return Promise.resolve(E.left(insecure(path, 'it is not a regular file')))
   return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))

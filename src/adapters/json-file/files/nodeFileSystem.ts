@@ -4,7 +4,7 @@
  */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
-import type { Beat, Facts, FileSystem } from './FileSystem.js'
+import type { HeartbeatTiming, FileStats, FileSystem } from './FileSystem.js'
 import { packages } from './Packages.js'
 import { exposureOf, foreigner } from './Users.js'
 
@@ -36,7 +36,7 @@ const extendSync = (fd: number, from: number, to: number): void => {
   }
 }
 
-const factsOf = (stats: fs.BigIntStats, path: string): Facts => {
+const factsOf = (stats: fs.BigIntStats, path: string): FileStats => {
   const foreign = foreigner(Number(stats.uid), path)
   return {
     kind: stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : stats.isSymbolicLink() ? 'link' : 'other',
@@ -81,7 +81,11 @@ const lockFileSystem = () => ({
   realpath: fs.realpath
 })
 
-const heartbeat = async (path: string, beat: Beat, onDisturbed: () => void): Promise<() => Promise<void>> => {
+const heartbeat = async (
+  path: string,
+  beat: HeartbeatTiming,
+  onDisturbed: () => void
+): Promise<() => Promise<void>> => {
   const { lock } = await packages()
   return lock(path, {
     lockfilePath: path,

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import type { Archive } from '../../../ports/Archive.js'
-import type { FileSystem } from '../files/FileSystem.js'
+import type { FileSystemOption } from '../files/FileSystem.js'
 import { replaceWhole, tidy } from '../files/Files.js'
 import { nodeFileSystem } from '../files/nodeFileSystem.js'
 import { ensureBelow } from '../files/Folders.js'
@@ -32,10 +32,11 @@ import * as Layout from '../files/Layout.js'
  *
  * @category constructors
  */
-export const fileArchive = (root: string, { fs = nodeFileSystem }: { readonly fs?: FileSystem } = {}): Archive => ({
+export const fileArchive = (root: string, options: FileSystemOption = {}): Archive => ({
   keep:
     ({ runId, createdAt, checkpoint }) =>
     async () => {
+      const { fs = nodeFileSystem } = options
       const valid = RunId.parse(runId)
       if (E.isLeft(valid)) return valid
       const made = await ensureBelow(fs, resolve(root), [Layout.archiveOf(root)])

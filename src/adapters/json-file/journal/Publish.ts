@@ -7,7 +7,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
 import { codeOf, quietly, reading, writeFailed, writing } from '../files/Fault.js'
-import type { Facts, FileSystem } from '../files/FileSystem.js'
+import type { FileStats, FileSystem } from '../files/FileSystem.js'
 import { namesIn, sync, writeFully } from '../files/Files.js'
 import type { ClaimRecord, FoundRecord } from './Journal.js'
 import { FORMAT } from './Journal.js'
@@ -163,11 +163,11 @@ interface Linked {
   readonly path: string
   readonly number: number
   readonly length: number
-  readonly facts: Facts
+  readonly facts: FileStats
 }
 
 type Linking =
-  { readonly _tag: 'Linked'; readonly facts: Facts } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
+  { readonly _tag: 'Linked'; readonly facts: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
 
 /** Complete and synced before it has a name; and of those who want the same name, one gets it. */
 const fillAndLink = async (

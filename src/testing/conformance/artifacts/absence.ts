@@ -1,12 +1,11 @@
-/** What is not there, or not any more. */
+/** Cases about missing artifacts. */
 import { right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, putAll } from './contents.js'
 
-/** What is not there, or not any more. */
 export const absenceCases: ReadonlyArray<ArtifactCase> = [
-  artifactCase('AS-NONE-01', 'what is not there is none, and no error', async ({ store }) => {
+  artifactCase('AS-NONE-01', 'a missing artifact is none and no error', async ({ store }) => {
     await assertNone(store, 'a', 'x')
     await assertLists(store, 'a', [])
     await right(store.put('a', 'x', 'x'))
@@ -14,7 +13,7 @@ export const absenceCases: ReadonlyArray<ArtifactCase> = [
     await assertNone(store, 'b', 'x')
   }),
 
-  artifactCase('AS-NONE-02', 'removing what is not there does nothing', async ({ store }) => {
+  artifactCase('AS-NONE-02', 'removing a missing artifact does nothing', async ({ store }) => {
     await right(store.remove('a', 'x'))
     await right(store.clear('a'))
     await right(store.put('a', 'x', 'x'))
@@ -24,7 +23,7 @@ export const absenceCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-REMOVE-01',
-    'what was removed is gone, also for who opens the store later, and can be put again',
+    'a removed artifact is missing in every instance and can be put again',
     async ({ store, reopen }) => {
       await putAll(store, 'a', [
         ['x', 'old'],

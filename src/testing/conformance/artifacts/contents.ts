@@ -1,4 +1,4 @@
-/** What the cases about artifacts are written with. */
+/** Helpers for the artifact cases. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../domain/data/Digest.js'
@@ -6,27 +6,23 @@ import type { ArtifactInfo, ArtifactStore } from '../../../ports/ArtifactStore.j
 import { assertSame, inWords } from '../difference.js'
 import { right } from '../fixtures.js'
 
-/** What is put: bytes, or a text. */
 export type Content = Uint8Array | string
 
-/** The bytes that a content is. */
 export const bytesOf = (content: Content): Uint8Array =>
   typeof content === 'string' ? new TextEncoder().encode(content) : content
 
-/** All bytes, in no order that a text has. */
+/** All byte values, in an order that is not valid UTF-8. */
 export const BINARY = Uint8Array.from({ length: 1_024 }, (_, n) => (n * 167 + (n >> 8)) % 256)
 
-/** What a store tells of a content that it has under an id. */
 export const infoOf = (id: string, content: Content): ArtifactInfo => {
   const bytes = bytesOf(content)
   return { id, size: bytes.length, sha256: sha256(bytes) }
 }
 
-/** A digest tells two contents apart as well as their bytes do, in a line. */
+/** Compares by digest, so that failures stay short. */
 const shown = (bytes: Uint8Array): string =>
   bytes.length > 40 ? `${bytes.length} bytes, SHA-256 ${sha256(bytes)}` : `bytes ${[...bytes].join(' ')}`
 
-/** Fails unless a store gives this content. */
 export const assertGets = async (store: ArtifactStore, runId: string, id: string, content: Content): Promise<void> => {
   const found = await right(store.get(runId, id))
   if (found._tag === 'None') assert.fail(`artifact "${id}" of ${runId} should be there, and is not`)
@@ -37,13 +33,11 @@ export const assertGets = async (store: ArtifactStore, runId: string, id: string
     assert.fail(`artifact "${id}" of ${runId} has ${shown(bytes)} instead of ${shown(wanted)}`)
 }
 
-/** Fails if there is an artifact of this id. */
 export const assertNone = async (store: ArtifactStore, runId: string, id: string): Promise<void> => {
   assertSame(await right(store.get(runId, id)), O.none, `artifact "${id}" of ${runId}, which is not there,`)
   assert.equal(await right(store.has(runId, id)), false, `whether "${id}" of ${runId} is there`)
 }
 
-/** Fails unless exactly these artifacts are listed, in this order. */
 export const assertLists = async (
   store: ArtifactStore,
   runId: string,
@@ -53,7 +47,6 @@ export const assertLists = async (
   assertSame(await right(store.list(runId)), expected, `the artifacts of ${runId}`)
 }
 
-/** Puts these artifacts, in order. */
 export const putAll = async (
   store: ArtifactStore,
   runId: string,

@@ -1,22 +1,21 @@
-/** What is damaged is never given. */
+/** Cases about damaged artifacts. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import { answerOf, left, right } from '../fixtures.js'
-import type { ArtifactBench, ArtifactCase } from './ArtifactCase.js'
+import type { ArtifactCaseContext, ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
 
-/** What is damaged is never given. */
 export const damageCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
     'AS-DAMAGE-01',
-    'damaged content is Corrupt, never given, and hurts no other artifact',
-    async (bench) => {
-      const { store } = bench
-      await damaged(bench)
-      for (const one of [store, await bench.reopen()]) {
+    'damaged content is Corrupt, is never returned, and affects no other artifact',
+    async (context) => {
+      const { store } = context
+      await damaged(context)
+      for (const one of [store, await context.reopen()]) {
         const { runId } = await left(one.get('a', 'x'), 'Corrupt')
         assert.equal(runId, 'a', 'the run that the error names')
         await assertGets(one, 'a', 'y', 'y')
@@ -28,25 +27,25 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-DAMAGE-02',
-    'what is damaged is replaced, removed and cleared like anything',
-    async (bench) => {
+    'a damaged artifact can be replaced, removed and cleared',
+    async (context) => {
       for (const mend of [
         (store: ArtifactStore) => right(store.put('a', 'x', 'mended')),
         (store: ArtifactStore) => right(store.remove('a', 'x')),
         (store: ArtifactStore) => right(store.clear('a'))
       ]) {
-        await damaged(bench)
-        await mend(bench.store)
-        const found = await answerOf(bench.store.get('a', 'x'))
+        await damaged(context)
+        await mend(context.store)
+        const found = await answerOf(context.store.get('a', 'x'))
         assert.ok(E.isRight(found), 'it is damaged still')
-        if (O.isSome(found.right)) await assertGets(bench.store, 'a', 'x', 'mended')
+        if (O.isSome(found.right)) await assertGets(context.store, 'a', 'x', 'mended')
       }
     },
     ['damage']
   )
 ]
 
-const damaged = async ({ store, damage }: ArtifactBench): Promise<void> => {
+const damaged = async ({ store, damage }: ArtifactCaseContext): Promise<void> => {
   await putAll(store, 'a', [
     ['x', BINARY],
     ['y', 'y']

@@ -1,4 +1,4 @@
-/** What is an artifact id, and which are different. */
+/** Cases about artifact ids. */
 import { strict as assert } from 'node:assert'
 import { left, right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
@@ -11,7 +11,7 @@ const INVALID = [
   'a\0b', 'a\nb', '\u0085', '\ud800', 'a'.repeat(513)
 ]
 
-/** What differs in nothing that some file system, pattern or encoding could overlook. */
+/** Ids that some file system, pattern or encoding could confuse. */
 // prettier-ignore
 const ALIKE = [
   'a', 'A', 'a/b', 'a/b/c', 'A/b', 'a_b', 'a-b', 'a.b', 'a b', 'ab', 'a%2fb', 'a_002fb', 'a:b', 'a*', 'a?', 'a.', 'a ', ' a',
@@ -19,11 +19,10 @@ const ALIKE = [
   'a.tmp', 'a.lock', 'h-a', 'checkpoint.json'
 ]
 
-/** What is an artifact id, and which are different. */
 export const idCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
     'AS-ID-01',
-    'what is no artifact id is refused by everything, told, and leaves no trace',
+    'every function refuses an invalid artifact id, reports it, and leaves no trace',
     async ({ store }) => {
       for (const id of INVALID) {
         const { id: told } = await left(store.put('a', id, 'x'), 'InvalidArtifactId')
@@ -36,7 +35,7 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     }
   ),
 
-  artifactCase('AS-ID-02', 'what is no run id is refused by everything, and told', async ({ store }) => {
+  artifactCase('AS-ID-02', 'every function refuses an invalid run id and reports it', async ({ store }) => {
     for (const runId of ['', '.', '..', '../a', 'a/b', 'A', 'a.', 'con', '_a', 'a'.repeat(129)]) {
       const { runId: told } = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
       assert.equal(told, runId)
@@ -50,7 +49,7 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-ID-03',
-    'ids that differ in anything are apart, whatever they look like',
+    'ids that differ in any character are separate, even look-alikes',
     async ({ store, reopen }) => {
       await putAll(
         store,
@@ -71,18 +70,22 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     }
   ),
 
-  artifactCase('AS-ID-04', 'the longest ids are ids, and are apart in their last character', async ({ store }) => {
-    const ids = ['x', 'y', 'é', '語'].map((end) => '語/'.repeat(255) + 'a' + end)
-    for (const id of ids) await right(store.put('a', id, id))
-    for (const id of ids) await assertGets(store, 'a', id, id)
-    await assertLists(
-      store,
-      'a',
-      [...ids].sort().map((id) => [id, id])
-    )
-  }),
+  artifactCase(
+    'AS-ID-04',
+    'the longest ids work and are separate if their last characters differ',
+    async ({ store }) => {
+      const ids = ['x', 'y', 'é', '語'].map((end) => '語/'.repeat(255) + 'a' + end)
+      for (const id of ids) await right(store.put('a', id, id))
+      for (const id of ids) await assertGets(store, 'a', id, id)
+      await assertLists(
+        store,
+        'a',
+        [...ids].sort().map((id) => [id, id])
+      )
+    }
+  ),
 
-  artifactCase('AS-ID-05', 'ids nest: one may be the beginning of another', async ({ store }) => {
+  artifactCase('AS-ID-05', 'one id may be a prefix of another', async ({ store }) => {
     const ids = ['reports', 'reports/unit', 'reports/unit/1.txt', 'reports.txt']
     for (const id of [...ids].reverse()) await right(store.put('a', id, id))
     await right(store.remove('a', 'reports'))

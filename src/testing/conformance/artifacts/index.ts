@@ -1,4 +1,4 @@
-/** Everything that the kit asks of a store of artifacts. */
+/** All cases for artifact stores. */
 import { absenceCases } from './absence.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { damageCases } from './damage.js'
@@ -8,14 +8,14 @@ import { roundTripCases } from './roundTrip.js'
 import { runCases } from './runs.js'
 
 /**
- * Everything that the kit asks of a store of artifacts, in order.
+ * All cases for artifact stores, in order.
  *
  * @example
  * import { artifactStoreCases } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
  * const first = artifactStoreCases.find(({ id }) => id === 'AS-PUT-02')
- * assert.match(first?.title ?? '', /one is there, whole/)
+ * assert.match(first?.title ?? '', /one is stored completely/)
  *
  * @category cases
  */

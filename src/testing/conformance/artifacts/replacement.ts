@@ -1,4 +1,4 @@
-/** A put replaces what was there, as a whole. */
+/** Cases about replacing artifacts. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -8,18 +8,21 @@ import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY } from './contents.js'
 
-/** A put replaces what was there, as a whole. */
 export const replacementCases: ReadonlyArray<ArtifactCase> = [
-  artifactCase('AS-PUT-01', 'a second put replaces the first, the shorter the longer', async ({ store, reopen }) => {
-    for (const content of ['a long first content', 'short', '', BINARY]) {
-      await right(store.put('a', 'x', content))
-      await assertGets(store, 'a', 'x', content)
-      await assertGets(await reopen(), 'a', 'x', content)
-      await assertLists(store, 'a', [['x', content]])
+  artifactCase(
+    'AS-PUT-01',
+    'a second put replaces the first, also a longer one by a shorter one',
+    async ({ store, reopen }) => {
+      for (const content of ['a long first content', 'short', '', BINARY]) {
+        await right(store.put('a', 'x', content))
+        await assertGets(store, 'a', 'x', content)
+        await assertGets(await reopen(), 'a', 'x', content)
+        await assertLists(store, 'a', [['x', content]])
+      }
     }
-  }),
+  ),
 
-  artifactCase('AS-PUT-02', 'of puts of one id at once, one is there, whole', async ({ store, reopen }) => {
+  artifactCase('AS-PUT-02', 'of concurrent puts of one id one is stored completely', async ({ store, reopen }) => {
     const other = await reopen()
     for (const round of upTo(5)) {
       const contents = upTo(8).map((n) => Buffer.alloc(20_000 + 1_000 * n, `${round}${n}`))
@@ -37,7 +40,7 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-PUT-03',
-    'who reads while it is replaced gets the one or the other',
+    'a read during a replacement returns the old or the new content',
     async ({ store, reopen, isOver }) => {
       const contents = upTo(2).map((n) => Buffer.alloc(200_000 - 50_000 * n, String(n)))
       const reader = await reopen()
@@ -61,7 +64,7 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
     }
   ),
 
-  artifactCase('AS-PUT-04', 'many put at once are all there', async ({ store, reopen }) => {
+  artifactCase('AS-PUT-04', 'concurrent puts of different ids are all stored', async ({ store, reopen }) => {
     const ids = upTo(40).map((n) => `many/${n}`)
     await atOnce(ids.map((id) => store.put('a', id, id)))
     await assertLists(

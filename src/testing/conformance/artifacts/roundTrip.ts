@@ -1,4 +1,4 @@
-/** What is put comes back. */
+/** Cases about reading what was put. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { assertSame } from '../difference.js'
@@ -7,21 +7,20 @@ import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
 
-/** What is put comes back. */
 export const roundTripCases: ReadonlyArray<ArtifactCase> = [
-  artifactCase('AS-TRIP-01', 'bytes come back as they were put, and put tells what they are', async ({ store }) => {
+  artifactCase('AS-TRIP-01', 'bytes come back unchanged, and put returns their size and digest', async ({ store }) => {
     assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'what put tells')
     await assertGets(store, 'a', 'raw', BINARY)
     assert.equal(await right(store.has('a', 'raw')), true, 'whether it is there')
   }),
 
-  artifactCase('AS-TRIP-02', 'a text comes back as its UTF-8 bytes', async ({ store }) => {
+  artifactCase('AS-TRIP-02', 'a string comes back as its UTF-8 bytes', async ({ store }) => {
     const text = 'plain, é, 日本語, 😀, \0, \r\n, \ufeff'
     assertSame(await right(store.put('a', 'text', text)), infoOf('text', text), 'what put tells')
     await assertGets(store, 'a', 'text', text)
   }),
 
-  artifactCase('AS-TRIP-03', 'nothing is something: an empty artifact is there', async ({ store }) => {
+  artifactCase('AS-TRIP-03', 'an empty artifact exists', async ({ store }) => {
     await putAll(store, 'a', [
       ['none', ''],
       ['empty', new Uint8Array()]
@@ -34,17 +33,21 @@ export const roundTripCases: ReadonlyArray<ArtifactCase> = [
     ])
   }),
 
-  artifactCase('AS-TRIP-04', 'content that looks like a first line, or an end, is content', async ({ store }) => {
-    const contents = [
-      ['json', '{"format":1}\n'],
-      ['lines', '\n\n'],
-      ['nul', '\0'.repeat(5_000)]
-    ] as const
-    await putAll(store, 'a', contents)
-    for (const [id, content] of contents) await assertGets(store, 'a', id, content)
-  }),
+  artifactCase(
+    'AS-TRIP-04',
+    'content that resembles a header or a terminator is stored as content',
+    async ({ store }) => {
+      const contents = [
+        ['json', '{"format":1}\n'],
+        ['lines', '\n\n'],
+        ['nul', '\0'.repeat(5_000)]
+      ] as const
+      await putAll(store, 'a', contents)
+      for (const [id, content] of contents) await assertGets(store, 'a', id, content)
+    }
+  ),
 
-  artifactCase('AS-TRIP-05', 'a hundred thousand bytes fit everywhere', async ({ store, reopen }) => {
+  artifactCase('AS-TRIP-05', 'every store accepts a hundred thousand bytes', async ({ store, reopen }) => {
     const content = Buffer.alloc(100_000, BINARY)
     await right(store.put('a', 'wide', content))
     await assertGets(await reopen(), 'a', 'wide', content)
@@ -52,7 +55,7 @@ export const roundTripCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-TRIP-06',
-    '10 MB are put',
+    'a store accepts 10 MB',
     async ({ store, reopen }) => {
       const content = Buffer.alloc(10_000_000, BINARY)
       await right(store.put('a', 'huge', content))
@@ -61,7 +64,7 @@ export const roundTripCases: ReadonlyArray<ArtifactCase> = [
     ['large']
   ),
 
-  artifactCase('AS-TRIP-07', 'what the giver and the taker do to their bytes changes nothing', async ({ store }) => {
+  artifactCase('AS-TRIP-07', 'changing bytes after a put or a get does not affect the store', async ({ store }) => {
     const given = Uint8Array.from(BINARY)
     await right(store.put('a', 'raw', given))
     given.fill(0)
@@ -70,7 +73,7 @@ export const roundTripCases: ReadonlyArray<ArtifactCase> = [
     await assertGets(store, 'a', 'raw', BINARY)
   }),
 
-  artifactCase('AS-TRIP-08', 'a part of a larger buffer is put as that part', async ({ store }) => {
+  artifactCase('AS-TRIP-08', 'a view of a larger buffer is put as that view', async ({ store }) => {
     await right(store.put('a', 'part', BINARY.subarray(3, 7)))
     await assertGets(store, 'a', 'part', BINARY.slice(3, 7))
   }),

@@ -1,13 +1,12 @@
-/** Artifacts belong to their run. */
+/** Cases about artifacts and their runs. */
 import type { ArtifactInfo } from '../../../ports/ArtifactStore.js'
 import { right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, BINARY, putAll } from './contents.js'
 
-/** Artifacts belong to their run. */
 export const runCases: ReadonlyArray<ArtifactCase> = [
-  artifactCase('AS-RUN-01', 'the artifacts of one run are not those of another', async ({ store, reopen }) => {
+  artifactCase('AS-RUN-01', 'artifacts of different runs are separate', async ({ store, reopen }) => {
     const runs = ['a', 'ab', 'a-b', 'a.b', 'b']
     for (const runId of runs)
       await putAll(store, runId, [
@@ -26,7 +25,7 @@ export const runCases: ReadonlyArray<ArtifactCase> = [
     await assertLists(next, 'b', [])
   }),
 
-  artifactCase('AS-LIST-01', 'the list is in the order of the ids, with size and digest', async ({ store }) => {
+  artifactCase('AS-LIST-01', 'the list is sorted by id and has sizes and digests', async ({ store }) => {
     const ids = ['b', 'a/2', 'a/10', 'a', 'é', 'B', '😀', '～', 'z']
     await putAll(
       store,
@@ -40,7 +39,7 @@ export const runCases: ReadonlyArray<ArtifactCase> = [
     )
   }),
 
-  artifactCase('AS-LIST-02', 'what is done to a list changes nothing', async ({ store }) => {
+  artifactCase('AS-LIST-02', 'changing a list does not affect the store', async ({ store }) => {
     await putAll(store, 'a', [
       ['x', 'x'],
       ['y', 'y']
@@ -56,7 +55,7 @@ export const runCases: ReadonlyArray<ArtifactCase> = [
 
   artifactCase(
     'AS-CLEAR-01',
-    'clearing deletes all that steps put, and keeps reserved ids',
+    'clearing deletes all artifacts of steps and keeps reserved ids',
     async ({ store, reopen }) => {
       const own = `_own/${'0'.repeat(64)}`
       const long = `_${'語'.repeat(300)}`
@@ -79,7 +78,7 @@ export const runCases: ReadonlyArray<ArtifactCase> = [
     }
   ),
 
-  artifactCase('AS-OPEN-01', 'what was put is there for who opens the store later', async ({ store, reopen }) => {
+  artifactCase('AS-OPEN-01', 'a new instance finds every artifact', async ({ store, reopen }) => {
     await putAll(store, 'a', [
       ['x', BINARY],
       ['y/z', 'text']

@@ -1,4 +1,4 @@
-/** Who may write a run. */
+/** Cases about who may write a run. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -30,7 +30,7 @@ import {
 export const claimCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-CLAIM-01',
-    'a claim writes no checkpoint, and says that nothing is stored',
+    'a claim writes no checkpoint and reports that nothing is stored',
     async ({ storage }) => {
       const { claim, stored } = await right(storage.claim('a', OWNER))
       assert.deepEqual(stored, O.none)
@@ -43,18 +43,18 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-02',
-    'a run that a live owner holds is refused, with who and since when',
+    'a run held by a live owner is refused, with its holder and since',
     async ({ storage }) => {
       await claimed(storage, 'a', OWNER)
       const { runId, holder } = await left(storage.claim('a', OTHER), 'HeldBy')
       assert.deepEqual({ runId, host: holder.host, pid: holder.pid }, { runId: 'a', ...OWNER })
-      // The time may be that of a server, whose clock is another one.
+      // The time may be that of a server with another clock.
       const isNow = holder.since.endsWith('Z') && Math.abs(Date.parse(holder.since) - Date.now()) < 60_000
       assert.ok(isNow, `since ${holder.since}, which is not now in UTC`)
     }
   ),
 
-  conformanceCase('CS-CLAIM-03', 'a refused claim disturbs the owner in nothing', async ({ storage }) => {
+  conformanceCase('CS-CLAIM-03', 'a refused claim does not affect the owner', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     await left(storage.claim('a', OTHER), 'HeldBy')
     await right(storage.save(claim, revisions([1])))
@@ -63,7 +63,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     await right(storage.save(claim, revisions([1, 2])))
   }),
 
-  conformanceCase('CS-CLAIM-04', 'a load tells the live owner, until the claim is given back', async ({ storage }) => {
+  conformanceCase('CS-CLAIM-04', 'a load reports the live owner until the claim is released', async ({ storage }) => {
     const claim = await claimed(storage, 'a', OWNER)
     await right(storage.save(claim, revisions([1])))
     const { host, pid } = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
@@ -74,7 +74,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-05',
-    'a run that was given back is claimed at once, with what is stored',
+    'a released run can be claimed at once, and the claim returns what is stored',
     async ({ storage }) => {
       await seed(storage, 'a', [1, 2])
       const next = await right(storage.claim('a', OTHER))
@@ -88,7 +88,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-06',
-    'the run of a dead owner is claimed at once, with every save that resolved',
+    'the run of a dead owner can be claimed at once, and the claim returns every save that resolved',
     async ({ storage, reopen }) => {
       const dead = await claimed(storage, 'a')
       await right(storage.save(dead, revisions([1])))
@@ -103,7 +103,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-07',
-    'each claim of a run has a higher epoch than all before: after a release as after a death',
+    'each claim of a run has a higher epoch than all earlier ones, after a release and after a death',
     async ({ storage, reopen }) => {
       const first = await claimed(storage, 'a')
       await right(storage.release(first))
@@ -121,7 +121,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-08',
-    'after its release a claim writes nothing more, and a second release is harmless',
+    'a released claim writes nothing, and a second release is harmless',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions([1])))
@@ -136,7 +136,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase('CS-CLAIM-09', 'of ten claims at once, one is granted', async ({ storage }) => {
+  conformanceCase('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
     const results = await atOnce(Array.from({ length: 10 }, () => storage.claim('a', OWNER)))
     assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
     const winner = results.find(E.isRight)?.right.claim ?? assert.fail('nobody won')
@@ -146,7 +146,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-10',
-    "of ten claims at once of a dead owner's run, one is granted",
+    "of ten concurrent claims of a dead owner's run one is granted",
     async ({ storage, reopen }) => {
       const dead = await claimed(storage, 'a')
       await right(storage.save(dead, revisions([1])))
@@ -170,24 +170,20 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     await claimed(storage, 'b', OTHER)
   }),
 
-  conformanceCase(
-    'CS-CLAIM-12',
-    'claims of different runs have nothing to do with one another',
-    async ({ storage }) => {
-      const [first, second] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
-      await right(storage.save(first, revisions(['of a'])))
-      await right(storage.save(second, revisions(['of b'])))
-      await right(storage.release(first))
-      await right(storage.save(second, revisions(['of b', 'more'])))
-      assert.equal(second.lost.aborted, false)
-      await assertLoads(storage, 'a', ['of a'])
-      await assertLoads(storage, 'b', ['of b', 'more'])
-    }
-  ),
+  conformanceCase('CS-CLAIM-12', 'claims of different runs are independent', async ({ storage }) => {
+    const [first, second] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
+    await right(storage.save(first, revisions(['of a'])))
+    await right(storage.save(second, revisions(['of b'])))
+    await right(storage.release(first))
+    await right(storage.save(second, revisions(['of b', 'more'])))
+    assert.equal(second.lost.aborted, false)
+    await assertLoads(storage, 'a', ['of a'])
+    await assertLoads(storage, 'b', ['of b', 'more'])
+  }),
 
   conformanceCase(
     'CS-CLAIM-13',
-    'wherever many claim and give back, each finds what the one before it saved',
+    'among concurrent claims and releases, each owner finds what its predecessor saved',
     async ({ storage, isOver }) => {
       const contender = async (name: number): Promise<number> => {
         let saved = 0
@@ -219,7 +215,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-14',
-    'who holds a run is told as it was given; a dead owner holds nothing, and its successor is told in its place',
+    'the holder is reported as it claimed, a dead owner holds nothing, and its successor is reported instead',
     async ({ storage, reopen }) => {
       const first = { host: 'fe80::1:2%eth0', pid: 4_194_304 }
       const claim = await claimed(storage, 'a', first)
@@ -236,7 +232,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-15',
-    'what is done with an earlier claim disturbs neither a later one of the same process nor one of another run',
+    'operations on an earlier claim affect neither a later claim of the same process nor another run',
     async ({ storage }) => {
       const earlier = await claimed(storage, 'a')
       await right(storage.save(earlier, revisions([1])))
@@ -255,7 +251,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-16',
-    'a save that is under way while its claim is given back is found by the next claim, or refused',
+    'a save in flight during a release is found by the next claim, or refused',
     async ({ storage }) => {
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`
@@ -275,7 +271,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-17',
-    'an owner that says nothing for three seconds still holds its run',
+    'an owner that is silent for three seconds still holds its run',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions([1])))
@@ -305,7 +301,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-CLAIM-19',
-    'the since of a holder stays the same at each look and after each save',
+    'the since of a holder is the same at each load and after each save',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a', OWNER)
       await right(storage.save(claim, revisions(upTo(1))))
@@ -347,7 +343,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 const holderIn = async (storage: CheckpointStorage): Promise<Holder> =>
   some(some(await right(storage.load('a')), 'the run').heldBy, 'who holds the run')
 
-/** That the holder is told: by a load, and to whoever wants the run too. */
+/** Checks that loads and refused claims report the holder. */
 const assertHolder = async (storage: CheckpointStorage, { host, pid }: Owner): Promise<void> => {
   const told = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
   assertSame({ host: told.host, pid: told.pid }, { host, pid }, 'who a load says holds the run')

@@ -1,4 +1,4 @@
-/** Content that can't be read, or not by this version. */
+/** Cases about damaged content and newer formats. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -21,7 +21,7 @@ import {
 
 const PAYLOADS = ['first', 'second', 'third']
 
-/** Something older, and said to be; or an error. Never the newest as if nothing were wrong, never "there is nothing". */
+/** Damage gives an older revision marked as recovered, or an error; never the newest revision and never nothing. */
 const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void => {
   if (E.isLeft(result)) {
     assert.equal(result.left._tag, 'Corrupt')
@@ -42,7 +42,7 @@ const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void
 export const damageCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-DAMAGE-01',
-    'a load of damaged content is an error, or something older that is said to be recovered',
+    'a load of damaged content returns an error, or an older revision marked as recovered',
     async ({ storage, reopen, damage }) => {
       await seed(storage, 'a', PAYLOADS)
       await damage('a')
@@ -53,7 +53,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-02',
-    'a claim of a damaged run finds what a load finds',
+    'a claim of a damaged run finds the same as a load',
     async ({ storage, reopen, damage }) => {
       await seed(storage, 'a', PAYLOADS)
       await damage('a')
@@ -72,7 +72,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-03',
-    'one damaged run breaks neither the listing nor any other run',
+    'a damaged run breaks neither the listing nor any other run',
     async ({ storage, reopen, damage }) => {
       for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
       await damage('b')
@@ -86,7 +86,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-04',
-    'looking at a damaged run changes nothing of it',
+    'reading a damaged run changes nothing',
     async ({ storage, reopen, damage, digest }) => {
       await seed(storage, 'a', PAYLOADS)
       const whole = await digest('a')
@@ -105,7 +105,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-05',
-    'after a recovery what is saved is what is loaded, and nothing damaged comes back',
+    'after a recovery saves are loaded as saved, and nothing damaged reappears',
     async ({ storage, reopen, damage }) => {
       await seed(storage, 'a', PAYLOADS)
       await damage('a')
@@ -147,7 +147,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-DAMAGE-07',
-    'a damaged run that a live owner holds is not removed',
+    'a damaged run held by a live owner is not removed',
     async ({ storage, damage, digest }) => {
       await seed(storage, 'a', PAYLOADS)
       await claimed(storage, 'a', OWNER)
@@ -237,7 +237,7 @@ const assertIsRefused = async (storage: CheckpointStorage): Promise<void> => {
 export const formatCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-FORMAT-01',
-    'content of a newer format is refused, and nothing older is used in its place',
+    'content of a newer format is refused, and nothing older is used instead',
     async ({ storage, reopen, newer }) => {
       await seed(storage, 'a', PAYLOADS)
       await newer('a')
@@ -248,7 +248,7 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FORMAT-02',
-    'content of a newer format is left as it is',
+    'content of a newer format stays unchanged',
     async ({ storage, reopen, newer, digest }) => {
       await seed(storage, 'a', PAYLOADS)
       await newer('a')
@@ -265,7 +265,7 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FORMAT-03',
-    'one run of a newer format breaks neither the listing nor any other run',
+    'a run of a newer format breaks neither the listing nor any other run',
     async ({ storage, reopen, newer }) => {
       for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
       await newer('a')

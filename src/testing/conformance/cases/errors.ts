@@ -1,4 +1,4 @@
-/** What is below the store fails. */
+/** Cases about errors below the store. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -30,7 +30,7 @@ const assertHasFacts = ({ where, operation, code }: ReadFailed | WriteFailed, ex
   assert.ok(operation.length > 0, 'what was being done is said')
 }
 
-/** Whether an answer is the failure, in a call that may have to read before it can write. */
+/** Whether a result is the injected failure, for calls that may read before they write. */
 const assertFailed = (
   result: E.Either<StorageError, unknown>,
   code: string,
@@ -58,7 +58,7 @@ const FAILURES: ReadonlyArray<{ readonly after?: number; readonly release: 'read
 export const errorCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-ERROR-01',
-    'what could not be read is ReadFailed with its code: never "there is nothing", never something older',
+    'a failed read is ReadFailed with its code, and never an empty or older result',
     async ({ storage, faulty }) => {
       await seed(storage, 'a', [1, 2, 3])
       const { storage: next, fail, heal } = await faulty()
@@ -79,7 +79,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-02',
-    'a save that could not be written is WriteFailed with its code, and what was acknowledged before is unharmed',
+    'a failed save is WriteFailed with its code, and earlier acknowledged saves survive',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
       const claim = await claimed(storage, 'a')
@@ -89,7 +89,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       heal()
       const found = await right((await reopen()).load('a'))
       assert.ok(O.isSome(found), 'what was acknowledged before the failure is gone')
-      // The save that failed may have reached the store, or not.
+      // The failed save may have reached the store.
       assertCarries(found.value, [1, 2].slice(0, Math.min(2, found.value.revision + 1)))
     },
     { needs: ['faults'] }
@@ -97,7 +97,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-03',
-    'after a failed write the run can be claimed anew, and goes on from what is stored',
+    'after a failed write the run can be claimed again and continues from what is stored',
     async ({ faulty, reopen }) => {
       const { storage, fail, heal } = await faulty()
       const claim = await claimed(storage, 'a')
@@ -119,7 +119,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-04',
-    'a claim or a removal that could not be written says so, and changes nothing of what is stored',
+    'a claim or removal that cannot be written fails and changes nothing',
     async ({ storage, faulty }) => {
       await seed(storage, 'a', [1, 2])
       const { storage: next, fail, heal } = await faulty()
@@ -134,7 +134,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-05',
-    'wherever writing begins to fail, every save that resolved is found afterwards',
+    'whichever write fails, every save that resolved is found afterwards',
     async ({ faulty, reopen }) => {
       for (let good = 0; good < 8; good++) await survives(await faulty(), reopen, `run-${good}`, good)
     },
@@ -143,7 +143,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-06',
-    'what could not be read is no free run: it is neither removed nor granted to anybody, and nothing is saved over it',
+    'a run that cannot be read is not free: it is neither removed, claimed nor overwritten',
     async ({ faulty }) => {
       const { storage, fail, heal } = await faulty()
       const claim = await claimed(storage, 'a', OWNER)
@@ -157,7 +157,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       heal()
       const payloads = E.isRight(saved) ? [1, 2] : [1]
       const found = some(await right(storage.load('a')), 'what was acknowledged')
-      // A save that failed may have reached the store, or not.
+      // The failed save may have reached the store.
       assertCarries(found, found.revision === 1 ? [1, 2] : payloads)
     },
     { needs: ['faults'] }
@@ -198,7 +198,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ERROR-08',
-    'a failed save counts neither in the memory of its instance nor in the store',
+    'a failed save counts neither in its instance nor in the store',
     async ({ faulty, reopen }) => {
       for (const after of AFTER) {
         await assertForgets(await faulty(), reopen, `looked-at-${after}`, after, false)

@@ -1,4 +1,4 @@
-/** An owner that was superseded, though it lives: it is refused, and told. */
+/** Cases about superseded owners that still live. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -38,7 +38,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FENCE-02',
-    'the refusal stays: after its successor saved, released and died',
+    'a superseded owner stays refused after its successor saved, released and died',
     async ({ storage, reopen }) => {
       const { former, zombie, latter, owner } = await takeover(storage, reopen)
       await right(latter.save(owner, revisions(['first', 'second'])))
@@ -58,7 +58,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FENCE-03',
-    'a superseded owner is told: its lost signal fires, at the latest when a save is refused, and says why',
+    "a superseded owner's lost signal fires with the reason, at the latest when a save is refused",
     async ({ storage, reopen }) => {
       const { former, zombie, owner } = await takeover(storage, reopen)
       await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
@@ -79,7 +79,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FENCE-05',
-    'saving at the same time as its successor, a superseded owner never has a revision accepted',
+    'a superseded owner that saves concurrently with its successor never has a revision accepted',
     async ({ storage, reopen }) => {
       const { former, zombie, latter, owner } = await takeover(storage, reopen)
       const payloads: Array<Json> = ['first']
@@ -120,7 +120,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase('CS-FENCE-07', 'a takeover of one run disturbs no other', async ({ storage, reopen }) => {
+  conformanceCase('CS-FENCE-07', 'a takeover of one run affects no other', async ({ storage, reopen }) => {
     const { former, zombie, latter } = await takeover(storage, reopen)
     const other = await claimed(latter, 'b')
     await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
@@ -140,7 +140,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FENCE-09',
-    'of three owners, each taken for dead in turn, only the last one writes',
+    'of three owners, each declared dead in turn, only the last one writes',
     async ({ storage, reopen }) => {
       const { former, zombie, latter, owner } = await takeover(storage, reopen)
       await right(latter.save(owner, revisions(['first', 'second'])))
@@ -157,7 +157,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FENCE-10',
-    'a superseded owner that does not save is told within two seconds',
+    "an idle superseded owner's lost signal fires within two seconds",
     async ({ storage, reopen }) => {
       const { zombie, owner } = await takeover(storage, reopen)
       await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded claim was to fire by itself')
@@ -168,7 +168,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-FENCE-11',
-    'a save that is under way while its run is taken over is found by the new owner, or refused',
+    'a save in flight during a takeover is found by the new owner, or refused',
     async ({ storage, reopen }) => {
       let former = storage
       for (let round = 0; round < 12; round++) {

@@ -1,4 +1,4 @@
-/** What is still there of a run's past, and what is listed. */
+/** Cases about history and listing. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -12,7 +12,7 @@ import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } f
 export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-HIST-01',
-    'the history is newest first, without gaps, and tells each change and its time',
+    'the history is newest first and without gaps, and reports each change and its time',
     async ({ storage, reopen }) => {
       await seed(storage, 'a', [1, 2, 3])
       for (const one of [storage, await reopen()]) {
@@ -24,7 +24,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase('CS-HIST-02', 'each revision of the history can be loaded as it was, and no other', ({ storage }) =>
+  conformanceCase('CS-HIST-02', 'exactly the revisions of the history can be loaded, each unchanged', ({ storage }) =>
     assertHistoryLoads(storage, 500)
   ),
 
@@ -47,7 +47,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-HIST-04',
-    'the history goes back over a change of owners',
+    'the history spans a change of owners',
     async ({ storage, reopen }) => {
       await seed(storage, 'a', [0, 1, 2])
       const next = await reopen()
@@ -62,14 +62,14 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-HIST-05',
-    'each revision of a history of large ones can be loaded as it was',
+    'each large revision of the history can be loaded unchanged',
     ({ storage }) => assertHistoryLoads(storage, 200_000),
     { needs: ['large'], level: 'stress' }
   ),
 
   conformanceCase(
     'CS-HIST-06',
-    'after saves of several revisions each one of the history can be loaded as it was, newest first',
+    'after saves of several revisions, each revision of the history can be loaded unchanged, newest first',
     async ({ storage, reopen }) => {
       const payloads = upTo(12)
       const claim = await claimed(storage, 'a')
@@ -100,7 +100,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-HIST-07',
-    'wherever writing begins to fail, and whatever was being pruned then, what the history tells can be loaded',
+    'whichever write fails, also during pruning, every revision of the history can be loaded',
     async ({ faulty, reopen }) => {
       for (let good = 0; good < 6; good++) await assertHistorySurvives(await faulty(), reopen, `run-${good}`, good)
     },
@@ -138,7 +138,7 @@ const assertHistoryLoads = async (storage: CheckpointStorage, chars: number): Pr
 export const listingCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-LIST-01',
-    'the listing has the id of every run that has a checkpoint, in order; who holds it does not matter',
+    'the listing has the ids of all runs with a checkpoint, in order, whoever holds them',
     async ({ storage, reopen }) => {
       for (const runId of ['b', 'c', 'a']) await seed(storage, runId, [runId])
       await claimed(storage, 'c')
@@ -149,7 +149,7 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-LIST-02',
-    'a run that was claimed and never saved may be listed, and does no harm to the listing',
+    'a run that was claimed and never saved may be listed and does not disturb the listing',
     async ({ storage }) => {
       await claimed(storage, 'b')
       await seed(storage, 'a', [1])
@@ -163,7 +163,7 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-LIST-03',
-    'a thousand runs and more are all listed, and each is whole',
+    'more than a thousand runs are all listed, and each is complete',
     async ({ storage, reopen }) => {
       const ids = Array.from({ length: 1_050 }, (_, n) => `run-${String(n).padStart(4, '0')}`)
       for (let n = 0; n < ids.length; n += 50) {
@@ -179,7 +179,7 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** Owner after owner saves, so that there is something to prune; then one of them can't write any more. */
+/** Owners save in turn until pruning is due; then writes of one of them fail. */
 const assertHistorySurvives = async (
   { storage, fail, heal }: Faulty,
   reopen: () => Promise<CheckpointStorage>,

@@ -1,4 +1,4 @@
-/** What is a run id, and that one run is not another. */
+/** Cases about run ids. */
 import { strict as assert } from 'node:assert'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
@@ -14,7 +14,7 @@ const INVALID = [
 const LOOK_ALIKES = ['e\u0301', '\uff41', 'releas\uff45', '\u24d0', '\u017f', '\ufb01', 'a\u200b', '\u0430']
 
 export const idCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase('CS-ID-01', 'what is no run id is refused by everything, and told', async ({ storage }) => {
+  conformanceCase('CS-ID-01', 'every function refuses an invalid run id and reports it', async ({ storage }) => {
     const lost = new AbortController().signal
     for (const runId of INVALID) {
       const { runId: told } = await left(storage.claim(runId, OWNER), 'InvalidRunId')
@@ -30,7 +30,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ID-02',
-    'an id in capitals is refused, and is not the one in small letters',
+    'an id in capitals is refused and does not match the one in lower case',
     async ({ storage }) => {
       await seed(storage, 'release', [1])
       for (const runId of ['Release', 'RELEASE', 'releasE']) {
@@ -44,7 +44,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ID-03',
-    'the longest run id, and those that look like something of the store, are ids like any other',
+    'the longest run id, and ids that resemble internal names of the store, work like any other',
     async ({ storage, reopen }) => {
       const ids = ['a'.repeat(128), 'checkpoint.json', 'history', 'lock', 'runs', '0', 'constructor', 'x.tmp', 'a.lock']
       for (const runId of ids) await seed(storage, runId, [runId])
@@ -54,7 +54,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase('CS-ID-04', 'runs whose ids begin alike are apart', async ({ storage }) => {
+  conformanceCase('CS-ID-04', 'runs whose ids share a prefix are separate', async ({ storage }) => {
     const ids = ['run1', 'run10', 'run1-b', 'run1.b', 'run1_b', 'run', 'r']
     for (const runId of ids) await seed(storage, runId, [runId, 1])
     await right(storage.remove('run1'))
@@ -65,14 +65,18 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     assert.deepEqual(await right(storage.list()), ids.slice(1).sort())
   }),
 
-  conformanceCase('CS-ID-05', 'long ids that differ in their last character are apart', async ({ storage, reopen }) => {
-    const ids = ['x', 'y'].map((end) => 'a'.repeat(127) + end)
-    for (const runId of ids) await seed(storage, runId, [runId.at(-1) ?? ''])
-    const next = await reopen()
-    for (const runId of ids) await assertLoads(next, runId, [runId.at(-1) ?? ''])
-  }),
+  conformanceCase(
+    'CS-ID-05',
+    'long ids that differ in their last character are separate',
+    async ({ storage, reopen }) => {
+      const ids = ['x', 'y'].map((end) => 'a'.repeat(127) + end)
+      for (const runId of ids) await seed(storage, runId, [runId.at(-1) ?? ''])
+      const next = await reopen()
+      for (const runId of ids) await assertLoads(next, runId, [runId.at(-1) ?? ''])
+    }
+  ),
 
-  conformanceCase('CS-ID-06', 'ten runs written at once are all whole', async ({ storage, reopen }) => {
+  conformanceCase('CS-ID-06', 'ten runs written concurrently are all complete', async ({ storage, reopen }) => {
     const ids = Array.from({ length: 10 }, (_, n) => `run-${n}`)
     await Promise.all(ids.map((runId) => seed(storage, runId, [runId, 1, 2, 3])))
     const next = await reopen()
@@ -81,7 +85,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ID-07',
-    'an id is no pattern: what could stand for any character does not',
+    'an id is not a pattern: wildcard characters match only themselves',
     async ({ storage }) => {
       const ids = ['axb', 'a.b', 'a_b', 'a-b', 'ab']
       for (const runId of ids) await seed(storage, runId, [runId])
@@ -99,7 +103,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ID-08',
-    'a run is not taken for something that the store keeps beside another one',
+    'the store never confuses a run with the internal data of another run',
     async ({ storage, reopen }) => {
       const ends = [
         'lock',

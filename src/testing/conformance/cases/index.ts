@@ -1,4 +1,4 @@
-/** All cases of the kit. */
+/** All cases for checkpoint stores. */
 import type { ConformanceCase } from '../Case.js'
 import { claimCases } from './claims.js'
 import { damageCases, formatCases } from './damage.js'
@@ -15,14 +15,14 @@ import { stallCases } from './stalls.js'
 import { takeOverCases } from './takeOver.js'
 
 /**
- * Everything that the kit asks of a store, in order.
+ * All cases for checkpoint stores, in order.
  *
  * @example
  * import { checkpointStorageCases } from 'dogear/testing'
  * import assert from 'node:assert/strict'
  *
- * const told = checkpointStorageCases.find(({ id }) => id === 'CS-FENCE-03')
- * assert.match(told?.title ?? '', /a superseded owner is told/)
+ * const fenced = checkpointStorageCases.find(({ id }) => id === 'CS-FENCE-03')
+ * assert.match(fenced?.title ?? '', /a superseded owner's lost signal fires/)
  *
  * @category cases
  */

@@ -1,4 +1,4 @@
-/** Several live processes on one store. */
+/** Cases about several live processes. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -29,7 +29,7 @@ const needs = ['processes'] as const
 export const processCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-PROC-01',
-    'a run that another live process holds is refused, with who, and not removed',
+    'a run held by another live process is refused, with its holder, and not removed',
     async ({ storage, beside }) => {
       const other = await beside()
       const claim = await claimed(other.storage, 'a', OTHER)
@@ -62,7 +62,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-PROC-03',
-    'of claims in three processes at once, one is granted',
+    'of concurrent claims in three processes one is granted',
     async ({ storage, beside }) => {
       const stores = [storage, (await beside()).storage, (await beside()).storage]
       for (let round = 0; round < 5; round++) {
@@ -76,17 +76,17 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-PROC-04',
-    'what one process was told is saved, another one loads at once, and never a part of a save',
-    async (bench) => {
-      const others = [(await bench.beside()).storage, (await bench.beside()).storage]
-      await assertLoadsWhileSaving(bench, others, { count: 100, atATime: 2 })
+    'another process loads every acknowledged save at once, and never part of a save',
+    async (context) => {
+      const others = [(await context.beside()).storage, (await context.beside()).storage]
+      await assertLoadsWhileSaving(context, others, { count: 100, atATime: 2 })
     },
     { needs }
   ),
 
   conformanceCase(
     'CS-PROC-05',
-    'processes that are killed one after the other lose nothing, and leave the run free',
+    'processes killed one after the other lose nothing and leave the run free',
     async ({ storage, beside }) => {
       let payloads: ReadonlyArray<Json> = []
       let late: Promise<unknown> = Promise.resolve()
@@ -116,7 +116,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-PROC-06',
-    'processes that write different runs do not disturb one another',
+    'processes that write different runs do not affect one another',
     async ({ storage, beside }) => {
       const stores = [storage, (await beside()).storage, (await beside()).storage]
       await Promise.all(stores.map((one, n) => seed(one, `run-${n}`, upTo(20))))
@@ -129,7 +129,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-PROC-07',
-    'a run goes from process to process: each finds at once what the one before it saved, and who holds it',
+    'a run passes from process to process: each finds at once what its predecessor saved, and the holder',
     async ({ storage, beside }) => {
       const stores = [storage, (await beside()).storage] as const
       const payloads: Array<Json> = []

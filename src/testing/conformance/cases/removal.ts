@@ -1,4 +1,4 @@
-/** A removed run is gone for good. */
+/** Cases about removal. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -30,7 +30,7 @@ const assertIsGone = async (storage: CheckpointStorage, runId: string): Promise<
 export const removalCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-REMOVE-01',
-    'a removed run is gone, and removing what is not there does nothing',
+    'a removed run is deleted, and removing an unknown run does nothing',
     async ({ storage }) => {
       await seed(storage, 'a', [1, 2])
       await seed(storage, 'b', [1])
@@ -42,7 +42,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase('CS-REMOVE-02', 'a run that a live owner holds is not removed', async ({ storage }) => {
+  conformanceCase('CS-REMOVE-02', 'a run held by a live owner is not removed', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1])))
     const { holder } = await left(storage.remove('a'), 'HeldBy')
@@ -59,25 +59,21 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     await assertIsGone(restarted, 'a')
   }),
 
-  conformanceCase(
-    'CS-REMOVE-04',
-    'an id that is used again after a removal starts from nothing, at revision 0',
-    async ({ storage }) => {
-      await seed(storage, 'a', ['old', 'old'])
-      await right(storage.remove('a'))
-      const { claim, stored } = await right(storage.claim('a', OWNER))
-      assert.deepEqual(stored, O.none)
-      await left(storage.save(claim, revisions(['old', 'old', 'new'])), 'RevisionConflict')
-      await right(storage.save(claim, revisions(['new'])))
-      await assertLoads(storage, 'a', ['new'])
-      assert.equal((await right(storage.history('a'))).length, 1)
-      assert.deepEqual(await right(storage.loadRevision('a', 1)), O.none)
-    }
-  ),
+  conformanceCase('CS-REMOVE-04', 'a reused id starts at revision 0', async ({ storage }) => {
+    await seed(storage, 'a', ['old', 'old'])
+    await right(storage.remove('a'))
+    const { claim, stored } = await right(storage.claim('a', OWNER))
+    assert.deepEqual(stored, O.none)
+    await left(storage.save(claim, revisions(['old', 'old', 'new'])), 'RevisionConflict')
+    await right(storage.save(claim, revisions(['new'])))
+    await assertLoads(storage, 'a', ['new'])
+    assert.equal((await right(storage.history('a'))).length, 1)
+    assert.deepEqual(await right(storage.loadRevision('a', 1)), O.none)
+  }),
 
   conformanceCase(
     'CS-REMOVE-05',
-    'nothing of a removed run comes back when its store is opened again',
+    'no part of a removed run reappears when the store is reopened',
     async ({ storage, reopen }) => {
       await seed(storage, 'a', ['old', 'old', 'old'])
       await right(storage.load('a'))
@@ -94,7 +90,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-REMOVE-06',
-    'whatever a superseded owner saves while its run is removed, nothing of it is there afterwards',
+    'no save that a superseded owner makes during a removal survives it',
     async ({ storage, reopen }) => {
       let former = storage
       for (let round = 0; round < 10; round++) {
@@ -120,7 +116,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-REMOVE-07',
-    'of ten removals at once, one at least removes, and the run is gone',
+    'of ten concurrent removals at least one succeeds, and the run is deleted',
     async ({ storage }) => {
       await seed(storage, 'a', [1, 2, 3])
       const results = await atOnce(Array.from({ length: 10 }, () => storage.remove('a')))
@@ -145,7 +141,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-REMOVE-09',
-    'of a claim and a removal at once, who was granted the claim has what it was told is stored',
+    'of a concurrent claim and removal, a granted claim finds what it returned stored',
     async ({ storage }) => {
       for (let round = 0; round < 12; round++) {
         const runId = `run-${round}`

@@ -1,4 +1,4 @@
-/** What one instance stored, another one finds; and none of them remembers what is no longer so. */
+/** Cases about several instances on the same data. */
 import { strict as assert } from 'node:assert'
 import type { Json } from '../../../domain/data/Json.js'
 import type { ConformanceCase } from '../Case.js'
@@ -25,7 +25,7 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-OPEN-02',
-    'an instance that loaded a run before sees what another one saved since',
+    'an instance that loaded a run before sees later saves of another instance',
     async ({ storage, reopen }) => {
       await seed(storage, 'a', [1])
       const next = await reopen()
@@ -45,7 +45,7 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-OPEN-03',
-    'over twenty deaths in a row, each owner finds what all before it saved',
+    'over twenty deaths in a row, each owner finds everything that earlier ones saved',
     async ({ storage, reopen }) => {
       const payloads: Array<Json> = []
       let store = storage
@@ -64,7 +64,7 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-OPEN-04',
-    'over twenty owners that die without a save, the run and the order of claims stay what they are',
+    'over twenty owners that die without a save, the run and the order of claims stay unchanged',
     async ({ storage, reopen }) => {
       await seed(storage, 'a', [1, 2])
       let epoch = -1

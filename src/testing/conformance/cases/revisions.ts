@@ -1,4 +1,4 @@
-/** Which saves are accepted, and that a save is all or nothing. */
+/** Cases about revisions and atomic saves. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
@@ -20,7 +20,7 @@ import {
 } from '../fixtures.js'
 
 export const revisionCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase('CS-REV-01', 'a first save that does not begin at revision 0 is refused', async ({ storage }) => {
+  conformanceCase('CS-REV-01', 'a first save that does not start at revision 0 is refused', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     const { runId, expected, found } = await left(storage.save(claim, revisions([1, 2])), 'RevisionConflict')
     assert.deepEqual({ runId, expected, found }, { runId: 'a', expected: 0, found: 1 })
@@ -29,7 +29,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-REV-02',
-    'a save that leaves a revision out is refused, and the right one is accepted after it',
+    'a save that skips a revision is refused, and the right one is accepted after it',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions([1])))
@@ -41,7 +41,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase('CS-REV-03', 'a save of a revision that is there already is refused', async ({ storage }) => {
+  conformanceCase('CS-REV-03', 'a save of an existing revision is refused', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1, 2], 2)))
     const { expected, found } = await left(storage.save(claim, revisions([1, 9])), 'RevisionConflict')
@@ -49,7 +49,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     await assertLoads(storage, 'a', [1, 2])
   }),
 
-  conformanceCase('CS-REV-04', 'of a save with a gap inside, nothing is stored', async ({ storage }) => {
+  conformanceCase('CS-REV-04', 'a save with a gap stores nothing', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1])))
     const [second, , fourth] = revisions([1, 2, 3, 4], 3)
@@ -59,7 +59,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     assert.equal((await right(storage.history('a')))[0]?.revision, 0, 'the newest revision of the history')
   }),
 
-  conformanceCase('CS-REV-05', 'of ten saves of one revision at once, one is stored', async ({ storage }) => {
+  conformanceCase('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([0])))
     const rivals = Array.from({ length: 10 }, (_, rival) => storage.save(claim, revisions([0, `rival ${rival}`])))
@@ -70,7 +70,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-REV-06',
-    'the next owner goes on where the last one ended, and nowhere else',
+    'the next owner continues at the next revision and at no other',
     async ({ storage, reopen }) => {
       await seed(storage, 'a', [1, 2, 3])
       const next = await reopen()
@@ -96,13 +96,14 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ATOM-02',
-    'while revisions are saved three at a time, a load sees whole saves, and nothing older than was acknowledged before it',
-    (bench) => assertLoadsWhileSaving(bench, [bench.storage, bench.storage, bench.storage], { count: 120, atATime: 3 })
+    'while revisions are saved three at a time, each load returns complete saves and nothing older than was acknowledged before it',
+    (context) =>
+      assertLoadsWhileSaving(context, [context.storage, context.storage, context.storage], { count: 120, atATime: 3 })
   ),
 
   conformanceCase(
     'CS-ATOM-03',
-    'saves that are asked for at once are refused or stored whole, in the order of their revisions',
+    'concurrent saves are refused or stored completely, in the order of their revisions',
     async ({ storage }) => {
       const claim = await claimed(storage, 'a')
       const results = await atOnce(Array.from({ length: 30 }, (_, n) => storage.save(claim, revisions(upTo(n + 1)))))
@@ -117,7 +118,7 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-ATOM-04',
-    'five hundred revisions of one save are stored, all of them',
+    'a save of five hundred revisions is stored completely',
     async ({ storage, reopen }) => {
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions(upTo(500), 500)))

@@ -1,9 +1,9 @@
-/** What was saved is what is loaded. */
+/** Cases about loading what was saved. */
 import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { Stored } from '../../../ports/CheckpointStorage.js'
-import type { Bench, ConformanceCase } from '../Case.js'
+import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
 import { answerOf, assertHolds, assertLoads, claimed, left, OWNER, revisions, right, seed, some } from '../fixtures.js'
@@ -11,7 +11,7 @@ import type { Capability } from '../Spec.js'
 
 const nested = (levels: number): Json => Array.from({ length: levels }).reduce<Json>((inner) => [inner], 'x')
 
-/** Each is tried in a checkpoint and in a change, by the instance that saved it and by the next one. */
+/** Each value is saved in a checkpoint and in a change, and loaded by the same instance and by the next. */
 const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json, needs?: ReadonlyArray<Capability>]> =
   [
     ['CS-TRIP-02', 'characters of every length', 'é 漢 👩‍👩‍👧 \u{10FFFF} \uFEFF'],
@@ -86,27 +86,23 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     )
   ),
 
-  conformanceCase('CS-TRIP-12', 'minus zero comes back as a zero', async ({ storage, reopen }) => {
+  conformanceCase('CS-TRIP-12', 'minus zero is loaded as a zero', async ({ storage, reopen }) => {
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, [{ ...revisions([0])[0], checkpoint: () => [-0] }]))
     const stored = some(await right((await reopen()).load('a')))
     assert.ok(Array.isArray(stored.checkpoint) && (stored.checkpoint[0] as number) + 1 === 1)
   }),
 
-  conformanceCase('CS-TRIP-13', 'neither what was given nor what was loaded is shared with the store', notShared),
+  conformanceCase('CS-TRIP-13', 'the store shares no object with what was saved or loaded', notShared),
 
-  conformanceCase(
-    'CS-TRIP-14',
-    "a checkpoint's own format number is none of the store's business",
-    async ({ storage, reopen }) => {
-      const claim = await claimed(storage, 'a')
-      const [first] = revisions([1])
-      await right(storage.save(claim, [{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
-      for (const one of [storage, await reopen()]) {
-        assert.deepEqual(some(await right(one.load('a'))).checkpoint, { format: 99, runId: 7 })
-      }
+  conformanceCase('CS-TRIP-14', "the store ignores a checkpoint's own format number", async ({ storage, reopen }) => {
+    const claim = await claimed(storage, 'a')
+    const [first] = revisions([1])
+    await right(storage.save(claim, [{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
+    for (const one of [storage, await reopen()]) {
+      assert.deepEqual(some(await right(one.load('a'))).checkpoint, { format: 99, runId: 7 })
     }
-  ),
+  }),
 
   conformanceCase(
     'CS-TRIP-15',
@@ -121,7 +117,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TRIP-16',
-    'after each of many saves, large and small, the run is as it was saved',
+    'the run is loaded as saved after each of many large and small saves',
     async ({ storage, reopen }) => {
       const claim = await claimed(storage, 'a')
       const payloads: Array<Json> = []
@@ -137,14 +133,14 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-TRIP-17',
-    'a value of 80 MB is stored, or refused as TooLarge and nothing of it is stored',
-    (bench) => assertStoredOrTooLarge(bench, 80),
+    'a value of 80 MB is stored, or refused as TooLarge with nothing stored',
+    (context) => assertStoredOrTooLarge(context, 80),
     { level: 'stress' }
   ),
 
   conformanceCase(
     'CS-TRIP-18',
-    'who takes a value, a history or a listing, and changes it, changes nothing of the store',
+    'changing a loaded value, a history or a listing does not affect the store',
     async ({ storage }) => {
       const payloads = [{ items: [{ name: 'kept' }] }, { items: [{ name: 'kept too' }] }]
       const claim = await claimed(storage, 'a')
@@ -161,25 +157,19 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     }
   ),
 
-  conformanceCase(
-    'CS-TRIP-19',
-    'a value of 10 MB is stored, or refused as TooLarge and nothing of it is stored',
-    (bench) => assertStoredOrTooLarge(bench, 10)
+  conformanceCase('CS-TRIP-19', 'a value of 10 MB is stored, or refused as TooLarge with nothing stored', (context) =>
+    assertStoredOrTooLarge(context, 10)
   ),
 
-  conformanceCase(
-    'CS-TRIP-20',
-    'a text of a hundred thousand characters: loaded as saved',
-    async ({ storage, reopen }) => {
-      const payload = 'x'.repeat(100_000)
-      await seed(storage, 'a', [payload, 1])
-      await assertLoads(storage, 'a', [payload, 1], 'what the instance loads that saved it')
-      await assertLoads(await reopen(), 'a', [payload, 1], 'what a new instance loads')
-    }
-  )
+  conformanceCase('CS-TRIP-20', 'a string of 100,000 characters is loaded as saved', async ({ storage, reopen }) => {
+    const payload = 'x'.repeat(100_000)
+    await seed(storage, 'a', [payload, 1])
+    await assertLoads(storage, 'a', [payload, 1], 'what the instance loads that saved it')
+    await assertLoads(await reopen(), 'a', [payload, 1], 'what a new instance loads')
+  })
 ]
 
-const assertStoredOrTooLarge = async ({ storage, reopen }: Bench, megabytes: number): Promise<void> => {
+const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
   const claim = await claimed(storage, 'a', OWNER)
   await right(storage.save(claim, revisions([1])))
   const huge = Array.from({ length: megabytes }, () => 'x'.repeat(MEGABYTE))
@@ -193,7 +183,7 @@ const assertStoredOrTooLarge = async ({ storage, reopen }: Bench, megabytes: num
   await assertLoads(await reopen(), 'a', [1])
 }
 
-/** Changes whatever can be changed. Who gives away what is frozen is as safe. */
+/** Mutates everything mutable. A store may also return frozen values. */
 const spoil = (value: unknown): void => {
   if (typeof value !== 'object' || value === null) return
   Object.values(value).forEach(spoil)
@@ -201,7 +191,7 @@ const spoil = (value: unknown): void => {
   for (const key of Object.keys(value)) Reflect.set(value, key, 'changed by the taker')
 }
 
-async function notShared({ storage }: Bench): Promise<void> {
+async function notShared({ storage }: CaseContext): Promise<void> {
   const payload = { items: ['kept'] }
   const claim = await claimed(storage, 'a')
   await right(storage.save(claim, revisions([payload])))

@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
-import type { Bench, ConformanceCase } from '../Case.js'
+import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { inWords } from '../difference.js'
 import {
@@ -33,8 +33,8 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-STALL-01',
     'a save held below the store during a takeover is found by the new owner, or refused',
-    ({ reopen, ...bench }) =>
-      atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+    ({ reopen, ...context }) =>
+      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
         const zombie = await claimed(former, runId, OWNER)
         await right(former.save(zombie, revisions(['first'])))
@@ -50,20 +50,20 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase(
     'CS-STALL-02',
-    'a load held below the store while its run is removed and created again never mixes the two',
-    async (bench) => {
-      await assertLooksAreWhole(bench, 'load', (storage, runId) => storage.load(runId))
-      await assertLooksAreWhole(bench, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
+    'a load held below the store while its run is removed and recreated never mixes the two',
+    async (context) => {
+      await assertLooksAreWhole(context, 'load', (storage, runId) => storage.load(runId))
+      await assertLooksAreWhole(context, 'revision', (storage, runId) => storage.loadRevision(runId, 1))
     },
     { needs }
   ),
 
   conformanceCase(
     'CS-STALL-03',
-    'a claim held below the store while another one is granted is refused, or comes after it',
-    async (bench) => {
-      await assertClaimsAreInOrder(bench, 'released')
-      await assertClaimsAreInOrder(bench, 'held')
+    'a claim held below the store while another one is granted is refused, or granted after it',
+    async (context) => {
+      await assertClaimsAreInOrder(context, 'released')
+      await assertClaimsAreInOrder(context, 'held')
     },
     { needs }
   ),
@@ -71,8 +71,8 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-STALL-04',
     'a removal held below the store while its run is claimed deletes nothing that the new owner saves',
-    ({ reopen, ...bench }) =>
-      atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+    ({ reopen, ...context }) =>
+      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
         await seed(former, runId, ['old'])
         const removal = await hold(former.remove(runId))
@@ -94,8 +94,8 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-STALL-05',
     'a release held below the store during a takeover frees nothing',
-    ({ reopen, ...bench }) =>
-      atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+    ({ reopen, ...context }) =>
+      atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
         const runId = `run-${place}`
         const zombie = await claimed(former, runId, OWNER)
         await right(former.save(zombie, revisions(['first'])))
@@ -114,11 +114,11 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
 
 /** A held load finds the old run, the new one or none. */
 const assertLooksAreWhole = (
-  { reopen, ...bench }: Bench,
+  { reopen, ...context }: CaseContext,
   named: string,
   lookAt: (storage: CheckpointStorage, runId: string) => TaskEither<StorageError, O.Option<Stored>>
 ): Promise<void> =>
-  atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+  atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
     const runId = `${named}-${place}`
     await seed(former, runId, OLD)
     const look = await hold(lookAt(former, runId))
@@ -151,8 +151,8 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
 }
 
 /** `between`: what the other claim does before the held one proceeds. */
-const assertClaimsAreInOrder = ({ reopen, ...bench }: Bench, between: 'released' | 'held'): Promise<void> =>
-  atEachPlace(bench, async ({ storage: former, hold, meanwhile }, place) => {
+const assertClaimsAreInOrder = ({ reopen, ...context }: CaseContext, between: 'released' | 'held'): Promise<void> =>
+  atEachPlace(context, async ({ storage: former, hold, meanwhile }, place) => {
     const runId = `${between}-${place}`
     await seed(former, runId, ['first'])
     const waiting = await hold(former.claim(runId, OWNER))

@@ -1,7 +1,7 @@
 /** Takeover of owners whose liveness is undecided. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
-import type { Bench, ConformanceCase } from '../Case.js'
+import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import {
@@ -61,8 +61,8 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TAKE-03',
     'an owner whose liveness is undecided holds its run, and claims, loads and removals report it as undecided',
-    async (bench) => {
-      const { other, zombie, storage } = await undecided(bench)
+    async (context) => {
+      const { other, zombie, storage } = await undecided(context)
       const { holder } = await left(other.claim('a', OTHER), 'HeldBy')
       assertSame({ host: holder.host, pid: holder.pid }, OWNER, 'the holder that a refused claim reports')
       assertSame(holder.liveness, 'undecided', 'the liveness that a refused claim reports')
@@ -78,8 +78,8 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TAKE-04',
     'a claim with takeOver supersedes an undecided owner, and returns every save that resolved',
-    async (bench) => {
-      const { other, zombie, storage } = await undecided(bench)
+    async (context) => {
+      const { other, zombie, storage } = await undecided(context)
       await right(storage.save(zombie, revisions(['first', 'second', 'third'], 2)))
       const { claim, stored } = await right(other.claim('a', OTHER, TAKE_OVER))
       assertHolds(some(stored), ['first', 'second', 'third'])
@@ -94,8 +94,8 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TAKE-05',
     'an owner superseded by takeOver stays fenced: its saves store nothing, and its lost signal fires',
-    async (bench) => {
-      const { other, zombie, storage } = await undecided(bench)
+    async (context) => {
+      const { other, zombie, storage } = await undecided(context)
       const { claim } = await right(other.claim('a', OTHER, TAKE_OVER))
       await left(storage.save(zombie, revisions(['first', 'late'])), 'Fenced')
       await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded owner has to fire')
@@ -111,8 +111,8 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
     'CS-TAKE-06',
     'of concurrent claims with takeOver one is granted, and the others are refused because it lives',
-    async (bench) => {
-      const { other } = await undecided(bench)
+    async (context) => {
+      const { other } = await undecided(context)
       const results = await atOnce(Array.from({ length: 10 }, () => other.claim('a', OTHER, TAKE_OVER)))
       assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
       const { holder } = await left(other.claim('a', OWNER, TAKE_OVER), 'HeldBy')
@@ -126,7 +126,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
 const undecided = async ({
   storage,
   unsure
-}: Bench): Promise<{
+}: CaseContext): Promise<{
   readonly storage: CheckpointStorage
   readonly zombie: Claim
   readonly other: CheckpointStorage

@@ -5,23 +5,20 @@ import type { Requests } from '../../../ports/Requests.js'
 import type { StorageSpec } from '../../conformance/Spec.js'
 
 /**
- * The store of simulated runs. {@link StorageSpec} says what `create`, `reopen` and `destroy` must do.
- *
- * `start` opens the store as a simulated process has it, default `reopen`, which is otherwise only used to look at what is
- * stored. Below that store something may go wrong: a read that fails, a bit that is flipped. So where there is a `start`, a process
- * may end with an error of its store or because what it found is damaged, and the next one follows, up to ten in a row;
- * what it must not do is to go on as if nothing had happened.
+ * The store of simulated runs. {@link StorageSpec} defines `create`, `reopen` and `destroy`.
+ * `start` opens the store for one simulated process and may inject faults, such as a failing read or a flipped bit. The
+ * default is `reopen`, which otherwise only inspects what is stored. With `start`, up to ten processes in a row may end
+ * with a storage error; the next one continues the run. A process that ignores such an error breaks a law.
  *
  * @category model
  */
 export interface CrashStorage<Data> extends Pick<StorageSpec<Data>, 'create' | 'reopen' | 'destroy'> {
-  /** Opens the store as the simulated process with this number has it, from 1. */
+  /** Opens the store for the simulated process with this number, from 1. */
   readonly start?: (data: Data, life: number) => Promise<CheckpointStorage>
-  /** Opens where requests to runs are left, for a process and for whoever asks one; default in memory. */
+  /** Opens the requests of the run, for its processes and for those that send requests. Default: in memory. */
   readonly requests?: (data: Data) => Requests
 }
 
-/** Where requests to runs are left: by the store's own, opened each time, or else in memory, once for the run. */
 export const requestsOn = <Data>({ requests }: CrashStorage<Data>, data: Data): (() => Requests) => {
   if (requests !== undefined) return () => requests(data)
   const inMemory = memoryRequests()

@@ -1,10 +1,10 @@
-/** A process that can be killed: from then on nothing of it has an effect any more. */
+/** A process that can be killed; from then on it has no effect. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { StorageCall } from '../../faults.js'
 import { aroundEach } from '../../faults.js'
 
-/** One process. `signal` fires when it is killed. */
+/** `signal` fires when the process is killed. */
 export interface Life {
   readonly alive: () => boolean
   readonly kill: () => void
@@ -13,36 +13,30 @@ export interface Life {
 }
 
 /**
- * How a process dies at a call of its store.
+ * How a process dies at a store call.
  *
  * - `before`: the call is never made.
- * - `after`: it has taken effect, and the process dies before it hears of it.
- * - `torn`: it is under way. The process does not live to see how it ends; the store goes on with it, or not, at the same
- *   time as the next process starts.
- * - `slow`: it is under way, and reaches the store right before the next process claims the run: what that process has
- *   looked at before is old.
- * - `meanwhile`: it is under way, and reaches the store at the same time as the claim of the next process. What it then
- *   acknowledges, that process must have been given.
- * - `late`: it is under way, and reaches the store only when the next process has claimed the run.
+ * - `after`: the call takes effect; the process dies before it gets the reply.
+ * - `torn`: the process dies while the call is in flight. The store may finish it while the next process starts.
+ * - `slow`: the call reaches the store right before the next process claims the run, after that process has read it.
+ * - `meanwhile`: the call reaches the store together with the next claim. If the store acknowledges it, that claim must
+ *   return it.
+ * - `late`: the call reaches the store after the next process has claimed the run.
  *
- * A save of several revisions is never split: the port promises all or nothing, and whether a store keeps that promise is
- * for its conformance test to say.
+ * A save of several revisions is never split: the conformance kit tests that saves are atomic.
  *
  * @category model
  */
 export type DeathAtCall = 'before' | 'after' | 'torn' | Delayed
 
 /**
- * When a call reaches the store that a process made before it died: see {@link DeathAtCall}.
+ * When a call of a dead process reaches the store: see {@link DeathAtCall}.
  *
  * @category model
  */
 export type Delayed = 'slow' | 'meanwhile' | 'late'
 
-/**
- * What is told of the calls of a mortal process, and what it asks: the n-th call (from 1) is made; how does it die there?
- * `delayed`: a call that is yet to be made, when the next process claims. `begun` and `ended`: a call is under way.
- */
+/** `death` decides whether the n-th call (from 1) kills the process. `delayed` receives a call to make when the next process claims. */
 export interface CallWatch {
   readonly death: (call: StorageCall, n: number) => DeathAtCall | undefined
   readonly delayed?: (call: StorageCall, how: Delayed, make: () => Promise<E.Either<StorageError, unknown>>) => void
@@ -50,7 +44,6 @@ export interface CallWatch {
   readonly ended?: (call: StorageCall, result: E.Either<StorageError, unknown>) => void
 }
 
-/** A process that was just started. */
 export const newLife = (): Life => {
   const controller = new AbortController()
   let tell: (value: 'killed') => void = () => undefined
@@ -66,14 +59,10 @@ export const newLife = (): Life => {
   }
 }
 
-/** What a dead process waits for. */
 export const never = <A>(): Promise<A> => new Promise<A>(() => undefined)
 
-/**
- * A store as a mortal process has it: at some call the process dies, and from then on nothing that it calls takes effect
- * or comes back, nor does the answer to what was under way.
- */
-export const mortal = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
+/** Wraps a store so that the process can die at a call. After that no call takes effect or returns. */
+export const killable = (life: Life, storage: CheckpointStorage, watch: CallWatch): CheckpointStorage => {
   let count = 0
   return aroundEach(storage, (call, task) => async () => {
     count += 1
@@ -94,7 +83,7 @@ export const mortal = (life: Life, storage: CheckpointStorage, watch: CallWatch)
   })
 }
 
-/** A store that throws where it should tell has failed as well. */
+/** A store that throws has failed as well. */
 const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promise<E.Either<StorageError, A>> => {
   try {
     return await task()
@@ -103,8 +92,7 @@ const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promis
   }
 }
 
-/** A store at whose n-th call (from 1) the process dies. */
 export const killingAt =
   (life: Life, n: number, how: DeathAtCall) =>
   (storage: CheckpointStorage): CheckpointStorage =>
-    mortal(life, storage, { death: (_, count) => (count === n ? how : undefined) })
+    killable(life, storage, { death: (_, count) => (count === n ? how : undefined) })

@@ -1,4 +1,4 @@
-/** One simulated process: the program as it runs there, its ports, and what of it is under way. */
+/** One simulated process: its program, its ports and its work in flight. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Program } from '../../../executor/program/Program.js'
 import type { CheckpointStorage, Claim, Claimed } from '../../../ports/CheckpointStorage.js'
@@ -9,72 +9,67 @@ import type { TreeData } from '../../memoryTree.js'
 import { memoryTree } from '../../memoryTree.js'
 import type { CrashPoint } from '../CrashPoint.js'
 import { describePoint } from '../CrashPoint.js'
-import type { Asker } from './asking.js'
-import { whileCalled, whileRunning } from './asking.js'
-import type { Ask } from '../Intervention.js'
+import type { Requester } from './requesting.js'
+import { whileCalled, whileRunning } from './requesting.js'
+import type { ConcurrentRequest } from '../Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
-import { mortal, never, newLife } from './Life.js'
-import type { RequestCallWatch } from './MortalRequests.js'
-import { mortalRequests } from './MortalRequests.js'
+import { killable, never, newLife } from './Life.js'
+import type { RequestCallWatch } from './KillableRequests.js'
+import { killableRequests } from './KillableRequests.js'
 import type { TraceEntry } from '../Trace.js'
-import type { Witness } from '../witness/Witness.js'
+import type { Oracle } from '../oracle/Oracle.js'
 import { START, virtualClock } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
-import type { Surroundings } from './watchedProgram.js'
+import type { HostProcess } from './watchedProgram.js'
 import { programIn } from './watchedProgram.js'
 
 /**
- * What a workflow's steps may use of the simulation. The program is made anew for each simulated process, as a process makes
- * it when it starts; `world` is the outside, one for each simulated run.
+ * What the steps of a simulated program may use. Each simulated process creates the program again, as a restarted
+ * process does.
  *
- * - `tree`: the files and commits that steps leave and that their evidence is looked for in, one tree for each simulated run.
+ * - `world`: the outside world, one for each simulated run.
+ * - `tree`: the files and commits that steps leave as evidence, one tree for each simulated run.
  * - `life`: the number of this process, from 1.
- * - `now`: virtual time, in milliseconds since 1970-01-01 UTC.
- * - `sleep`: virtual sleep, in milliseconds. It ends early when the signal fires.
- * - `effect`: does something outside, at once or asynchronously; the process may die before it and after it. In a
- *   process that is dead nothing is done.
+ * - `now`: the virtual time, in milliseconds since 1970-01-01 UTC.
+ * - `sleep`: sleeps in virtual time, in milliseconds. It ends early when the signal fires.
+ * - `effect`: performs an effect on the outside world. The process may die right before it and right after it; a dead
+ *   process performs nothing.
  *
  * @category model
  */
-export interface Scene<World> {
+export interface ProcessContext<World> {
   readonly world: World
-  /** The files and commits that steps leave. */
+  /** The files and commits that steps leave as evidence. */
   readonly tree: TreeData
   readonly life: number
   /** The virtual time, in milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
-  /** Waits in virtual time, or until the signal fires. */
+  /** Sleeps in virtual time, or until the signal fires. */
   readonly sleep: (millis: number, signal?: AbortSignal) => Promise<void>
-  /** Does something to the outside: the process can die right before it and right after it. */
+  /** Performs an effect on the outside world. The process can die right before it and right after it. */
   readonly effect: <A>(name: string, act: () => A | Promise<A>) => Promise<A>
 }
 
-/** A process as the simulation sees it. */
 export interface Process<World> {
-  readonly scene: Scene<World>
+  readonly context: ProcessContext<World>
   readonly clock: VirtualClock
   readonly killed: Promise<'killed'>
   readonly kill: () => void
   readonly alive: () => boolean
-  /** What its program runs in. */
   readonly environment: Environment
-  /** The program as this process runs it. */
   readonly program: Program<unknown, unknown>
-  /** The points that it came to, in order, each with one way to die there. */
+  /** The crash points that the process reached, in order. */
   readonly points: ReadonlyArray<CrashPoint>
-  /** Whether its store told it of a failure that was planned. */
+  /** Whether its store reported a planned failure. */
   readonly failed: () => boolean
-  /** The claims that it was given. */
   readonly claims: ReadonlyArray<Claim>
-  /** How much has happened: it stands still when nothing happens that can be seen. */
+  /** Changes whenever something observable happens. */
   readonly progress: () => number
-  /** How many calls of the store, and how many units that don't sleep, are under way. */
+  /** The numbers of store calls in flight and of units that run and do not sleep. */
   readonly busy: () => { readonly calls: number; readonly units: number }
-  /** Resolves when nothing of it is under way in the store. */
   readonly storeIsQuiet: () => boolean
 }
 
-/** What a process is made of. */
 export interface ProcessParts<World> {
   readonly runId: string
   readonly world: World
@@ -83,68 +78,63 @@ export interface ProcessParts<World> {
   readonly storage: CheckpointStorage
   readonly startsAt: number | undefined
   readonly point: CrashPoint | undefined
-  readonly programOf: (scene: Scene<World>) => Program<unknown, unknown>
+  readonly programOf: (context: ProcessContext<World>) => Program<unknown, unknown>
   readonly note: (entry: TraceEntry) => void
-  readonly witness: Witness
-  /** Opens where requests to runs are left. */
+  readonly oracle: Oracle
   readonly requests: () => Requests
-  /** Whether somebody asks for a pause in this run: then its calls of these are points to die at. */
+  /** Whether the case has requests; then calls of the requests port are crash points too. */
   readonly pausing: boolean
-  /** What others ask of this process. */
-  readonly asked: ReadonlyArray<Ask>
-  /** A request that arrives only when another process has claimed the run. */
-  readonly late: Asker['late']
-  /** A call that is made when the next process claims: right before that, at the same time, or after it. */
+  /** The requests of other processes to this one. */
+  readonly asked: ReadonlyArray<ConcurrentRequest>
+  readonly late: Requester['late']
   readonly delayed: NonNullable<CallWatch['delayed']>
   readonly claiming: () => Promise<void>
   readonly claimed: (granted: Claimed) => Promise<void>
 }
 
-/** What the parts of a process share. */
-interface Inside<World> extends ProcessParts<World>, Surroundings {
+interface ProcessState<World> extends ProcessParts<World>, HostProcess {
   readonly state: { progress: number; calls: number; running: number; asleep: number; failed: boolean }
   readonly claims: Array<Claim>
   readonly clock: VirtualClock
 }
 
-/** A process that was just started. */
 export const startProcess = <World>(parts: ProcessParts<World>): Process<World> => {
   const life = newLife()
   const clock = virtualClock(0, parts.startsAt ?? START)
   const { point } = parts
-  const inside: Inside<World> = {
+  const inside: ProcessState<World> = {
     ...parts,
     whileRunning: (unit) => asks(unit),
     state: { progress: 0, calls: 0, running: 0, asleep: 0, failed: false },
     points: [],
     claims: [],
     clock,
-    life_: life,
+    lifetime: life,
     die: () => {
       if (!life.alive()) return
       parts.note({ _tag: 'Died', life: parts.life, where: point === undefined ? 'killed' : describePoint(point) })
       life.kill()
     },
-    // Whoever sleeps for no time is woken when nothing else goes on that takes none.
-    othersFirst: () => clock.sleep(0, life.signal)()
+    // A sleeper of 0 ms wakes when no other work that takes no time is left.
+    yieldToOthers: () => clock.sleep(0, life.signal)()
   }
-  const scene = sceneOf(inside)
+  const context = contextOf(inside)
   const { state } = inside
-  const asker = askerOf(inside)
-  const asks = whileRunning(asker)
+  const requester = requesterOf(inside)
+  const asks = whileRunning(requester)
   return {
-    scene,
+    context,
     clock,
     killed: life.killed,
     kill: life.kill,
     alive: life.alive,
     environment: {
       ...portsOf(inside),
-      storage: storageIn(inside, whileCalled(asker, parts.storage)),
+      storage: storageIn(inside, whileCalled(requester, parts.storage)),
       requests: requestsIn(inside),
       owner: { host: 'simulated', pid: parts.life }
     },
-    program: programIn(inside, parts.programOf(scene)),
+    program: programIn(inside, parts.programOf(context)),
     points: inside.points,
     failed: () => state.failed,
     claims: inside.claims,
@@ -154,21 +144,21 @@ export const startProcess = <World>(parts: ProcessParts<World>): Process<World> 
   }
 }
 
-/** What a process shares with who asks it to pause. */
-const portsOf = <World>(inside: Inside<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
+/** The ports that the process shares with requesters. */
+const portsOf = <World>(inside: ProcessState<World>): Omit<Environment, 'storage' | 'requests' | 'owner'> => ({
   clock: inside.clock,
   tree: memoryTree(inside.tree),
   interrupt: { signal: new AbortController().signal, reason: () => 'aborted' },
   events: {
     report: (event) => {
-      if (event._tag === 'StepCompleted' && inside.life_.alive()) inside.witness.told(event.unit)
+      if (event._tag === 'StepCompleted' && inside.lifetime.alive()) inside.oracle.told(event.unit)
     }
   },
   random: () => 0.5,
   graceMillis: 10_000
 })
 
-const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): CheckpointStorage => {
+const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage): CheckpointStorage => {
   const { point, state, points, life } = inside
   const storage = noting(inside, opened)
   const faulty =
@@ -178,14 +168,14 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
         ])
       : storage
   const deaths: ReadonlyMap<string, DeathAtCall> = new Map(DEATHS.map((how) => [how, how]))
-  const watched = mortal({ ...inside.life_, kill: inside.die }, faulty, {
+  const watched = killable({ ...inside.lifetime, kill: inside.die }, faulty, {
     death: (call, n) => {
       points.push({ _tag: 'AtCall', n, how: 'before', call })
       if (point?._tag !== 'AtCall' || point.n !== n) return undefined
       const how = deaths.get(point.how)
       if (how === undefined) {
         state.failed = true
-        inside.witness.pauses.storeFailed(call)
+        inside.oracle.pauses.storeFailed(call)
         inside.note({ _tag: 'Died', life, where: describePoint({ ...point, call }) })
       }
       return how
@@ -207,7 +197,6 @@ const storageIn = <World>(inside: Inside<World>, opened: CheckpointStorage): Che
   }
 }
 
-/** Counts the calls that are under way, of the store as of the requests. */
 const underWay = (state: {
   calls: number
   progress: number
@@ -222,40 +211,40 @@ const underWay = (state: {
   }
 })
 
-/** What a store acknowledges is durable, whether the process lives to hear it or not. */
-const noting = ({ witness, life }: Surroundings, storage: CheckpointStorage): CheckpointStorage => ({
+/** An acknowledged save is durable, even if the process died before the reply. */
+const noting = ({ oracle, life }: HostProcess, storage: CheckpointStorage): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
-    witness.saves(life, claim, revisions)
+    oracle.saves(life, claim, revisions)
     const saved = await storage.save(claim, revisions)()
-    if (E.isRight(saved)) witness.acknowledged(life, claim, revisions)
+    if (E.isRight(saved)) oracle.acknowledged(life, claim, revisions)
     return saved
   }
 })
 
-const requestsIn = <World>(inside: Inside<World>): Requests => {
-  const { point, points, witness, state } = inside
-  return mortalRequests({ ...inside.life_, kill: inside.die }, inside.requests(), {
+const requestsIn = <World>(inside: ProcessState<World>): Requests => {
+  const { point, points, oracle, state } = inside
+  return killableRequests({ ...inside.lifetime, kill: inside.die }, inside.requests(), {
     at: (call, n) => {
-      if (call === 'point') witness.pauses.points()
+      if (call === 'point') oracle.pauses.points()
       if (inside.pausing) points.push({ _tag: 'AtRequest', n, how: 'before', call })
       const how = point?._tag === 'AtRequest' && point.n === n ? point.how : undefined
-      if (how === 'fails') witness.pauses.failed()
+      if (how === 'fails') oracle.pauses.failed()
       return how
     },
     ...underWay(state)
   })
 }
 
-/** Who asks for a pause has an environment of its own, on the same store, and outlives the process. */
-const askerOf = <World>(inside: Inside<World>): Asker => {
-  const { runId, storage, asked, life, life_, witness, note, late } = inside
+/** A requester has its own environment on the same store and outlives the process. */
+const requesterOf = <World>(inside: ProcessState<World>): Requester => {
+  const { runId, storage, asked, life, lifetime, oracle, note, late } = inside
   return {
     runId,
     due: asked,
     environment: { ...portsOf(inside), storage, requests: inside.requests(), owner: { host: 'simulated', pid: 0 } },
-    alive: life_.alive,
-    witness: witness.pauses,
+    alive: lifetime.alive,
+    oracle: oracle.pauses,
     note: (by) => note({ _tag: 'Intervened', life, by }),
     late
   }
@@ -263,8 +252,8 @@ const askerOf = <World>(inside: Inside<World>): Asker => {
 
 const DEATHS: ReadonlyArray<DeathAtCall> = ['before', 'after', 'torn', 'slow', 'meanwhile', 'late']
 
-const sceneOf = <World>(inside: Inside<World>): Scene<World> => {
-  const { state, point, clock, life_: life } = inside
+const contextOf = <World>(inside: ProcessState<World>): ProcessContext<World> => {
+  const { state, point, clock, lifetime: life } = inside
   let effects = 0
   return {
     world: inside.world,

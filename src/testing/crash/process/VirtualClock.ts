@@ -1,15 +1,15 @@
-/** Time that stands still until somebody moves it. */
+/** A clock that tests advance. */
 import type { Clock } from '../../../ports/Clock.js'
 
 /**
- * A clock that is moved by hand. `sleeping`: how many milliseconds each sleeper still sleeps, shortest first.
+ * A clock that only moves when a test advances it.
  *
  * @category model
  */
 export interface VirtualClock extends Clock {
-  /** Moves time on by milliseconds, waking sleepers in order of their time. */
+  /** Advances the clock by milliseconds and wakes sleepers in order of their time. */
   readonly advance: (millis: number) => Promise<void>
-  /** How long each sleeper still sleeps, in milliseconds, shortest first. */
+  /** The remaining milliseconds of each sleeper, shortest first. */
   readonly sleeping: () => ReadonlyArray<number>
 }
 
@@ -18,11 +18,12 @@ interface Sleeper {
   readonly wake: () => void
 }
 
-/** When virtual time begins: 2026-01-02T03:04:05Z, in milliseconds. */
+/** 2026-01-02T03:04:05Z. */
 export const START = Date.UTC(2026, 0, 2, 3, 4, 5)
 
 /**
- * A clock at `start` (milliseconds). `tick`: by how many milliseconds each look at it moves it on, default 0.
+ * Creates a clock at `start` (milliseconds since 1970-01-01 UTC, default 2026-01-02T03:04:05Z). Each reading advances
+ * it by `tick` milliseconds, default 0.
  *
  * @example
  * import { virtualClock } from 'dogear/testing'
@@ -60,7 +61,7 @@ export const virtualClock = (tick = 0, start = START): VirtualClock => {
       for (let next = sleepers[0]; next !== undefined && next.until <= end; next = sleepers[0]) {
         now = Math.max(now, next.until)
         next.wake()
-        // As in Node: promises are settled between two timers, the rest of the loop waits until all that are due fired.
+        // As in Node: promises settle between two timers; the rest of the event loop waits for all due timers.
         if (sleepers[0]?.until === now) await settled()
         else await quiet()
       }
@@ -71,17 +72,17 @@ export const virtualClock = (tick = 0, start = START): VirtualClock => {
   }
 }
 
-/** Whatever promises can bring about has happened. */
+/** Resolves when all settled promises have run their callbacks. */
 const settled = async (): Promise<void> => {
   await new Promise<void>((resolve) => process.nextTick(() => process.nextTick(resolve)))
 }
 
-/** Resolves when everything has happened that promises alone can bring about. */
+/** Resolves after one turn of the event loop. */
 export const quiet = async (): Promise<void> => {
   await new Promise<void>((resolve) => setImmediate(resolve))
 }
 
-/** Waits for a promise, moving time to the next sleeper whenever nothing else can happen. */
+/** Awaits a promise and advances time to the next sleeper whenever nothing else can run. */
 export const patiently = async <A>(clock: VirtualClock, promise: Promise<A>): Promise<A> => {
   let over = false
   const end = (): void => {

@@ -1,16 +1,14 @@
-/** Moves virtual time on while a process runs, until it ends, dies or is found to be stuck. */
+/** Advances virtual time while a process runs, until it ends, dies or is stuck. */
 import { quiet } from './VirtualClock.js'
 import type { VirtualClock } from './VirtualClock.js'
 
-/** How long a process may take. */
 export interface Limits {
-  /** How long, in real milliseconds, something may be under way that can't be seen into, before time moves on without it. */
+  /** How long, in real milliseconds, unobservable work may take before virtual time advances without it. */
   readonly patienceMillis: number
-  /** How often virtual time may be moved on. */
+  /** The maximum number of times that virtual time advances. */
   readonly maxWaits: number
 }
 
-/** What is driven. */
 interface Driven {
   readonly clock: VirtualClock
   readonly alive: () => boolean
@@ -18,16 +16,12 @@ interface Driven {
   readonly busy: () => { readonly calls: number; readonly units: number }
 }
 
-/** How the drive ended: what is awaited has settled, the process was killed, nothing goes on any more, or time was moved on too often. */
 export type Driving = 'settled' | 'killed' | 'stuck' | 'endless'
 
-/** A store's call may take longer than a step: a disk may be busy. */
+/** A store call may take longer than a step, because a disk may be busy. */
 export const STORE_PATIENCE = 10
 
-/**
- * Waits for a promise. While only sleepers wait, virtual time moves to the next of them at once. While a call of the store
- * or a step is under way that does not sleep in virtual time, it is given real time first.
- */
+/** Waits for a promise and advances virtual time to the next sleeper. Store calls and steps that do not sleep get real time first. */
 export const drive = async (process: Driven, promise: Promise<unknown>, limits: Limits): Promise<Driving> => {
   let over = false
   const end = (): void => {
@@ -60,5 +54,5 @@ export const drive = async (process: Driven, promise: Promise<unknown>, limits: 
   }
 }
 
-/** After some turns of the loop in which nothing happened, turns take a millisecond. */
+/** After 50 idle turns of the event loop, each turn takes a millisecond. */
 const turn = (turns: number): Promise<void> => (turns < 50 ? quiet() : new Promise((resolve) => setTimeout(resolve, 1)))

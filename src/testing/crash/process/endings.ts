@@ -1,21 +1,20 @@
-/** How a simulated process may end, and how that is said. */
+/** How a simulated process may end. */
 import type { RunError } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { Limits } from './drive.js'
 import type { Process } from './Process.js'
 
-/** How a process may end if something goes wrong below its store: it says so. */
-export const TROUBLE: ReadonlySet<RunError['_tag']> = new Set([
+/** The errors that a process may end with if its store is faulty. */
+export const STORE_ERRORS: ReadonlySet<RunError['_tag']> = new Set([
   'ReadFailed',
   'WriteFailed',
   'Corrupt',
   'RecoveryRefused'
 ])
 
-/** How many processes in a row may end so. */
-export const MOST_TROUBLE = 10
+export const MAX_STORE_ERRORS = 10
 
-/** What is wrong with a process that does not end. */
+/** Why a process that does not end is a violation. */
 export const STUCK = {
   stuck: <World>(process: Process<World>, { patienceMillis }: Limits): string => {
     const { calls, units } = process.busy()
@@ -27,8 +26,7 @@ export const STUCK = {
     `time was moved on ${maxWaits} times without an end`
 }
 
-/** How a process ended, in words. */
-export const saidBy = (outcome: RunOutcome): string => {
+export const describeOutcome = (outcome: RunOutcome): string => {
   switch (outcome._tag) {
     case 'Completed':
       return 'completed'
@@ -43,11 +41,10 @@ export const saidBy = (outcome: RunOutcome): string => {
   }
 }
 
-/** Whether the run is completed or cancelled, or this process has paused or was cut short and the next is to go on, or something is wrong. */
-export type Over = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
+/** `cut short`: the next process continues the run. */
+export type ProcessEnd = 'completed' | 'paused' | 'cancelled' | 'cut short' | 'wrong'
 
-/** What is well whatever was planned. Whether a pause was asked for the witness says. */
-export const overBy = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
+export const endOf = (outcome: RunOutcome): 'completed' | 'paused' | 'cancelled' | undefined => {
   if (outcome._tag === 'Completed') return 'completed'
   const reason = outcome._tag === 'Interrupted' ? outcome.reason : undefined
   return reason === 'paused' || reason === 'cancelled' ? reason : undefined

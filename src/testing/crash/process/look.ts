@@ -1,4 +1,4 @@
-/** Calls of a store that may not end. */
+/** Store calls with a timeout. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as TE from 'fp-ts/lib/TaskEither.js'
@@ -8,19 +8,18 @@ import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointS
 import type { Limits } from './drive.js'
 import { STORE_PATIENCE } from './drive.js'
 
-/** What is stored of a run: what the next process will find. */
+/** Loads what the next process will find. */
 export const look = async (
   storage: CheckpointStorage,
   runId: string,
   limits: Limits
 ): Promise<E.Either<StorageError, Checkpoint | undefined>> => {
-  const stored = await soon(storage.load(runId), limits)
+  const stored = await withTimeout(storage.load(runId), limits)
   if (E.isLeft(stored)) return stored
   return O.isNone(stored.right) ? E.right(undefined) : restoreStored(stored.right.value, runId)
 }
 
-/** What a call of the store gives, if it gives anything in time. */
-export const soon = async <A>(
+export const withTimeout = async <A>(
   call: TE.TaskEither<StorageError, A>,
   { patienceMillis }: Limits
 ): Promise<E.Either<StorageError, A>> => {

@@ -1,4 +1,4 @@
-/** What a simulated process does: its program, watched, and killed where it is to die. */
+/** The program of a simulated process, observed, and killed at its crash point. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { fromUnknown } from '../../../domain/data/StepFailure.js'
@@ -17,25 +17,24 @@ import type { AtUnit, CrashPoint } from '../CrashPoint.js'
 import type { Life } from './Life.js'
 import { never } from './Life.js'
 import type { TraceEntry } from '../Trace.js'
-import type { Witness } from '../witness/Witness.js'
+import type { Oracle } from '../oracle/Oracle.js'
 
-/** The process, as its program has to know it. */
-export interface Surroundings {
+/** The state of the process that its program uses. */
+export interface HostProcess {
   readonly life: number
-  readonly life_: Life
+  readonly lifetime: Life
   readonly point: CrashPoint | undefined
   readonly points: Array<CrashPoint>
   readonly state: { progress: number; calls: number; running: number }
   readonly note: (entry: TraceEntry) => void
-  readonly witness: Witness
+  readonly oracle: Oracle
   readonly die: () => void
-  readonly othersFirst: () => Promise<void>
-  /** Told of each unit that runs; if somebody asks for a pause meanwhile, when that is done. */
+  readonly yieldToOthers: () => Promise<void>
+  /** Resolves when the requests that arrive during this unit have been answered. */
   readonly whileRunning: (unit: string) => Promise<void> | undefined
 }
 
-/** The program as a process runs it. */
-export const programIn = (inside: Surroundings, program: Program<unknown, unknown>): Program<unknown, unknown> => ({
+export const programIn = (inside: HostProcess, program: Program<unknown, unknown>): Program<unknown, unknown> => ({
   name: program.name,
   decodeInput: program.decodeInput,
   encodeInput: program.encodeInput,
@@ -45,11 +44,11 @@ export const programIn = (inside: Surroundings, program: Program<unknown, unknow
   steps: program.steps.map((step) => watchedStep(inside, step))
 })
 
-const watchedStep = <S extends ProgramStep>(inside: Surroundings, step: S): S => {
+const watchedStep = <S extends ProgramStep>(inside: HostProcess, step: S): S => {
   const watched = (): ProgramStep => {
     switch (step._tag) {
       case 'Task':
-        return { ...step, run: watchedUnits(inside, step), job: mortalJob(inside, step) }
+        return { ...step, run: watchedUnits(inside, step), job: killableJob(inside, step) }
       case 'Sequence':
         return { ...step, steps: step.steps.map((part) => watchedStep(inside, part)) }
       case 'Wave':
@@ -61,8 +60,8 @@ const watchedStep = <S extends ProgramStep>(inside: Surroundings, step: S): S =>
   return watched() as S
 }
 
-/** What a task does, watched as the units that it is: one for each item if a map does it. */
-const watchedUnits = (inside: Surroundings, task: ProgramTask): ProgramTask['run'] => {
+/** A task in a map runs as one unit for each item. */
+const watchedUnits = (inside: HostProcess, task: ProgramTask): ProgramTask['run'] => {
   const watched = new Map<Unit, ProgramTask['run']>()
   return (context) => {
     const run = watched.get(context.unit) ?? watchedRun(inside, context.unit, task)
@@ -71,9 +70,9 @@ const watchedUnits = (inside: Surroundings, task: ProgramTask): ProgramTask['run
   }
 }
 
-/** A unit's own code, called in a process that may die before it, in the middle of it and after it. */
-const watchedRun = (inside: Surroundings, unit: string, task: ProgramTask): ProgramTask['run'] => {
-  const { state, point, note, life, life_, witness } = inside
+/** Runs a unit's own code; the process may die before, during or after it. */
+const watchedRun = (inside: HostProcess, unit: string, task: ProgramTask): ProgramTask['run'] => {
+  const { state, point, note, life, lifetime, oracle } = inside
   let n = 0
   const deathHere = (): AtUnit['how'] | undefined => {
     n += 1
@@ -81,63 +80,63 @@ const watchedRun = (inside: Surroundings, unit: string, task: ProgramTask): Prog
     return point?._tag === 'AtUnit' && point.unit === unit && point.n === n ? point.how : undefined
   }
   return (context) => async () => {
-    if (!life_.alive()) return await never()
+    if (!lifetime.alive()) return await never()
     const how = deathHere()
     if (how === 'before') {
       inside.die()
       return await never()
     }
-    if (how === 'waits') await inside.othersFirst()
-    if (!life_.alive()) return await never()
+    if (how === 'waits') await inside.yieldToOthers()
+    if (!lifetime.alive()) return await never()
     state.running += 1
     state.progress += 1
     note({ _tag: 'Started', life, unit, attempt: context.attempt, key: context.idempotencyKey })
-    witness.starts(unit, context.attempt)
-    const ending = attempted(task, mortalContext(inside, context))
+    oracle.starts(unit, context.attempt)
+    const ending = attempted(task, killableContext(inside, context))
     const asked = counted(inside, inside.whileRunning(unit))
     if (how === 'during') inside.die()
     const result = await ending
     if (asked !== undefined) await asked
     state.running -= 1
     state.progress += 1
-    if (!life_.alive()) return await never()
+    if (!lifetime.alive()) return await never()
     note(E.isRight(result) ? { _tag: 'Done', life, unit } : { _tag: 'Failed', life, unit, ...failureOf(result.left) })
-    // What comes too late counts for nothing.
-    if (E.isRight(result) && !context.signal.aborted) witness.endsWell(unit)
+    // A result that arrives after an abort is discarded.
+    if (E.isRight(result) && !context.signal.aborted) oracle.endsWell(unit)
     if (how === 'after') inside.die()
-    return life_.alive() ? result : await never()
+    return lifetime.alive() ? result : await never()
   }
 }
 
-/** Time does not go on before who asks has an answer. */
-const counted = ({ state }: Surroundings, asked: Promise<void> | undefined): Promise<void> | undefined => {
+/** Virtual time waits for the replies to requests. */
+const counted = ({ state }: HostProcess, asked: Promise<void> | undefined): Promise<void> | undefined => {
   if (asked === undefined) return undefined
   state.calls += 1
   return asked.finally(() => (state.calls -= 1))
 }
 
-/** Of a dead process no job is asked for, and nobody hears what was said of one. */
-const mortalJob = ({ state, life_ }: Surroundings, { job }: ProgramTask): ProgramTask['job'] => {
+/** A dead process polls no job. */
+const killableJob = ({ state, lifetime }: HostProcess, { job }: ProgramTask): ProgramTask['job'] => {
   if (job === undefined) return undefined
-  const mortal =
+  const killable =
     <A, B>(work: (context: A) => TaskEither<unknown, B>) =>
     (context: A): TaskEither<unknown, B> =>
     async () => {
-      if (!life_.alive()) return await never()
+      if (!lifetime.alive()) return await never()
       state.running += 1
       state.progress += 1
       try {
         const said = await work(context)()
-        return life_.alive() ? said : await never()
+        return lifetime.alive() ? said : await never()
       } finally {
         state.running -= 1
         state.progress += 1
       }
     }
-  return { ...job, poll: mortal(job.poll), collect: mortal(job.collect) }
+  return { ...job, poll: killable(job.poll), collect: killable(job.collect) }
 }
 
-/** What is thrown is classified as what is returned. */
+/** Treats a thrown error like a returned one. */
 const attempted = async (
   task: ProgramTask,
   context: StepContext<unknown, unknown>
@@ -154,22 +153,22 @@ const failureOf = (error: unknown): { readonly applied: boolean; readonly messag
   return { applied: failure.outcome === 'unknown', message: failure.error.message }
 }
 
-/** The same context, whose signal fires as well when the process dies, and whose sub-steps are watched. */
-const mortalContext = <C extends SubStepContext>(inside: Surroundings, context: C): C => {
+/** The same context, with a signal that also fires on the death of the process, and with observed sub-steps. */
+const killableContext = <C extends SubStepContext>(inside: HostProcess, context: C): C => {
   let signal: AbortSignal | undefined
   return Object.defineProperties({} as C, {
     ...Object.getOwnPropertyDescriptors(context),
-    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.life_.signal])) },
+    signal: { enumerable: true, get: () => (signal ??= AbortSignal.any([context.signal, inside.lifetime.signal])) },
     ...watchedCalls(inside, context)
   })
 }
 
-/** The calls of sub-steps and waits. Code that waits for them is not busy itself. */
-const watchedCalls = (inside: Surroundings, context: SubStepContext): PropertyDescriptorMap => {
-  const { state, life_, witness } = inside
+/** Code that awaits a sub-step or a wait does not count as busy. */
+const watchedCalls = (inside: HostProcess, context: SubStepContext): PropertyDescriptorMap => {
+  const { state, lifetime, oracle } = inside
   let open = 0
   const during = async <A>(called: () => Promise<A>): Promise<A> => {
-    if (!life_.alive()) return await never()
+    if (!lifetime.alive()) return await never()
     open += 1
     if (open === 1) state.running -= 1
     try {
@@ -196,7 +195,7 @@ const watchedCalls = (inside: Surroundings, context: SubStepContext): PropertyDe
         const number = (counts.get(name) ?? 0) + 1
         counts.set(name, number)
         const given = await ended
-        if (life_.alive()) witness.waits.resolves(nth(join(unit, name), number))
+        if (lifetime.alive()) oracle.waits.resolves(nth(join(unit, name), number))
         return given
       })
   return { step: value(step), sleep: value(waiting(sleep)), waitFor: value(waiting(waitFor as never)) }
@@ -205,21 +204,21 @@ const watchedCalls = (inside: Surroundings, context: SubStepContext): PropertyDe
 type SubStepRun = (context: SubStepContext) => unknown
 
 const watchedSubStep =
-  (inside: Surroundings, run: SubStepRun, idempotent: boolean): SubStepRun =>
+  (inside: HostProcess, run: SubStepRun, idempotent: boolean): SubStepRun =>
   async (context) => {
-    const { state, life_, witness } = inside
+    const { state, lifetime, oracle } = inside
     const { unit } = context
-    if (!life_.alive()) return await never()
+    if (!lifetime.alive()) return await never()
     state.running += 1
     state.progress += 1
-    witness.subSteps.starts(unit, idempotent)
-    witness.waits.calls(unit)
-    const ended = await settle(() => run(mortalContext(inside, context)))
+    oracle.subSteps.starts(unit, idempotent)
+    oracle.waits.calls(unit)
+    const ended = await settle(() => run(killableContext(inside, context)))
     state.running -= 1
     state.progress += 1
-    if (!life_.alive()) return await never()
+    if (!lifetime.alive()) return await never()
     if (E.isRight(ended)) return ended.right
-    if (fromUnknown(ended.left).outcome === 'notApplied') witness.subSteps.didNothing(unit)
+    if (fromUnknown(ended.left).outcome === 'notApplied') oracle.subSteps.didNothing(unit)
     const error = ended.left as Error
     return await Promise.reject(error)
   }

@@ -1,15 +1,12 @@
 /**
- * Arbitraries for property tests (fast-check) of resume plans: workflows, their edits, runs and checkpoints that they can
- * reach, damaged checkpoints, plan options.
+ * fast-check arbitraries for property tests of resume plans: workflows, edits, runs, reachable and damaged checkpoints, plan options.
  *
  * @module
  */
-export type { Damaged } from './damage.js'
-export type { Edited, WorkflowEdit } from './edits.js'
+export type { WorkflowEdit } from './edits.js'
 export type { RunsOf } from './runs.js'
-export type { Outputs } from './Samples.js'
-export type { Moment, SimulatedRun } from './Tape.js'
+export type { Moment, SimulatedRun } from './RunRecorder.js'
 export { damagedCheckpoint } from './damage.js'
 export { edit, workflowEdit } from './edits.js'
-export { checkpoint, input, moment, momentWithOptions, planOptions, run, undisturbedRun } from './runs.js'
+export { checkpoint, moment, planOptions, run } from './runs.js'
 export { workflow } from './workflows.js'

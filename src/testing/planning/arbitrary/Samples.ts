@@ -1,4 +1,4 @@
-/** What units may give: outputs that their tasks accept. */
+/** Outputs that tasks accept. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Items } from '../../../domain/checkpoint/Items.js'
@@ -8,15 +8,15 @@ import { isObject } from '../../../domain/data/Json.js'
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { OutputMismatch, Task, Workflow } from '../../../domain/workflow/Workflow.js'
 import { tasks } from '../../../domain/workflow/Workflow.js'
-import type { Dice } from './Dice.js'
+import type { Choices } from './Choices.js'
 import { unitsIn, wholeOf } from './tree.js'
 
-/** Outputs that a task accepts, `undefined` for none. */
+/** Outputs that a task accepts; `undefined` is none. */
 export type Samples = (task: Task, unit: string) => ReadonlyArray<Json | undefined>
 
 /**
- * What the units of a workflow give, by their paths; `*` stands for the key of an item. For those that are not named outputs are
- * tried until some are accepted.
+ * The possible outputs of units by their paths; `*` stands for the key of an item. Units that are not named get outputs
+ * that their task accepts, found by trial.
  *
  * @category model
  */
@@ -24,16 +24,13 @@ export type Outputs = Readonly<Record<string, fc.Arbitrary<Json | undefined>>>
 
 const USUAL: ReadonlyArray<Json | undefined> = [7, null, 'text', { n: 1 }, undefined, [], false, { ['__proto__']: [1] }]
 
-/** Outputs of every kind, of which a task accepts some; else one that is built by what the task says is missing. */
+/** Common values that the task accepts, or one built from the mismatches that it reports. */
 export const defaultSamples: Samples = (task) => {
   const fit = USUAL.filter((output) => accepts(task, output))
   return fit.length > 0 ? fit : built(task)
 }
 
-/**
- * Samples of these arbitraries (30 of each, the same each time), where the task accepts them. A task that bears another name
- * since the workflow was edited is given any of them that it accepts.
- */
+/** Thirty samples of each arbitrary, always the same, that the task accepts. A renamed task gets any of them. */
 export const samplesOf = (outputs: Outputs): Samples => {
   const given = new Map(Object.entries(outputs).map(([unit, of]) => [unit, fc.sample(of, { numRuns: 30, seed: 1 })]))
   const all = [...given.values()].flat()
@@ -45,12 +42,11 @@ export const samplesOf = (outputs: Outputs): Samples => {
   }
 }
 
-/** The place of a unit, whatever the item that it belongs to. */
 const inAnyItem = (unit: string): string => unit.replace(/\/item-\d+(?=\/|$)/g, '/*').replace(/\/\*$/, '')
 
 const accepts = (task: Task, output: Json | undefined): boolean => E.isRight(judge(task, output))
 
-/** A task that throws at an output does not accept it. */
+/** A task that throws does not accept the output. */
 const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']> => {
   try {
     return task.accepts(output)
@@ -59,21 +55,27 @@ const judge = (task: Task, output: Json | undefined): ReturnType<Task['accepts']
   }
 }
 
-/** One of the outputs that a task accepts. `must`: not nothing. */
-export const outputOf = (samples: Samples, task: Task, unit: string, dice: Dice, must: boolean): Json | undefined => {
+/** `must`: not `undefined`. */
+export const outputOf = (
+  samples: Samples,
+  task: Task,
+  unit: string,
+  choices: Choices,
+  must: boolean
+): Json | undefined => {
   const fit = samples(task, unit).filter((output) => !(must && output === undefined))
-  return fit[dice.roll(Math.max(1, fit.length))]
+  return fit[choices.below(Math.max(1, fit.length))]
 }
 
-/** "It is done", with an output that the task accepts; "again" if there is none and its variables need one. */
-export const doneAnswer = (samples: Samples, task: Task, unit: string, dice: Dice): Answer => {
+/** `Done` with an accepted output; `Again` if there is none and variables need one. */
+export const doneAnswer = (samples: Samples, task: Task, unit: string, choices: Choices): Answer => {
   const must = task.captures.length > 0
-  const output = outputOf(samples, task, unit, dice, must)
+  const output = outputOf(samples, task, unit, choices, must)
   if (output !== undefined) return { _tag: 'Done', output }
   return must || !accepts(task, undefined) ? { _tag: 'Again' } : { _tag: 'Done' }
 }
 
-/** The tasks of a workflow, by their paths. A map is one until its items are on record. */
+/** A map counts as one task until its items are recorded. */
 export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<string, Task> =>
   new Map(
     unitsIn(workflow, items).flatMap(({ unit, step }) => {
@@ -82,7 +84,7 @@ export const taskUnits = (workflow: Workflow, items: Items = none): ReadonlyMap<
     })
   )
 
-/** The units for which no output is known that they accept. */
+/** The units without a known output that they accept. */
 export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyArray<string> =>
   tasks(steps)
     .filter(({ task, place }) => samples(task, place).length === 0)
@@ -90,7 +92,7 @@ export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyAr
 
 const BUILT = new WeakMap<Task['accepts'], ReadonlyArray<Json>>()
 
-/** An output put together from what a task says is missing where, if that leads to one that it accepts. */
+/** Builds an output from the mismatches that a task reports. */
 const built = (task: Task): ReadonlyArray<Json> => {
   const known = BUILT.get(task.accepts)
   if (known !== undefined) return known
@@ -114,7 +116,7 @@ const build = (task: Task): Json | undefined => {
   return undefined
 }
 
-/** The value with another piece where one is wrong, so that it is accepted or wrong somewhere else. */
+/** Replaces the mismatched part so that the value is accepted or mismatches elsewhere. */
 const improved = (task: Task, value: Json, { path, expected }: OutputMismatch): Json | undefined => {
   const place = [...path.matchAll(/\.([^.[\]]+)|\[(\d+)\]|\["([^"]*)"\]/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
   for (const piece of [...literalsIn(expected), ...PIECES]) {
@@ -125,7 +127,7 @@ const improved = (task: Task, value: Json, { path, expected }: OutputMismatch): 
   return undefined
 }
 
-/** `"beta" | "stable"` names its values. */
+/** A type such as `"beta" | "stable"` names its values. */
 const literalsIn = (expected: string): ReadonlyArray<Json> =>
   expected.split('|').flatMap((part) => {
     const parsed = E.tryCatch(

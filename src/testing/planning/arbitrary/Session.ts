@@ -1,76 +1,79 @@
-/** One session of a run: a stand-in for the executor that obeys a plan. Whatever it reaches, a real run can reach. */
+/** One session of a run: simulates an executor that obeys a plan. A real run can reach every state that it reaches. */
 import { mayStandAt } from '../../../domain/change/jobChanges.js'
 import { overrides } from '../../../domain/plan/Overrides.js'
 import { attemptOf } from '../../../domain/checkpoint/Pending.js'
 import type { PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
-import type { Dice } from './Dice.js'
-import type { End, Scene } from './perform.js'
+import type { Choices } from './Choices.js'
+import type { End, Session } from './perform.js'
 import { completion, failedAttempt, inOrder } from './perform.js'
 import { taskUnits } from './Samples.js'
-import type { Moment, Tape } from './Tape.js'
+import type { Moment, RunRecorder } from './RunRecorder.js'
 
-/** Records what a plan overrides. */
-export const recordOverrides = (tape: Tape, workflow: Workflow, plan: ResumePlan, options: PlanOptions): void => {
-  const { checkpoint } = tape.now()
+export const recordOverrides = (
+  recorder: RunRecorder,
+  workflow: Workflow,
+  plan: ResumePlan,
+  options: PlanOptions
+): void => {
+  const { checkpoint } = recorder.now()
   const program = { ...workflow, identity: Identity.of(workflow) }
-  const changes = overrides(checkpoint, program, plan, options, tape.at())
-  if (!changes.some((change) => change._tag === 'WorkflowEdited')) tape.adopt(workflow)
+  const changes = overrides(checkpoint, program, plan, options, recorder.at())
+  if (!changes.some((change) => change._tag === 'WorkflowEdited')) recorder.adopt(workflow)
   for (const [index, change] of changes.entries()) {
-    if (change._tag === 'WorkflowEdited') tape.adopt(workflow)
-    tape.put(change, index < changes.length - 1 ? true : undefined)
+    if (change._tag === 'WorkflowEdited') recorder.adopt(workflow)
+    recorder.put(change, index < changes.length - 1 ? true : undefined)
   }
 }
 
-/** Asks for the pending jobs: each has ended well, or badly, or not yet, as the dice say. */
-export const pollJobs = (tape: Tape, dice: Dice): void => {
-  for (const pending of tape.now().checkpoint.pending) {
+/** Each job succeeded, failed or is still pending. */
+export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
+  for (const pending of recorder.now().checkpoint.pending) {
     const { unit } = pending
-    const { checkpoint, workflow } = tape.now()
-    const fate = dice.roll(3)
+    const { checkpoint, workflow } = recorder.now()
+    const fate = choices.below(3)
     if (fate === 0) {
       const task = taskUnits(workflow, checkpoint.items).get(unit)
-      tape.put(completion(tape, dice, task, unit, attemptOf(pending)))
+      recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
     } else if (fate === 1 && mayStandAt(checkpoint, unit)) {
-      const { error, outcome } = failedAttempt(tape, dice, 1)
-      tape.put({ _tag: 'JobEnded', at: tape.at(), unit, error, outcome, retryable: dice.roll(2) === 1 })
+      const { error, outcome } = failedAttempt(recorder, choices, 1)
+      recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, error, outcome, retryable: choices.below(2) === 1 })
     }
   }
 }
 
-/** Obeys a plan, its overrides first; its steps end as the dice say. */
+/** Follows a plan, its overrides first. */
 export const executeSession = (
-  tape: Tape,
-  dice: Dice,
+  recorder: RunRecorder,
+  choices: Choices,
   { workflow }: Moment,
   plan: ResumePlan,
   options: PlanOptions
 ): End => {
-  recordOverrides(tape, workflow, plan, options)
-  if (dice.roll(16) === 15) return 'crashed'
+  recordOverrides(recorder, workflow, plan, options)
+  if (choices.below(16) === 15) return 'crashed'
   const decisions = new Map(plan.decisions.map((one) => [one.unit, one]))
-  const scene: Scene = { tape, dice, decisions, isLucky: dice.roll(3) === 2 }
+  const session: Session = { recorder, choices, decisions, isLucky: choices.below(3) === 2 }
   for (const step of workflow.steps) {
-    const work = inOrder(scene, undefined, [step])
+    const work = inOrder(session, undefined, [step])
     let next = work.next()
     while (next.done !== true) next = work.next()
-    if (next.value === 'pending') rest(tape, step)
-    if (next.value === 'failed') fail(tape, dice, step)
+    if (next.value === 'pending') rest(recorder, step)
+    if (next.value === 'failed') fail(recorder, choices, step)
     if (next.value !== 'completed') return next.value
   }
   return 'completed'
 }
 
-/** Nothing is left to do but to wait for jobs. A run that rests so already is not written to. */
-const rest = (tape: Tape, { name: unit }: Step): void => {
-  const { state } = tape.now().checkpoint
+/** A run that already rests is not changed. */
+const rest = (recorder: RunRecorder, { name: unit }: Step): void => {
+  const { state } = recorder.now().checkpoint
   const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.step === unit
-  if (!rests) tape.put({ _tag: 'Interrupted', at: tape.at(), unit, reason: 'pending' })
+  if (!rests) recorder.put({ _tag: 'Interrupted', at: recorder.at(), unit, reason: 'pending' })
 }
 
-/** A composite of which a part failed has failed, unless that is recorded. */
-const fail = (tape: Tape, dice: Dice, { _tag, name: unit }: Step): void => {
-  if (_tag !== 'Task' && tape.now().checkpoint.state._tag !== 'Failed')
-    tape.put({ _tag: 'UnitFailed', at: tape.at(), unit, retryable: dice.roll(2) === 1 })
+const fail = (recorder: RunRecorder, choices: Choices, { _tag, name: unit }: Step): void => {
+  if (_tag !== 'Task' && recorder.now().checkpoint.state._tag !== 'Failed')
+    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1 })
 }

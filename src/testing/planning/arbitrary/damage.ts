@@ -1,18 +1,18 @@
-/** Checkpoints with one thing changed, as a bad disk, a bad merge or an editor leaves them. */
+/** Checkpoints with one random change, as left by a bad disk, a bad merge or an editor. */
 import * as fc from 'fast-check'
 import { encode } from '../../../domain/checkpoint/CheckpointCodec.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
 import type { RunsOf } from './runs.js'
 import { run } from './runs.js'
-import type { SimulatedRun } from './Tape.js'
+import type { SimulatedRun } from './RunRecorder.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
 
 /**
- * An encoded checkpoint with one thing changed: at `path` (keys, and indices as text) `now` stands for `was`. `now` is absent if
- * what was there was taken out, or in a list doubled (`doubled`).
+ * An encoded checkpoint with one change. `path`: the keys and indices of the changed value. `was`: the value before.
+ * `now`: its replacement; absent if the value was deleted or, in an array, duplicated (`doubled`).
  *
  * @category model
  */
@@ -42,7 +42,6 @@ const REPLACEMENTS: ReadonlyArray<Json> = [
   JSON.parse('{"__proto__":null,"length":1}') as Json
 ]
 
-/** How a value is changed: a replacement, taken out, or doubled. */
 const change = fc.oneof(
   { weight: 4, arbitrary: fc.record({ now: fc.constantFrom(...REPLACEMENTS) }, PLAIN) },
   { weight: 1, arbitrary: fc.constant({}) },
@@ -50,8 +49,8 @@ const change = fc.oneof(
 )
 
 /**
- * A checkpoint that a run can reach, encoded, with one thing changed in it. It may be one that no run can reach, or none at all:
- * `CheckpointCodec.decode` says so, or the planner does; neither throws.
+ * A reachable checkpoint, encoded, with one random change. `CheckpointCodec.decode` may refuse it, and so may the
+ * planner; neither throws.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -72,7 +71,6 @@ const change = fc.oneof(
 export const damagedCheckpoint = (of: RunsOf = {}): fc.Arbitrary<Damaged> =>
   damagedMoment(of).map(({ damaged }) => damaged)
 
-/** The same, with the workflow that was in force. */
 export const damagedMoment = (
   of: RunsOf = {}
 ): fc.Arbitrary<{ readonly damaged: Damaged; readonly workflow: Workflow }> =>
@@ -81,7 +79,7 @@ export const damagedMoment = (
     const found = pathAt(whole, where)
     const at = (keys: ReadonlyArray<string>): Json =>
       keys.reduce<Json>((value, key) => (value as JsonObject)[key] as Json, whole)
-    // Only what is in a list can be there twice.
+    // Only array elements can be duplicated.
     const depth = found.findLastIndex((_, index) => Array.isArray(at(found.slice(0, index))))
     const isDoubled = by.doubled === true && depth >= 0
     const path = isDoubled ? found.slice(0, depth + 1) : found
@@ -89,7 +87,7 @@ export const damagedMoment = (
     return { damaged: { content: changed(whole, path, how), path, was: at(path), ...how }, workflow }
   })
 
-/** Half of the time one of all paths; most of them are in records, so else one of a property that is chosen first. */
+/** Half of the time any path, else one below a top-level key, because most paths are in records. */
 const pathAt = (whole: Json, where: number): ReadonlyArray<string> => {
   const keys = Object.keys(whole as JsonObject)
   const nth = Math.floor(where / 2)
@@ -98,7 +96,6 @@ const pathAt = (whole: Json, where: number): ReadonlyArray<string> => {
   return paths[Math.floor(where % 2 === 0 ? nth : nth / keys.length) % paths.length] as ReadonlyArray<string>
 }
 
-/** The paths of all values in a value, but that of the whole. */
 const pathsIn = (value: Json, path: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
   typeof value === 'object' && value !== null
     ? Object.keys(value).flatMap((key) => [

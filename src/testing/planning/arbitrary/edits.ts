@@ -1,4 +1,4 @@
-/** How somebody edits a workflow. */
+/** Arbitrary edits of workflows. */
 import * as fc from 'fast-check'
 import type { Group, Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import * as W from '../../../domain/workflow/Workflow.js'
@@ -7,11 +7,13 @@ import * as W from '../../../domain/workflow/Workflow.js'
 const PLAIN = { noNullPrototype: true } as const
 
 /**
- * How somebody edits a workflow: what they do, at which step (`at`), and in which way of many (`salt`). Both are taken modulo
- * what there is. `inside`: not at the step itself, but at this part of it, or at a part of that, as far as there are parts.
+ * An edit of a workflow. `at` selects the step and `salt` the variant, both modulo their number. `inside` selects a
+ * part of that step, a part of that part, and so on.
  *
- * - a step is changed, removed, added, renamed, moved among its siblings; made idempotent or not (`flip`);
- * - it becomes another kind of step (`kind`); or only its `summary` is changed.
+ * - `change`, `remove`, `add`, `rename`, `move`: edits of the step among its siblings.
+ * - `flip`: makes tasks idempotent or non-idempotent.
+ * - `kind`: makes it another kind of step.
+ * - `summary`: changes the summary only.
  *
  * @category model
  */
@@ -22,7 +24,6 @@ export interface WorkflowEdit {
   readonly inside?: ReadonlyArray<number>
 }
 
-/** The kinds of edits. */
 export const EDITS = ['change', 'remove', 'add', 'rename', 'move', 'flip', 'kind', 'summary'] as const
 
 /**
@@ -54,17 +55,17 @@ export const workflowEdit: fc.Arbitrary<WorkflowEdit> = fc.record(
 )
 
 /**
- * A workflow that was edited.
+ * An edited workflow, and the index of the `first` top-level step that changed.
  *
  * @category model
  */
-export interface Edited {
+export interface EditedWorkflow {
   readonly workflow: Workflow
   readonly first: number
 }
 
 /**
- * An edited workflow, still valid, and the `first` step that is not as it was.
+ * Applies an edit. The result is a valid workflow, and the index of the `first` top-level step that changed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -77,7 +78,7 @@ export interface Edited {
  *
  * @category editing
  */
-export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): Edited => {
+export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit): EditedWorkflow => {
   const { steps } = before
   const first = change.at % steps.length
   const [deeper, ...rest] = inside
@@ -90,7 +91,6 @@ export const edit = (before: Workflow, { inside = [], ...change }: WorkflowEdit)
   return { workflow: { ...before, steps: edited }, first: edited === steps ? steps.length : place }
 }
 
-/** An edit of one of some siblings. */
 type EditAmong = Omit<WorkflowEdit, 'inside'>
 
 const replaced = <A>(all: ReadonlyArray<A>, index: number, ...by: ReadonlyArray<A>): ReadonlyArray<A> => [
@@ -99,7 +99,7 @@ const replaced = <A>(all: ReadonlyArray<A>, index: number, ...by: ReadonlyArray<
   ...all.slice(index + 1)
 ]
 
-/** A composite of which a part is edited. What a map does for each item has no siblings. */
+/** The body of a map has no siblings. */
 const editedInside = (
   step: Exclude<Step, Task>,
   change: EditAmong,
@@ -119,7 +119,7 @@ const editedInside = (
     : W.wave(step.name, grouped(steps), step.summary)
 }
 
-/** Steps as groups, of which each needs those that it did, as far as they are still there. */
+/** Groups keep their needs, except those that were removed. */
 const grouped = (steps: ReadonlyArray<Step>): ReadonlyArray<Group> => {
   const names = new Set(steps.map(({ name }) => name))
   return steps.map((step) =>
@@ -132,12 +132,12 @@ const grouped = (steps: ReadonlyArray<Step>): ReadonlyArray<Group> => {
 
 const needsOf = (step: Step): ReadonlyArray<string> => ('needs' in step ? (step.needs as ReadonlyArray<string>) : [])
 
-/** A step in the place of another: if that was a group, with its needs. */
+/** Keeps the needs if the replaced step was a group. */
 const instead = (of: Step, step: Step): Step => ('needs' in of ? W.group(step, needsOf(of)) : step)
 
 const mapOf = ({ name, summary }: Step, each: Step): Step => W.mapOf(name, each, summary)
 
-/** The same steps if the edit is none. */
+/** Returns the same steps if the edit does nothing. */
 const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong): ReadonlyArray<Step> => {
   const first = at % steps.length
   const step = steps[first] as Step
@@ -180,7 +180,6 @@ const editedAmong = (steps: ReadonlyArray<Step>, { kind, at, salt }: EditAmong):
   }
 }
 
-/** The same task, declared again with other options. */
 const again = (task: Task, options: TaskOptions): Task =>
   W.task(task.name, {
     summary: task.summary,
@@ -192,7 +191,6 @@ const again = (task: Task, options: TaskOptions): Task =>
     ...options
   })
 
-/** A step with all its tasks as `of` has them. */
 const eachTask = (step: Step, of: (task: Task) => Task): Step => {
   switch (step._tag) {
     case 'Task':
@@ -209,7 +207,6 @@ const eachTask = (step: Step, of: (task: Task) => Task): Step => {
   }
 }
 
-/** A composite of these parts, in the place of a step. */
 const composed = (of: Step, kind: 'Sequence' | 'Wave', parts: ReadonlyArray<Step>): Step => {
   const step =
     kind === 'Sequence' ? W.sequence(of.name, parts, of.summary) : W.wave(of.name, grouped(parts), of.summary)
@@ -221,7 +218,7 @@ const renamed = (step: Step, name: string): Step => {
   return step._tag === 'Task' ? instead(step, again({ ...step, name }, {})) : eachTask(named, (task) => task)
 }
 
-/** A task becomes a composite of it, and a composite its first task, or a wave a sequence and a sequence a wave. */
+/** A task becomes a composite of itself; a composite becomes its first task, or a wave a sequence and the reverse. */
 const otherKind = (step: Step, salt: number): Step => {
   const { name } = step
   switch (step._tag) {

@@ -1,4 +1,4 @@
-/** What may be asked of a plan. */
+/** Arbitrary plan options. */
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -12,84 +12,90 @@ import type {
 } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { top } from '../../../domain/workflow/Unit.js'
-import type { Dice } from './Dice.js'
-import { pick } from './Dice.js'
+import type { Choices } from './Choices.js'
+import { pick } from './Choices.js'
 import type { Samples } from './Samples.js'
 import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
-import type { Moment } from './Tape.js'
+import type { Moment } from './RunRecorder.js'
 import { unitsIn } from './tree.js'
 
-/** What may be asked of a plan, as the dice say: mostly nothing. */
-export const chooseOptions = (dice: Dice, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
-  const isFrom = dice.roll(5) === 4
+/** Plan options that the choices select; mostly none. */
+export const chooseOptions = (choices: Choices, moment: Moment, samples: Samples = defaultSamples): PlanOptions => {
+  const isFrom = choices.below(5) === 4
   const options: PlanOptions = {
-    ...(isFrom ? { fromStep: chooseUnit(dice, moment) } : {}),
-    ...(dice.roll(isFrom ? 3 : 5) === 2 ? chooseRestart(dice, moment) : {}),
-    ...(dice.roll(4) === 3 ? { changes: pick(dice, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
-    ...(dice.roll(4) === 3 ? { confirm: chooseAnswers(dice, moment, samples) } : {}),
-    ...(dice.roll(3) === 2 ? { outputs: chooseOutputs(dice, moment, samples) } : {}),
-    ...(dice.roll(4) === 3 ? { evidence: chooseFound(dice, moment.checkpoint) } : {}),
-    ...(dice.roll(8) === 7 ? { onChanged: 'keep' as const } : {})
+    ...(isFrom ? { fromStep: chooseUnit(choices, moment) } : {}),
+    ...(choices.below(isFrom ? 3 : 5) === 2 ? chooseRestart(choices, moment) : {}),
+    ...(choices.below(4) === 3 ? { changes: pick(choices, ['ignore', 'ignore', 'strict', 'completed'] as const) } : {}),
+    ...(choices.below(4) === 3 ? { confirm: chooseAnswers(choices, moment, samples) } : {}),
+    ...(choices.below(3) === 2 ? { outputs: chooseOutputs(choices, moment, samples) } : {}),
+    ...(choices.below(4) === 3 ? { evidence: chooseFound(choices, moment.checkpoint) } : {}),
+    ...(choices.below(8) === 7 ? { onChanged: 'keep' as const } : {})
   }
-  return options.fromStep !== undefined && dice.roll(2) === 1 ? { ...options, input: pick(dice, INPUTS) } : options
+  return options.fromStep !== undefined && choices.below(2) === 1
+    ? { ...options, input: pick(choices, INPUTS) }
+    : options
 }
 
-/** Inputs that may replace the recorded one. */
 const INPUTS: ReadonlyArray<Json> = [{ channel: 'stable' }, { replaced: 1 }, {}, 'text', null]
 
-const chooseFound = (dice: Dice, checkpoint: Checkpoint): ReadonlyArray<FoundEvidence> => [
-  ...(dice.roll(2) === 0 ? chooseMissing(dice, checkpoint) : []),
-  ...(dice.roll(2) === 0 ? chooseChanged(dice, checkpoint) : [])
+const chooseFound = (choices: Choices, checkpoint: Checkpoint): ReadonlyArray<FoundEvidence> => [
+  ...(choices.below(2) === 0 ? chooseMissing(choices, checkpoint) : []),
+  ...(choices.below(2) === 0 ? chooseChanged(choices, checkpoint) : [])
 ]
 
-/** Any unit, on any level. */
-export const chooseUnit = (dice: Dice, { checkpoint, workflow }: Moment): Unit =>
-  pick(dice, unitsIn(workflow, checkpoint.items)).unit
+export const chooseUnit = (choices: Choices, { checkpoint, workflow }: Moment): Unit =>
+  pick(choices, unitsIn(workflow, checkpoint.items)).unit
 
-/** A wave or a map to restart, if there is one. */
-export const chooseRestart = (dice: Dice, { checkpoint, workflow }: Moment): Pick<PlanOptions, 'restartWave'> => {
+export const chooseRestart = (choices: Choices, { checkpoint, workflow }: Moment): Pick<PlanOptions, 'restartWave'> => {
   const waves = unitsIn(workflow, checkpoint.items).filter(({ step: { _tag } }) => _tag === 'Wave' || _tag === 'Map')
-  return waves.length === 0 ? {} : { restartWave: pick(dice, waves).unit }
+  return waves.length === 0 ? {} : { restartWave: pick(choices, waves).unit }
 }
 
-const chooseAnswers = (dice: Dice, { checkpoint, workflow }: Moment, samples: Samples): ReadonlyMap<string, Answer> => {
+const chooseAnswers = (
+  choices: Choices,
+  { checkpoint, workflow }: Moment,
+  samples: Samples
+): ReadonlyMap<string, Answer> => {
   const answers = new Map<string, Answer>()
   for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
-    const roll = dice.roll(6)
-    if (roll === 4) answers.set(name, { _tag: 'Again' })
-    if (roll === 5) answers.set(name, doneAnswer(samples, task, name, dice))
+    const below = choices.below(6)
+    if (below === 4) answers.set(name, { _tag: 'Again' })
+    if (below === 5) answers.set(name, doneAnswer(samples, task, name, choices))
   }
   return answers
 }
 
-/** An output for each unit of which one is known. */
+/** An output for each unit that has samples. */
 export const chooseOutputs = (
-  dice: Dice,
+  choices: Choices,
   { checkpoint, workflow }: Moment,
   samples: Samples
 ): ReadonlyMap<string, Json> => {
   const outputs = new Map<string, Json>()
   for (const [name, task] of taskUnits(workflow, checkpoint.items)) {
-    const answer = doneAnswer(samples, task, name, dice)
+    const answer = doneAnswer(samples, task, name, choices)
     if (answer._tag === 'Done' && answer.output !== undefined) outputs.set(name, answer.output)
   }
   return outputs
 }
 
-/** Evidence that is gone, of some of the units that are recorded. */
-export const chooseMissing = (dice: Dice, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
+/** Missing evidence of some recorded units. */
+export const chooseMissing = (choices: Choices, { completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   [...completedSteps]
-    .filter(() => dice.roll(3) === 2)
+    .filter(() => choices.below(3) === 2)
     .map(({ unit }) => ({ unit, missing: [{ _tag: 'File', path: `${top(unit)}.txt` }] }))
 
-/** Arbitrary changed evidence, at some of the places that units have recorded: the record, and the current state. */
-export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoint): ReadonlyArray<ChangedEvidence> => {
+/** Changed evidence at some recorded places: the record and the current state. */
+export const chooseChanged = (
+  choices: Choices,
+  { completedSteps, revision }: Checkpoint
+): ReadonlyArray<ChangedEvidence> => {
   const now = new Map<string, Evidence | undefined>()
   return [...completedSteps].flatMap(({ unit, evidence }): ReadonlyArray<ChangedEvidence> => {
     const [first, ...more] = evidence.flatMap((was): ReadonlyArray<Changed> => {
       const place = placeOf(was)
       if (place === undefined) return []
-      if (!now.has(place)) now.set(place, dice.roll(2) === 0 ? otherThan(was, revision) : undefined)
+      if (!now.has(place)) now.set(place, choices.below(2) === 0 ? otherThan(was, revision) : undefined)
       const is = now.get(place)
       return is === undefined ? [] : [{ was, is }]
     })
@@ -97,10 +103,10 @@ export const chooseChanged = (dice: Dice, { completedSteps, revision }: Checkpoi
   })
 }
 
-/** The place of evidence that may change; for a file only its existence counts. */
+/** A file is identified by its existence only. */
 const placeOf = (one: Evidence): string | undefined =>
   one._tag === 'Commit' ? one.hash : one._tag === 'Artifact' ? one.path : undefined
 
-/** Content that no earlier revision can have recorded. */
+/** Content that no earlier revision recorded. */
 const otherThan = (was: Evidence, revision: number): Evidence =>
   was._tag === 'Artifact' ? { ...was, size: 1000 + revision } : { _tag: 'Commit', hash: `decade${revision}` }

@@ -1,24 +1,27 @@
-/** Arbitrary runs, and checkpoints that a run can reach. */
+/** Arbitrary runs and reachable checkpoints. */
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { PlanOptions } from '../../../domain/plan/Plan.js'
 import type { Workflow } from '../../../domain/workflow/Workflow.js'
-import type { Dice } from './Dice.js'
-import { diceOf, numbers, pick } from './Dice.js'
+import type { Choices } from './Choices.js'
+import { choicesOf, numbers, pick } from './Choices.js'
 import { edit, EDITS } from './edits.js'
 import { chooseOptions } from './options.js'
 import type { Outputs, Samples } from './Samples.js'
 import { defaultSamples, samplesOf, withoutSample } from './Samples.js'
 import type { Scenario } from './simulate.js'
 import { simulate } from './simulate.js'
-import type { Moment, SimulatedRun } from './Tape.js'
+import type { Moment, SimulatedRun } from './RunRecorder.js'
 import { workflow as anyWorkflow } from './workflows.js'
 
 /**
- * Of what runs are drawn. `workflow`: of this one, or of these; default of any. `outputs`: what its units give; a unit that is
- * not named gives what it is found to accept. `input`: default any JSON.
+ * The runs to generate.
+ *
+ * - `workflow`: one workflow, or an arbitrary of them; default any.
+ * - `outputs`: the outputs of units by path; units that are not named get outputs that their task accepts.
+ * - `input`: default any JSON.
  *
  * @category model
  */
@@ -28,32 +31,22 @@ export interface RunsOf {
   readonly input?: fc.Arbitrary<Json>
 }
 
-/**
- * What a run's input may be: any JSON, at times with names that every object has.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { Arbitrary } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * fc.assert(fc.property(Arbitrary.input, (value) => assert.doesNotThrow(() => JSON.stringify(value))))
- *
- * @category arbitraries
- */
+/** JSON inputs, some with names that every object has. */
 export const input: fc.Arbitrary<Json> = fc.oneof(
   fc.constant<Json>({}),
   fc.constant<Json>({ channel: 'beta', ['__proto__']: 1 }),
   fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as Json)
 )
 
-/** Edits a workflow now and then, and asks something of a plan now and then. */
+/** Sometimes edits the workflow or sets plan options. */
 const anything = (samples: Samples): Scenario => ({
-  edit: (dice: Dice, { workflow }: Moment): Workflow => {
-    if (dice.roll(3) !== 2) return workflow
-    const [kind, at, salt] = [pick(dice, EDITS), dice.roll(7), dice.roll(100)]
-    return edit(workflow, { kind, at, salt, inside: Array.from({ length: dice.roll(4) }, () => dice.roll(4)) }).workflow
+  edit: (choices: Choices, { workflow }: Moment): Workflow => {
+    if (choices.below(3) !== 2) return workflow
+    const [kind, at, salt] = [pick(choices, EDITS), choices.below(7), choices.below(100)]
+    return edit(workflow, { kind, at, salt, inside: Array.from({ length: choices.below(4) }, () => choices.below(4)) })
+      .workflow
   },
-  options: (dice, moment) => chooseOptions(dice, moment, samples),
+  options: (choices, moment) => chooseOptions(choices, moment, samples),
   samples
 })
 
@@ -64,8 +57,8 @@ const nothing = (samples: Samples): Scenario => ({
 })
 
 /**
- * A run that was started, failed, completed, interrupted, killed, edited, rewound, confirmed: whatever can happen. Its
- * `workflow` is the one in force at its end. Fails, naming them, if units are found that accept no output that is known.
+ * A run that started, failed, completed, was interrupted, killed, edited, rewound or confirmed. Its `workflow` is the
+ * one at its end. Throws and names the units if no accepted output is known for some.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -87,31 +80,14 @@ const nothing = (samples: Samples): Scenario => ({
  */
 export const run = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, anything)
 
-/**
- * A run of a workflow that nobody edits and of plans of which nothing is asked.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { Workflow } from 'dogear'
- * import { Arbitrary } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * const workflow = { name: 'release', steps: [Workflow.task('build'), Workflow.task('publish', { idempotent: false })] }
- * fc.assert(
- *   fc.property(Arbitrary.undisturbedRun({ workflow }), ({ changes }) => {
- *     assert.ok(changes.every(({ _tag }) => _tag !== 'Rewound'))
- *   })
- * )
- *
- * @category arbitraries
- */
+/** A run without edits of the workflow and without plan options. */
 export const undisturbedRun = (of: RunsOf = {}): fc.Arbitrary<SimulatedRun> => drawn(of, nothing)
 
 const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitrary<SimulatedRun> => {
   const samples = samplesFor(of)
   return fc
     .tuple(workflowsOf(of), of.input ?? input, numbers)
-    .map(([workflow, given, chance]) => simulate(workflow, given, diceOf(chance), scenario(samples)))
+    .map(([workflow, given, chance]) => simulate(workflow, given, choicesOf(chance), scenario(samples)))
 }
 
 /**
@@ -135,41 +111,24 @@ const drawn = (of: RunsOf, scenario: (samples: Samples) => Scenario): fc.Arbitra
 export const moment = (of: RunsOf = {}): fc.Arbitrary<Moment> =>
   fc.tuple(run(of), fc.nat({ max: 999 })).map(([{ trail }, back]) => atSave(trail, -1 - back))
 
-/** A moment that a save ended with, counted round and round from the first one. */
+/** The n-th moment that ends a save, modulo their number. */
 const atSave = (trail: ReadonlyArray<Moment>, nth: number): Moment => {
   const saved = trail.filter(({ within }) => within !== true)
   return saved.at(nth % saved.length) as Moment
 }
 
-/**
- * A run at any of its revisions, and what may be asked of its next plan.
- *
- * @example
- * import * as fc from 'fast-check'
- * import { planResume } from 'dogear'
- * import { Arbitrary } from 'dogear/testing'
- * import assert from 'node:assert/strict'
- *
- * fc.assert(
- *   fc.property(Arbitrary.momentWithOptions(), ({ moment, options }) => {
- *     const { checkpoint, workflow } = moment
- *     assert.deepEqual(planResume(checkpoint, workflow, options)._tag, planResume(checkpoint, workflow, options)._tag)
- *   })
- * )
- *
- * @category arbitraries
- */
+/** A moment, and options for its next plan. */
 export const momentWithOptions = (
   of: RunsOf = {}
 ): fc.Arbitrary<{ readonly moment: Moment; readonly options: PlanOptions }> => {
   const samples = samplesFor(of)
   return fc
     .tuple(moment(of), numbers)
-    .map(([one, chance]) => ({ moment: one, options: chooseOptions(diceOf(chance), one, samples) }))
+    .map(([one, chance]) => ({ moment: one, options: chooseOptions(choicesOf(chance), one, samples) }))
 }
 
 /**
- * A checkpoint that a run can reach: in the middle of its work, or where it was left.
+ * A checkpoint that a run can reach, in mid-run or at its end.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -193,8 +152,8 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
     .map(([{ checkpoint: last, trail }, anywhere, at]) => (anywhere ? atSave(trail, at).checkpoint : last))
 
 /**
- * What may be asked of a plan for a workflow at a moment: mostly nothing, at times a step to start from, a wave to restart,
- * another policy on changes, answers, outputs, missing evidence.
+ * Plan options for a moment: mostly none, sometimes `fromStep`, `restartWave`, another `changes` policy, answers,
+ * outputs or missing evidence.
  *
  * @example
  * import * as fc from 'fast-check'
@@ -208,14 +167,13 @@ export const checkpoint = (of: RunsOf = {}): fc.Arbitrary<Checkpoint> =>
  */
 export const planOptions = (at: Moment, outputs?: Outputs): fc.Arbitrary<PlanOptions> => {
   const samples = outputs === undefined ? defaultSamples : samplesOf(outputs)
-  return numbers.map((chance) => chooseOptions(diceOf(chance), at, samples))
+  return numbers.map((chance) => chooseOptions(choicesOf(chance), at, samples))
 }
 
-/** What the units give in these runs. */
 export const samplesFor = ({ outputs }: RunsOf): Samples =>
   outputs === undefined ? defaultSamples : samplesOf(outputs)
 
-/** The workflows of these runs. One for which no run could be drawn is refused. */
+/** Throws for a workflow without known outputs. */
 export const workflowsOf = (of: RunsOf): fc.Arbitrary<Workflow> => {
   const { workflow = anyWorkflow() } = of
   if (!('steps' in workflow)) return workflow

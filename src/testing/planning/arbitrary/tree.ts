@@ -1,4 +1,4 @@
-/** The units of a workflow as a tree, and where one stands as another sees it. Knows nothing of plans. */
+/** The units of a workflow and their relative positions. Knows nothing of plans. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Items } from '../../../domain/checkpoint/Items.js'
@@ -9,14 +9,13 @@ import { isWithin, join, names } from '../../../domain/workflow/Unit.js'
 import type { Group, MapStep, Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
 import { isIdempotent, partsOf, task } from '../../../domain/workflow/Workflow.js'
 
-/** A unit with its definition. */
 export interface Placed {
   readonly unit: Unit
   readonly stepIndex: number
   readonly step: Step
 }
 
-/** A map as the groups that it consists of once its items are known. */
+/** An expanded map as groups. */
 export const groupsOf = ({ each }: MapStep, keys: ReadonlyArray<string>): ReadonlyArray<Group> =>
   keys.map((name) => ({ ...each, name, needs: [] }))
 
@@ -51,17 +50,16 @@ export const wholeOf = (composite: Exclude<Step, Task>): Task => {
 const nothing: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'nothing' })
 
-/** Where a unit stands as another sees it. `around`: the other is part of it; `beside`: neither waits for the other. */
+/** `around`: an ancestor. `beside`: neither waits for the other. */
 export type Place = 'within' | 'around' | 'before' | 'after' | 'beside'
 
-/** Where a unit stands as another sees it, by the innermost composite that both are part of. */
+/** The position of a unit relative to another, by their innermost common composite. */
 export const placeOf = (
   { checkpoint, workflow }: { readonly checkpoint: Checkpoint; readonly workflow: Workflow },
   unit: Unit,
   other: Unit
 ): Place => placeIn(workflow, checkpoint.items, unit, other)
 
-/** The same, with these items of maps. */
 export const placeIn = (workflow: Workflow, items: Items, unit: Unit, other: Unit): Place => {
   if (isWithin(unit, other)) return 'within'
   if (isWithin(other, unit)) return 'around'
@@ -77,7 +75,6 @@ export const placeIn = (workflow: Workflow, items: Items, unit: Unit, other: Uni
   return order.indexOf(one) < order.indexOf(two) ? 'before' : 'after'
 }
 
-/** Whether a group needs another one, directly or through others. */
 export const needs = (wave: Pick<Wave, 'groups'>, name: string, other: string): boolean =>
   wave.groups.some(
     (group) => group.name === name && group.needs.some((one) => one === other || needs(wave, one, other))

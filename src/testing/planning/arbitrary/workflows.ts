@@ -4,7 +4,6 @@ import * as fc from 'fast-check'
 import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
-/** Outputs that a task may insist on. */
 const ACCEPTED: Readonly<Record<string, Task['accepts']>> = {
   anything: () => E.right(undefined),
   something: (output) => (output === undefined ? E.left({ path: '$', expected: 'an output' }) : E.right(undefined)),
@@ -31,7 +30,7 @@ const taskSpec: fc.Arbitrary<TaskSpec> = fc.record({
   leaves: fc.constantFrom(false, false, true)
 })
 
-/** A task of this name. What it captures has a name of its own, at times a nasty one. */
+/** Some captured variables have names that every object has. */
 const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
   const { idempotent, accepts, captures, version, leaves } = spec
   const variables = place === '0' ? ['__proto__', 'constructor'] : [`${place}-a`, 'toString'.slice(0, captures) + place]
@@ -46,7 +45,7 @@ const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
   return W.task(name, options)
 }
 
-/** A step and its parts, of which each may need earlier ones. A task has none, and the body of a map is the first. */
+/** A task has no parts; the body of a map is the first part. */
 interface StepSpec {
   readonly task: TaskSpec
   readonly kind: 'Wave' | 'Sequence' | 'Map'
@@ -67,14 +66,14 @@ const stepSpec = (depth: number): fc.Arbitrary<StepSpec> => {
   })
 }
 
-/** How many tasks a workflow has at most. */
+/** The maximum number of tasks in a workflow. */
 const MOST = 12
 
 const PART_NAMES = ['unit', 'lint', 'constructor', 'toString']
 
 type Sized = readonly [step: Step, tasks: number]
 
-/** A step, and how many tasks it has. What would have more tasks than there is `room` for is a task. */
+/** A composite with more tasks than there is `room` for becomes a task. */
 const stepOf = (spec: StepSpec, name: string, place: string, room: number): Sized => {
   const { task, kind } = spec
   const steps: Array<Step> = []
@@ -104,9 +103,9 @@ const stepOf = (spec: StepSpec, name: string, place: string, room: number): Size
 const NAMES = ['constructor', 'build', 'test', 'pack', 'publish', 'toString', 'deploy', 'notify']
 
 /**
- * A valid workflow of 1 to `maxSteps` (6) steps and at most `maxDepth` (5) levels: tasks, sequences, waves and maps, with outputs that
- * are insisted on, captured variables, needs, and tasks that are not idempotent. `tasksOnly`: no other steps. Some names are those of
- * properties that every object has.
+ * A valid workflow of 1 to `maxSteps` (6) steps and at most `maxDepth` (5) levels: tasks, sequences, waves and maps,
+ * with required outputs, captured variables, needs, and non-idempotent tasks. `tasksOnly`: tasks at the top level only.
+ * Some names are those of properties that every object has.
  *
  * @example
  * import * as fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** A workflow that is wrapped in a sequence, with its run and what is asked of it. */
+/** A workflow wrapped in a sequence, with its run and plan options. */
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { make } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../../../domain/checkpoint/CheckpointState.js'
@@ -8,7 +8,7 @@ import type { Decision, PlanOptions, PlanProblem } from '../../../domain/plan/Pl
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { sequence } from '../../../domain/workflow/Workflow.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
-import type { Moment } from './Tape.js'
+import type { Moment } from './RunRecorder.js'
 
 const NAME = 'whole'
 
@@ -60,7 +60,6 @@ const optionsInside = ({ fromStep, restartWave, confirm, outputs, evidence, ...r
   ...(evidence === undefined ? {} : { evidence: moved(evidence) })
 })
 
-/** A decision as the wrapped workflow has it. */
 export const decisionInside = ({ reason, ...decision }: Decision): unknown => ({
   ...decision,
   unit: inside(decision.unit),
@@ -68,7 +67,6 @@ export const decisionInside = ({ reason, ...decision }: Decision): unknown => ({
   reason: reason._tag === 'EarlierStepRunsAgain' ? { ...reason, step: inside(reason.step) } : reason
 })
 
-/** A problem of the wrapped workflow, as text. */
 export const problemInside = (problem: PlanProblem): string => {
   const names = (of: object): object =>
     Object.fromEntries(
@@ -84,7 +82,6 @@ export const problemInside = (problem: PlanProblem): string => {
   return JSON.stringify(names(problem))
 }
 
-/** The same run of the same steps, one level deeper. */
 export const wrapped = (
   { checkpoint, workflow }: Moment,
   options: PlanOptions

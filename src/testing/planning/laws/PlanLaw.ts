@@ -1,4 +1,4 @@
-/** A law of the planner, and the words in which such laws are said. */
+/** A law of the planner, and helpers to state laws. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -11,11 +11,10 @@ import type { RunsOf } from '../arbitrary/runs.js'
 import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { taskUnits } from '../arbitrary/Samples.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 
 /**
- * How often a law is tried: `numRuns` cases (default 100) drawn from `seed`; `path` leads at once to the counterexample that a
- * result has.
+ * How to check a law: `numRuns` cases (default 100) from `seed`; `path` repeats the counterexample of a result.
  *
  * @category model
  */
@@ -26,8 +25,8 @@ export interface LawOptions {
 }
 
 /**
- * What trying a law showed, as plain data. If it does not hold: `counterexample` is the smallest case that was found, as text,
- * `why` what is wrong with it, and `seed` and `path` repeat it.
+ * The result of checking a law, as plain data. If the law does not hold: `counterexample` is the smallest case found,
+ * as text, `why` the reason, and `seed` and `path` repeat it.
  *
  * @category model
  */
@@ -43,19 +42,18 @@ export interface LawResult {
 }
 
 /**
- * A law of the planner. `id` never changes its meaning; `title` says what always holds. `check` tries it on runs of a workflow;
- * it does not throw because of what it finds.
+ * A law of the planner. `id` never changes its meaning; `title` states the law; `check` checks it on random runs of a
+ * workflow and never throws.
  *
  * @category model
  */
 export interface PlanLaw {
   readonly id: string
   readonly title: string
-  /** Tries it on runs of a workflow. It does not throw because of what it finds. */
+  /** Checks the law on random runs of a workflow. Never throws. */
   readonly check: (of: RunsOf, options?: LawOptions) => LawResult
 }
 
-/** A law: for all cases that are drawn of runs, `holds` throws nothing. */
 export const law = <A>(
   id: string,
   title: string,
@@ -70,7 +68,7 @@ export const law = <A>(
       const property = fc.property(cases(of), (one) => holds(one, samples))
       return resultOf({ id, title }, fc.check(property, options))
     } catch (error) {
-      // The workflow's own functions threw while a case was drawn.
+      // The workflow's own functions threw while a case was generated.
       return { id, title, holds: false, numRuns: 0, seed: options.seed ?? 0, why: messageOf(error) }
     }
   }
@@ -90,35 +88,32 @@ const resultOf = <A>(named: { readonly id: string; readonly title: string }, run
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** The plan at a moment; that there is one is part of each law that says so. */
+/** Fails if there is no plan. */
 export const planOf = ({ checkpoint, workflow }: Moment, options?: PlanOptions): ResumePlan => {
   const plan = planResume(checkpoint, workflow, options)
   return E.isRight(plan) ? plan.right : assert.fail(JSON.stringify(plan.left))
 }
 
-/** The units of a plan that are neither skipped nor waited for. A composite is no unit of work: its parts are. */
+/** The units that a plan runs. A composite is no unit of work: its parts are. */
 export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
   works(plan)
     .filter((one) => one._tag !== 'Skip' && one._tag !== 'Poll')
     .map(({ unit }) => unit)
 
-/** The decisions about units of work: tasks, and maps whose items are to be found out; not those about composites as a whole. */
+/** The decisions about tasks and unexpanded maps. */
 export const works = ({ decisions }: ResumePlan): ReadonlyArray<Decision> =>
   decisions.filter(({ unit }, index) => !isWithin(decisions[index + 1]?.unit ?? '', unit))
 
-/** The tasks of a moment, by their paths. */
 export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, Task> =>
   taskUnits(workflow, checkpoint.items)
 
-/** The names of the units that are recorded completed. */
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-/** The names of the units whose job is pending. */
 export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> =>
   new Set(Array.from(pending, ({ unit }) => unit))
 
-/** Everything in a plan that can be compared. */
+/** The comparable part of a plan. */
 export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variables }: ResumePlan): unknown => ({
   decisions,
   startIndex,

@@ -1,16 +1,16 @@
 /**
- * What came of trying the planner's laws.
+ * The result of checking the plan laws.
  *
  * @module
  */
 import type { LawResult } from './PlanLaw.js'
 
 /**
- * What trying the laws on a workflow showed, as plain data.
+ * The result of checking the laws on a workflow, as plain data.
  *
- * - `results`: one for each law, `violations` those that don't hold; `seed` repeats all of it.
- * - `problems`: why nothing was tried. The definition is not valid, or there are units of which no output is known that
- *   they accept: give them in `outputs`.
+ * - `results`: one for each law. `violations`: those that do not hold. `seed`: repeats all of it.
+ * - `problems`: why nothing was checked: the definition is not valid, or no accepted output is known for some units;
+ *   pass them in `outputs`.
  *
  * @category model
  */
@@ -23,7 +23,7 @@ export interface PlanLawReport {
 }
 
 /**
- * A report as text for people: one line if all holds, else what does not, why, and what repeats it.
+ * Renders a report: one line if all laws hold, else each broken law, the reason, and the options that repeat it.
  *
  * @example
  * import { workflow } from 'dogear/promise'

@@ -1,4 +1,4 @@
-/** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */
+/** Laws about plans of edited workflows and damaged checkpoints. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -19,14 +19,13 @@ import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, scheduled, unitsOf, waiting } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 import { placeOf, unitsIn } from '../arbitrary/tree.js'
 
-/** What holds for plans of a workflow that is not as it was, or of a checkpoint that is not. */
 export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   law(
     'PL-EDIT-03',
-    'a plan for an edited workflow keeps all records in order, each as it ran or as a plan accepted it, and puts nothing new before them',
+    'a plan for an edited workflow keeps every record in order, unchanged or accepted, and places no new unit before a completed one',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
@@ -59,7 +58,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-04',
-    'a strict plan is for the very steps that the run has',
+    'a strict plan requires the workflow of the run',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
@@ -71,7 +70,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-05',
-    'if changes are ignored, a unit is skipped exactly if one of its name is recorded, wherever it stands now',
+    'with changes ignored, a unit is skipped if and only if a unit of its name is recorded',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
@@ -84,7 +83,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-06',
-    'no edit takes a question away: what is in doubt and was not idempotent is asked about, or there is no plan',
+    'no edit drops a question: a non-idempotent unit in doubt gets a question, or there is no plan',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       for (const changes of ['completed', 'ignore'] as const) {
@@ -98,7 +97,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-WHY-01',
-    'a plan says of what it skips whether it is as it was recorded: completed, assumed, or accepted despite a change',
+    'a plan gives the reason for each skip: completed, assumed, or accepted despite a change',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
@@ -118,7 +117,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-FIT-01',
-    'a recorded output that its task no longer takes is never skipped: there is no plan, and it says which',
+    'a unit whose recorded output its task rejects is never skipped: the plan is refused and names the unit',
     (of) => momentAndPlace(of),
     ([moment, place]) => {
       const name = recordedAt(moment, place)
@@ -132,11 +131,11 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-FIT-02',
-    'a recorded unit that is to set a variable which it never set is never skipped: there is no plan, and it says which',
+    'a unit that never set a variable it now captures is never skipped: the plan is refused and names the unit',
     (of) => momentAndPlace(of),
     ([moment, place]) => {
       const name = recordedAt(moment, place)
-      // The task that is done for each item of a map captures nothing.
+      // The task of a map's item captures nothing.
       if (name === undefined || moment.checkpoint.items.has(parent(name) ?? '')) return
       const capturing = redeclared(moment.workflow, name, (task) => ({
         ...task,
@@ -177,11 +176,10 @@ interface Named {
   readonly fingerprint: string
 }
 
-/** The fingerprints that records of the units keep. */
 const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
   new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, printOf(step)]))
 
-/** The names of the steps of each sequence as they were and as they are, those of the workflow included. */
+/** The step names of each sequence before and after the edit. */
 const sequencesIn = (
   { workflow, items }: Checkpoint,
   edited: Workflow
@@ -200,7 +198,7 @@ const sequencesIn = (
   return [{ parent: undefined, were: names(workflow.steps), are: names(edited.steps) }, ...inside]
 }
 
-/** Whether a unit is new in a composite that there was, and not because another kind of step is now what nothing is recorded of. */
+/** Whether a unit was added to an existing composite, and not by a change of kind. */
 const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit): boolean => {
   for (const above of ancestors(unit)) {
     const was = find(workflow, items, above)?.definition
@@ -209,14 +207,14 @@ const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit):
   return true
 }
 
-/** The units that may have had their effect and were not idempotent when they began. */
+/** The units that may have taken effect and were non-idempotent when they started. */
 const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
   [...State.inDoubt(state)].filter((unit) => {
     const begun = find(workflow, items, unit, state.stepIndex)?.definition
     return begun?.kind === 'task' && !begun.idempotent
   })
 
-/** Who ignores changes ignores as well that what was in doubt is gone. */
+/** A plan that ignores changes also ignores that a unit in doubt was removed. */
 const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<typeof edit>[1]): boolean => {
   const now = unitsOf({ checkpoint, workflow: edit(workflow, change).workflow })
   return inDoubt(checkpoint).some((name) => !now.has(name))
@@ -224,7 +222,6 @@ const isGone = (checkpoint: Checkpoint, workflow: Workflow, change: Parameters<t
 
 const momentAndPlace = (of: RunsOf): fc.Arbitrary<[Moment, number]> => fc.tuple(moment(of), fc.nat({ max: 99 }))
 
-/** The name of a task that is recorded. */
 const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | undefined => {
   const done = recorded(checkpoint)
   const names = unitsIn(workflow, checkpoint.items).flatMap(({ unit, step }) =>
@@ -233,7 +230,6 @@ const recordedAt = ({ checkpoint, workflow }: Moment, place: number): string | u
   return names[place % Math.max(1, names.length)]
 }
 
-/** A workflow with another task at a path, and with the same one for all items of a map. */
 const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task): Workflow => {
   const redeclare = <S extends Step>(step: S, [next, ...more]: ReadonlyArray<string>): S => {
     if (step._tag === 'Task') return { ...step, ...change(step) }
@@ -245,7 +241,6 @@ const redeclared = (workflow: Workflow, unit: Unit, change: (task: Task) => Task
   return { ...workflow, steps: workflow.steps.map((step) => (step.name === first ? redeclare(step, more) : step)) }
 }
 
-/** The units that a plan is refused for. */
 const refused = (
   checkpoint: Checkpoint,
   workflow: Workflow,

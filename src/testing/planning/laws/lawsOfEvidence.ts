@@ -11,7 +11,7 @@ import type { Answer, Changed, ChangedEvidence, Decision, PlanOptions, ResumePla
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { top } from '../../../domain/workflow/Unit.js'
-import { diceOf, numbers } from '../arbitrary/Dice.js'
+import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { runAgain } from './lawsOfRequests.js'
 import { chooseChanged } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -20,7 +20,7 @@ import type { RunsOf } from '../arbitrary/runs.js'
 import { moment } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { answered, overrideOnly } from '../arbitrary/simulate.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 
 export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   law(
@@ -91,7 +91,7 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-CHANGED-04',
-    'an answer about changed evidence survives a crash: while that content is there a plain resume asks nothing, and runs what was answered',
+    'an answer about changed evidence survives a crash: a plain resume asks nothing while the content is the same',
     (of) => fc.tuple(momentAndChange(of), numbers),
     ([[found, evidence], chance], samples) => {
       const decided = decide(found, evidence, chance, samples)
@@ -109,13 +109,13 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-CHANGED-05',
-    'an answer that accepts changed evidence holds for that content alone: other content is a question again',
+    'an answer that accepts changed evidence holds for that content alone; other content raises a new question',
     (of) => fc.tuple(momentAndChange(of), numbers),
     ([[found, evidence], chance], samples) => {
       const decided = decide(found, evidence, chance, samples)
       if (decided === undefined) return
       const { plan, options, saved } = decided
-      // An item of a map that is done anew has no record to keep an answer in.
+      // An item of a map that is expanded again has no record to keep an answer in.
       const units = new Set(plan.decisions.map(({ unit }) => unit))
       const accepted = [...askedAbout(found, evidence)].filter(
         ([name]) => units.has(name) && options.confirm?.get(name)?._tag !== 'Again'
@@ -130,26 +130,25 @@ export const lawsOfEvidence: ReadonlyArray<PlanLaw> = [
   )
 ]
 
-/** The plan once everything is answered as chance has it, and the run of a process that dies when that is recorded. */
+/** Answers all questions at random, then crashes once the answers are recorded. */
 const decide = (
   found: Moment,
   evidence: ReadonlyArray<ChangedEvidence>,
   chance: ReadonlyArray<number>,
   samples: Samples
 ): { readonly plan: ResumePlan; readonly options: PlanOptions; readonly saved: Moment } | undefined => {
-  const chosen = answered(found.checkpoint, found.workflow, diceOf(chance), { evidence }, samples)
+  const chosen = answered(found.checkpoint, found.workflow, choicesOf(chance), { evidence }, samples)
   if (E.isLeft(chosen)) return undefined
   const { plan, options } = chosen.right
   return { plan, options, saved: overrideOnly(found, plan, options, samples) }
 }
 
-/** Other content in place of what is there. */
 const otherThan = (is: Evidence | undefined): ReadonlyArray<readonly [place: string, other: Evidence]> => {
   if (is?._tag === 'Artifact') return [[is.path, { ...is, size: is.size + 1 }]]
   return is === undefined ? [] : [[placeOf(is), { _tag: 'Commit', hash: 'facade' }]]
 }
 
-/** What a look finds changed where these places have other content, and all others the content that was recorded last. */
+/** Evidence with changed content at these places, and the recorded content elsewhere. */
 const lookAt = (
   checkpoint: Checkpoint,
   now: ReadonlyMap<string, Evidence | undefined>
@@ -177,11 +176,10 @@ const isArtifactAs = (one: Evidence, is: Evidence | undefined): boolean =>
   one._tag === 'Artifact' && is?._tag === 'Artifact' && one.size === is.size && one.sha256 === is.sha256
 
 const momentAndChange = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<ChangedEvidence>]> =>
-  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(diceOf(chance), found.checkpoint)])
+  fc.tuple(moment(of), numbers).map(([found, chance]) => [found, chooseChanged(choicesOf(chance), found.checkpoint)])
 
 const placeOf = (one: Evidence): string => ('path' in one ? one.path : 'hash' in one ? one.hash : one.id)
 
-/** A unit's record of a place whose content may change. */
 interface Left {
   readonly record: CompletedStep
   readonly was: Evidence
@@ -195,7 +193,6 @@ const recorders = ({ completedSteps }: Checkpoint): ReadonlyArray<Left> =>
 const lastAt = (checkpoint: Checkpoint): ReadonlyMap<string, Left> =>
   new Map(recorders(checkpoint).map((one) => [placeOf(one.was), one]))
 
-/** The units that need an answer, each with the changes at the places that it recorded last. */
 const askedAbout = (
   found: Moment,
   evidence: ReadonlyArray<ChangedEvidence>
@@ -212,7 +209,6 @@ const askedAbout = (
   return asked
 }
 
-/** Whether a unit that leaves an artifact at this path started after the record and has not completed. */
 const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: CompletedStep): boolean => {
   const { state, pending, variables } = checkpoint
   const tasks = unitsOf({ checkpoint, workflow })

@@ -1,4 +1,4 @@
-/** What holds for every plan. */
+/** Laws about single plans. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -7,7 +7,7 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { isTop, isWithin } from '../../../domain/workflow/Unit.js'
-import { diceOf, numbers } from '../arbitrary/Dice.js'
+import { choicesOf, numbers } from '../arbitrary/Choices.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import { chooseOptions } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -15,11 +15,10 @@ import { dataOf, law, planOf, recorded, scheduled, waiting, works } from './Plan
 import { moment, momentWithOptions, undisturbedRun } from '../arbitrary/runs.js'
 import { unitsIn } from '../arbitrary/tree.js'
 
-/** What holds for every plan. */
 export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   law(
     'PL-PLAN-01',
-    'a plan is the same for the same checkpoint, workflow and options, and changes none of them',
+    'planning is deterministic and changes neither checkpoint, workflow nor options',
     momentWithOptions,
     (one) => {
       const { checkpoint, workflow } = one.moment
@@ -41,7 +40,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   }),
   law(
     'PL-PLAN-03',
-    'a plan has each unit recorded completed, scheduled, or waiting for its job: never two of them and never none',
+    'a plan has each unit recorded completed, scheduled or waiting, and in exactly one of these states',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
@@ -54,7 +53,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PLAN-04',
-    'a plan skips a composite exactly if it is recorded completed, and then all its parts are',
+    'a plan skips a composite if and only if it and all its parts are recorded completed',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
@@ -71,7 +70,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PLAN-05',
-    'a plan never schedules a completed unit, whatever else is edited, unless something is forced, rewound or missing',
+    'a plan schedules no completed unit unless something is forced, rewound or missing, whatever else is edited',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, edit(workflow, change).workflow)
@@ -80,34 +79,29 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       for (const name of scheduled(plan.right)) assert.ok(!done.has(name), name)
     }
   ),
-  law(
-    'PL-PLAN-06',
-    'a plan reads startIndex, retryCurrent and skipSteps off its decisions',
-    momentWithOptions,
-    (one) => {
-      const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
-      if (E.isLeft(plan)) return
-      const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
-      const first = steps.find(({ _tag }) => _tag !== 'Skip')
-      const { state } = one.moment.checkpoint
-      const goesOn =
-        state._tag === 'BeforeStep' ||
-        (state._tag === 'Failed' && state.retryable) ||
-        (state._tag === 'Interrupted' && state.inProgress)
-      assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
-      assert.deepEqual(
-        [...plan.right.skipSteps],
-        steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
-      )
-      assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
-    }
-  ),
+  law('PL-PLAN-06', 'startIndex, retryCurrent and skipSteps follow from the decisions', momentWithOptions, (one) => {
+    const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
+    if (E.isLeft(plan)) return
+    const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
+    const first = steps.find(({ _tag }) => _tag !== 'Skip')
+    const { state } = one.moment.checkpoint
+    const goesOn =
+      state._tag === 'BeforeStep' ||
+      (state._tag === 'Failed' && state.retryable) ||
+      (state._tag === 'Interrupted' && state.inProgress)
+    assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
+    assert.deepEqual(
+      [...plan.right.skipSteps],
+      steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
+    )
+    assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
+  }),
   law(
     'PL-MORE-01',
     'completing more never schedules more',
     (of) => fc.tuple(undisturbedRun(of), numbers),
     ([run, chance], samples) => {
-      const { evidence: _, ...options } = chooseOptions(diceOf(chance), run, samples)
+      const { evidence: _, ...options } = chooseOptions(choicesOf(chance), run, samples)
       for (const [index, earlier] of run.trail.entries()) {
         const later = run.trail[index + 1]
         if (later === undefined) break
@@ -139,7 +133,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-02',
-    'editing a step that did not complete, or putting one after all that did, is always fine',
+    'editing a step that did not complete, or adding one after all completed steps, is always accepted',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const { workflow: edited, first } = edit(workflow, change)

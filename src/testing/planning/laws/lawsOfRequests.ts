@@ -1,4 +1,4 @@
-/** What holds for plans of which something is asked, and for what they are told. */
+/** Laws about plan options. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -8,32 +8,31 @@ import type { Decision, MissingEvidence, PlanOptions } from '../../../domain/pla
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin } from '../../../domain/workflow/Unit.js'
-import type { Dice } from '../arbitrary/Dice.js'
-import { diceOf, numbers, pick } from '../arbitrary/Dice.js'
+import type { Choices } from '../arbitrary/Choices.js'
+import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
 import { chooseMissing, chooseOutputs, chooseRestart, chooseUnit } from '../arbitrary/options.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, unitsOf, waiting, works } from './PlanLaw.js'
 import type { RunsOf } from '../arbitrary/runs.js'
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
-import type { Moment } from '../arbitrary/Tape.js'
+import type { Moment } from '../arbitrary/RunRecorder.js'
 import { placeOf } from '../arbitrary/tree.js'
 
-/** What holds for plans of which something is asked, and for what they are told. */
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
     'PL-FORCE-01',
-    'a unit that a plan is to start from runs and so does what follows it, and what is before it is skipped; so runs a wave that is restarted, and all after it is scheduled; what runs beside goes on; unasked, unless its job is pending and may not be there twice',
+    'fromStep runs its unit and what follows and skips what precedes; restartWave runs the wave and schedules what follows; siblings continue; a question is asked only for a pending job that must not run twice',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
-      const options = chooseStart(diceOf(chance), moment, samples)
+      const options = chooseStart(choicesOf(chance), moment, samples)
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
       const waits = waiting(moment.checkpoint)
       for (const decision of works(plan.right)) {
         const { unit } = decision
-        // A map that is done anew is asked about for the jobs of all its items.
+        // A map that is expanded again raises one question for the jobs of all its items.
         const mayAsk = [...waits].some((one) => isWithin(one, unit))
         const tag = decision._tag === 'Confirm' && mayAsk ? 'Run' : decision._tag
         const expected = demanded(moment, options, unit)
@@ -48,10 +47,10 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-GONE-01',
-    'a completed unit whose evidence is gone runs again, and what needs it in its wave, and what comes after; nothing else does',
+    'a completed unit with missing evidence runs again, with its dependents in the wave and all later units, and nothing else does',
     (of) => momentAndChance(of),
     ([moment, chance]) => {
-      const evidence = chooseMissing(diceOf(chance), moment.checkpoint)
+      const evidence = chooseMissing(choicesOf(chance), moment.checkpoint)
       const again = runAgain(moment, evidence)
       const done = recorded(moment.checkpoint)
       for (const decision of works(planOf(moment, { evidence }))) {
@@ -68,14 +67,14 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-ASSUME-01',
-    'what a plan takes as done has the evidence that it left, an output that its task takes, and a value for what it captures',
+    'an assumed unit has its evidence, an output that its task accepts, and a value for each captured variable',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
-      const dice = diceOf(chance)
-      const evidence = chooseMissing(dice, moment.checkpoint)
-      // What is not given is taken from the records, or missing.
-      const outputs = dice.roll(2) === 1 ? { outputs: chooseOutputs(dice, moment, samples) } : {}
-      const options = { fromStep: chooseUnit(dice, moment), evidence, ...outputs }
+      const choices = choicesOf(chance)
+      const evidence = chooseMissing(choices, moment.checkpoint)
+      // Outputs that are not passed come from the records, or are missing.
+      const outputs = choices.below(2) === 1 ? { outputs: chooseOutputs(choices, moment, samples) } : {}
+      const options = { fromStep: chooseUnit(choices, moment), evidence, ...outputs }
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const gone = new Set(evidence.map(({ unit }) => unit))
@@ -94,7 +93,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-04',
-    'a unit that is not idempotent and is recorded completed is run again only if that was forced or answered; else it is asked about',
+    'a completed non-idempotent unit runs again only if forced or answered; otherwise it gets a question',
     momentWithOptions,
     ({ moment, options: { confirm: _, ...options } }) => {
       const plan = planResume(moment.checkpoint, moment.workflow, options)
@@ -110,14 +109,14 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-05',
-    'only of what is asked about can be said that it is done',
+    'only a unit with a question can be declared done',
     (of) => momentAndChance(of),
     ([moment, chance], samples) => {
-      const dice = diceOf(chance)
-      const outputs = chooseOutputs(dice, moment, samples)
+      const choices = choicesOf(chance)
+      const outputs = chooseOutputs(choices, moment, samples)
       const due = works(planOf(moment)).filter(({ _tag }) => _tag === 'Run' || _tag === 'Retry')
       if (due.length === 0) return
-      const name = pick(dice, due).unit
+      const name = pick(choices, due).unit
       const output = outputs.get(name)
       const answer = { _tag: 'Done', ...(output === undefined ? {} : { output }) } as const
       const plan = planResume(moment.checkpoint, moment.workflow, { confirm: new Map([[name, answer]]) })
@@ -128,15 +127,14 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
 
 const momentAndChance = (of: RunsOf): fc.Arbitrary<[Moment, ReadonlyArray<number>]> => fc.tuple(moment(of), numbers)
 
-/** A unit to start from, a wave to restart, or both of them. */
-const chooseStart = (dice: Dice, moment: Moment, samples: Samples): PlanOptions => {
-  const outputs = chooseOutputs(dice, moment, samples)
-  const restart = dice.roll(2) === 0 ? {} : chooseRestart(dice, moment)
-  if (restart.restartWave !== undefined && dice.roll(2) === 0) return { ...restart, outputs }
-  return { fromStep: chooseUnit(dice, moment), ...restart, outputs }
+const chooseStart = (choices: Choices, moment: Moment, samples: Samples): PlanOptions => {
+  const outputs = chooseOutputs(choices, moment, samples)
+  const restart = choices.below(2) === 0 ? {} : chooseRestart(choices, moment)
+  if (restart.restartWave !== undefined && choices.below(2) === 0) return { ...restart, outputs }
+  return { fromStep: chooseUnit(choices, moment), ...restart, outputs }
 }
 
-/** What options demand of a unit, whatever is recorded of it: `again` if it may be asked about first. */
+/** What options demand of a unit, whatever is recorded of it. `again`: if a question may be asked first. */
 const demanded = (
   moment: Moment,
   { fromStep: from, restartWave: restart }: PlanOptions,
@@ -153,7 +151,6 @@ const demanded = (
   return toFrom === 'before' ? 'Skip' : 'none'
 }
 
-/** Whether a unit runs again because evidence is missing. */
 export const runAgain =
   (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((one: Decision) => boolean) =>
   ({ unit }) =>

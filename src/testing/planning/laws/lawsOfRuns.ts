@@ -1,4 +1,4 @@
-/** What holds for runs that obey their plans. */
+/** Laws about runs that obey their plans. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -11,21 +11,20 @@ import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
-import { diceOf, noTrouble, numbers } from '../arbitrary/Dice.js'
+import { choicesOf, noFaults, numbers } from '../arbitrary/Choices.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, planOf, recorded, scheduled, unitsOf, waiting, works } from './PlanLaw.js'
 import { momentWithOptions, run, undisturbedRun } from '../arbitrary/runs.js'
 import { answered, finish, follow, overrideOnly, polled } from '../arbitrary/simulate.js'
 
-/** What holds for runs that obey their plans. */
 export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   law(
     'PL-END-01',
-    'following a plan to the end leaves nothing to schedule, whatever was asked of it',
+    'following a plan to its end leaves nothing to schedule, whatever its options',
     momentWithOptions,
     ({ moment: found, options }, samples) => {
       const moment = polled(found, samples)
-      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
       const after = planOf(done)
@@ -41,7 +40,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
     momentWithOptions,
     ({ moment: found, options }, samples) => {
       const moment = polled(found, samples)
-      const chosen = answered(moment.checkpoint, moment.workflow, noTrouble, options, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options, samples)
       if (E.isLeft(chosen)) return
       const done = follow(moment, chosen.right.plan, chosen.right.options, samples)
       const maps = done.changes.flatMap((change) => (change._tag === 'Expanded' ? [change.unit] : []))
@@ -55,7 +54,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-PREFIX-01',
-    'any prefix of the changes of a run, as saves end with it, gives a checkpoint that plans, and that finishes',
+    "any prefix of a run's changes that ends with a save gives a checkpoint that plans and finishes",
     run,
     (run, samples) => {
       for (const moment of run.trail) {
@@ -67,10 +66,10 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-KEEP-01',
-    'what a plan overrides, once recorded, binds a plain resume, also after a crash before anything else: what was assumed is skipped, what was forced runs',
+    'recorded overrides bind a plain resume, even after a crash: assumed units are skipped, forced units run',
     (of) => fc.tuple(momentWithOptions(of), numbers),
     ([{ moment, options }, chance], samples) => {
-      const chosen = answered(moment.checkpoint, moment.workflow, diceOf(chance), options, samples)
+      const chosen = answered(moment.checkpoint, moment.workflow, choicesOf(chance), options, samples)
       if (E.isLeft(chosen)) return
       const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
       const again = planOf(saved)
@@ -96,7 +95,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-TRY-01',
-    'a unit that was begun goes on as it was left: it is asked about if it is not idempotent and may have had its effect; else it is tried as the attempt that was in flight, as the next one if another was to follow, or anew',
+    'a started unit continues where it stopped: a question if it is non-idempotent and may have taken effect, otherwise the attempt in flight, the next attempt, or attempt 1',
     undisturbedRun,
     (run) => {
       for (const [index, moment] of run.trail.entries()) {
@@ -118,7 +117,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-KEY-01',
-    'a unit gets another idempotency key exactly with a rewind that covers it, and with a job of it that ends badly',
+    'a unit gets another idempotency key if and only if a rewind covers it or its job fails',
     run,
     ({ changes, trail }) => {
       for (const [index, moment] of trail.entries()) {
@@ -129,7 +128,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
         if (moment.checkpoint.renewals === before.renewals) assert.deepEqual(renewed, [])
         else
           for (const unit of unitsOf(trail[index - 1] ?? moment).keys()) {
-            // An edit may make another kind of unit of it.
+            // An edit may change the kind of the unit.
             if (!unitsOf(moment).has(unit)) continue
             const isSame = IdempotencyKey.of(moment.checkpoint, unit) === IdempotencyKey.of(before, unit)
             assert.equal(isSame, !renewed.some((one) => isWithin(unit, one)), unit)
@@ -139,7 +138,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-01',
-    'a unit that is not idempotent and may have had its effect is asked about until somebody answers',
+    'a non-idempotent unit that may have taken effect keeps its question until it is answered',
     undisturbedRun,
     (run) => {
       for (const { checkpoint, workflow } of run.trail) {
@@ -155,7 +154,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-02',
-    'a unit that is not idempotent and was never started is never asked about',
+    'a non-idempotent unit that never started gets no question',
     momentWithOptions,
     ({ moment, options }) => {
       const { state } = moment.checkpoint
@@ -172,7 +171,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-DOUBT-03',
-    'a unit that is not idempotent is never started a second time unless somebody answered, forced it, or it said that nothing had happened',
+    'a non-idempotent unit starts a second time only if it was answered, forced, or failed without effect',
     undisturbedRun,
     (run) => {
       const inDoubt = new Set<string>()
@@ -215,7 +214,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-JOB-01',
-    'a unit whose job is pending is never started again, unless the job was given up',
+    'a unit with a pending job never starts again unless the job was abandoned',
     run,
     ({ changes, trail }) => {
       for (const [index, { checkpoint }] of trail.entries()) {
@@ -227,7 +226,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-JOB-02',
-    'a unit submits under one key until it is known what became of the job',
+    'a unit submits under one key until the outcome of its job is known',
     undisturbedRun,
     ({ changes }) => {
       const open = new Map<string, string>()
@@ -261,7 +260,7 @@ interface Begun {
   readonly waits?: true
 }
 
-/** What the changes of a run left of the units that were begun: said again, by other means than the checkpoint. */
+/** The units in flight after some changes, computed independently of the checkpoint. */
 const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
   const left = new Map<string, Begun>()
   const failed = (unit: Unit, next: number, outcome: Outcome): void =>

@@ -1,4 +1,4 @@
-/** What holds on every level of a tree, and for what a rewind takes back. */
+/** Laws about nesting and rewinds. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Rewound } from '../../../domain/change/Change.js'
@@ -14,15 +14,14 @@ import { problems } from '../../../domain/workflow/Workflow.js'
 import type { PlanLaw } from './PlanLaw.js'
 import { law, recorded, unitsOf } from './PlanLaw.js'
 import { momentWithOptions, run } from '../arbitrary/runs.js'
-import type { Moment, SimulatedRun } from '../arbitrary/Tape.js'
+import type { Moment, SimulatedRun } from '../arbitrary/RunRecorder.js'
 import { placeOf } from '../arbitrary/tree.js'
 import { decisionInside, problemInside, wrapped } from '../arbitrary/wrapped.js'
 
-/** What holds on every level of a tree, and for what a rewind takes back. */
 export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   law(
     'PL-WRAP-01',
-    'a workflow that is wrapped in a sequence has the same decisions and problems, with paths prefixed',
+    'a workflow wrapped in a sequence has the same decisions and problems, with paths prefixed',
     momentWithOptions,
     ({ moment, options }) => {
       const inside = comparable(moment, options)
@@ -42,7 +41,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-REWIND-01',
-    'a rewind drops exactly what is known of the subtrees that it names, and the records of the composites around them',
+    'a rewind drops exactly the records of the subtrees that it names and of the composites around them',
     run,
     (run) => {
       for (const { change, before, after } of rewindsOf(run)) {
@@ -89,10 +88,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   )
 ]
 
-/**
- * The wrapped workflow, unless a wrapped one differs: whether a step alone was cut short, the state says of top-level steps only, and a
- * strict plan compares these only.
- */
+/** The wrapped workflow, unless wrapping changes the result: the state records interruptions of top-level steps only, and a strict plan compares these only. */
 export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typeof wrapped> | undefined => {
   const { state } = moment.checkpoint
   const isCut = state._tag === 'Interrupted' && state.inProgress && State.inFlight(state).size === 0
@@ -100,7 +96,6 @@ export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typ
   return isCut || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
 }
 
-/** The rewinds of a run, each with the moments before and after it. */
 const rewindsOf = ({
   changes,
   trail
@@ -110,7 +105,6 @@ const rewindsOf = ({
     return change._tag === 'Rewound' && before !== undefined && after !== undefined ? [{ change, before, after }] : []
   })
 
-/** All that a checkpoint knows of units, and what it is. */
 const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
   const { state, items, pending, submissions } = checkpoint
   const of = (what: string, units: Iterable<Unit>) => [...units].map((unit) => [what, unit] as const)

@@ -3,7 +3,8 @@ import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
 import { hostname } from 'node:os'
-import { jsonFileStorage, nodeProcesses } from '../../../../dist/adapters/json-file/index.js'
+import { jsonFileStorage } from '../../../../dist/adapters/json-file/index.js'
+import { nodeProcesses } from '../../../../src/adapters/json-file/claim/Processes.ts'
 
 const [root, options = '{}'] = process.argv.slice(2)
 const owner = { host: hostname(), pid: process.pid }

@@ -1,4 +1,4 @@
-/** What an override, or evidence that is gone, makes run again: said by other means than the planner's. */
+/** Computes what an override or missing evidence makes run again, independently of the planner. */
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../../../domain/checkpoint/CompletedStep.js'
@@ -12,14 +12,10 @@ import type { TreeData } from '../../memoryTree.js'
 import type { Place } from '../../planning/arbitrary/tree.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { Override } from '../Intervention.js'
-import type { IsDue } from './Ledger.js'
+import type { IsDue } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
 
-/**
- * What a process must redo before its first effect. `isDue`: whether a recorded or waiting unit runs again. `isGiven`: whether a
- * unit counts as done, recorded or not. `refused`: evidence of such a unit is missing. `why`: the reason as text, if anything is
- * due. `open`: edited units without an answer; `kept`: edited units that the answer keeps.
- */
+/** What a process must redo first. `isGiven`: assumed done. `refused`: an assumed unit lacks evidence. `open`, `kept`: edited units without an answer, or with `keep`. */
 export interface Due {
   readonly isDue: IsDue
   readonly isGiven: (unit: Unit) => boolean
@@ -29,7 +25,6 @@ export interface Due {
   readonly kept: ReadonlyArray<Unit>
 }
 
-/** Nobody has said anything, and nothing is gone. */
 export const NOTHING_DUE: Due = {
   isDue: () => false,
   isGiven: () => false,
@@ -39,7 +34,6 @@ export const NOTHING_DUE: Due = {
   kept: []
 }
 
-/** Computes what is due for a process with this checkpoint, these files, this override and these answers. */
 export const dueIn = (
   program: Workflow,
   checkpoint: Checkpoint | undefined,
@@ -74,7 +68,7 @@ export const dueIn = (
     ...(named === undefined
       ? []
       : [override?._tag === 'FromStep' ? `it must run from ${named} on` : `${named} is to run again`]),
-    ...gone.map(({ unit }) => `what ${unit} left is gone`)
+    ...gone.map(({ unit }) => `the evidence of ${unit} is missing`)
   ]
   return {
     isDue: (unit) => seeds.some((seed) => AGAIN.has(placeOfUnit(unit, seed))),
@@ -86,7 +80,6 @@ export const dueIn = (
   }
 }
 
-/** Where units stand that run again with a unit. */
 const AGAIN: ReadonlySet<Place> = new Set(['within', 'around', 'after'])
 
 const isMissing = ({ evidence }: CompletedStep, tree: TreeData): boolean => evidence.some((one) => !isThere(one, tree))
@@ -98,13 +91,13 @@ const isThere = (one: Evidence, { files, commits }: TreeData): boolean => {
     case 'File':
     case 'Artifact':
       return files.has(one.path)
-    // A simulated process has no store for artifacts.
+    // A simulated process has no artifact store.
     case 'Stored':
       return true
   }
 }
 
-/** The artifacts whose content changed, each with the unit that recorded it last. */
+/** The changed artifacts, each with the unit that recorded it last. */
 const editedOf = (
   records: ReadonlyArray<CompletedStep>,
   { files }: TreeData
@@ -118,7 +111,7 @@ const editedOf = (
   })
 }
 
-/** Whether a unit that leaves an artifact at this path started after the record and has not completed; the change is then its own. */
+/** Whether a unit that leaves an artifact at this path started after the record and has not completed; it explains the change. */
 const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: CompletedStep, path: string): boolean => {
   if (checkpoint === undefined) return false
   const { state, pending, variables } = checkpoint

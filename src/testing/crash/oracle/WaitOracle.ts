@@ -1,4 +1,4 @@
-/** Checks the waits of a run against the changes that are durable. Knows nothing of plans. */
+/** Checks the waits of a run against its durable changes. Knows nothing of plans. */
 import type * as Change from '../../../domain/change/Change.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Item } from '../../../domain/checkpoint/Items.js'
@@ -12,31 +12,24 @@ import { has } from '../../../domain/data/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { CrashLaw } from '../CrashReport.js'
-import type { Entry } from './Ledger.js'
-import { isRewound } from './Ledger.js'
+import type { Entry } from './ChangeLog.js'
+import { isRewound } from './ChangeLog.js'
 import { tasksOf } from '../tasksOf.js'
 import type { TraceEntry } from '../Trace.js'
 
-/** Receives what happens to the waits of a run. */
-export interface WaitWitness {
+export interface WaitOracle {
   readonly begins: (program: Program<unknown, unknown>) => void
-  /** A change is durable. */
   readonly recorded: (entry: Entry) => void
-  /** The code of a task starts. */
   readonly starts: (unit: Unit) => void
-  /** The code of a sub-step starts. */
   readonly calls: (unit: Unit) => void
-  /** A wait in the code of a task resolved. */
   readonly resolves: (unit: Unit) => void
-  /** An answer was acknowledged, left for the owner, or refused. */
+  /** An answer was acknowledged, stored for the owner, or refused. */
   readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused') => void
-  /** The run rests because of these units. */
   readonly rests: (units: ReadonlyArray<Pending>) => void
-  /** What is stored between two processes. */
   readonly looked: (checkpoint: Checkpoint) => void
 }
 
-/** What is on record of the waits. `done`: the units that have a record; `suspended`: the attempts by their tasks. */
+/** `done`: units with a record. `suspended`: the suspended attempts by task. */
 interface Kept {
   readonly open: Map<Unit, PendingWait>
   readonly answers: Map<Unit, Json>
@@ -44,7 +37,7 @@ interface Kept {
   readonly asked: Set<Unit>
   readonly done: Set<Unit>
   readonly failed: Set<Unit>
-  /** The tasks whose last attempt failed: the next one drops the waits of their code. */
+  /** Tasks whose last attempt failed; the next attempt drops the waits of their code. */
   readonly ended: Set<Unit>
   readonly attempts: Map<Unit, number>
   readonly suspended: Map<Unit, number>
@@ -53,12 +46,12 @@ interface Kept {
 
 type Note = (law: CrashLaw, what: string, unit?: string) => void
 
-/** The witness of a run. `misfits`: the answers that their waits may reject. */
-export const makeWaitWitness = (
+/** `misfits`: the answers that their waits may reject. */
+export const makeWaitOracle = (
   note: Note,
   tell: (entry: TraceEntry) => void,
   misfits: ReadonlyArray<Json>
-): WaitWitness => {
+): WaitOracle => {
   let program: Program<unknown, unknown> | undefined
   const kept: Kept = {
     open: new Map(),
@@ -80,8 +73,8 @@ export const makeWaitWitness = (
     recorded: ({ life, change }) => {
       check(kept, found, change, misfits)
       if (change._tag === 'UnitCompleted' && !open.has(change.unit) && isWait(change.unit))
-        found(change.unit, `${change.unit} completed, and it is not on record that it waited`)
-      const what = change._tag === 'UnitCompleted' && open.has(change.unit) ? 'has waited' : TOLD[change._tag]
+        found(change.unit, `${change.unit} completed, and its wait is not recorded`)
+      const what = change._tag === 'UnitCompleted' && open.has(change.unit) ? 'wait over' : TOLD[change._tag]
       if (what !== undefined && 'unit' in change) tell({ _tag: 'Recorded', life, what, units: [change.unit] })
       follow(kept, change)
     },
@@ -99,7 +92,7 @@ export const makeWaitWitness = (
         if (suspended.has(task)) found(unit, `${unit} was called by code of ${task} that is suspended`)
     },
     resolves: (unit) => {
-      if (!done.has(unit) && !failed.has(unit)) found(unit, `${unit} resolved before its end was on record`)
+      if (!done.has(unit) && !failed.has(unit)) found(unit, `${unit} resolved before its end was recorded`)
     },
     answers: (unit, how) => {
       const isAnswered = answers.has(unit)
@@ -111,18 +104,17 @@ export const makeWaitWitness = (
     rests: (units) => {
       for (const one of units)
         if (one._tag !== 'Job' && !open.has(one.unit))
-          found(one.unit, `the run rests because ${one.unit} waits, and that is not on record`)
+          found(one.unit, `the run rests because ${one.unit} waits, and the wait is not recorded`)
     },
     looked: (checkpoint) => compare(kept, found, checkpoint)
   }
 }
 
-const TOLD: Partial<Record<Change.Change['_tag'], 'waits' | 'is answered'>> = {
-  WaitStarted: 'waits',
-  Answered: 'is answered'
+const TOLD: Partial<Record<Change.Change['_tag'], 'waiting' | 'answered'>> = {
+  WaitStarted: 'waiting',
+  Answered: 'answered'
 }
 
-/** What a change must not say, given those before it. */
 const check = (
   { open, answers, done, suspended }: Kept,
   found: (unit: Unit, what: string) => void,
@@ -143,7 +135,8 @@ const check = (
     }
     case 'Answered':
       if (answers.has(change.unit)) found(change.unit, `two answers to ${change.unit} were recorded`)
-      if (done.has(change.unit)) found(change.unit, `${change.unit} was completed, and an answer to it was recorded`)
+      if (done.has(change.unit))
+        found(change.unit, `${change.unit} was completed, and then an answer to it was recorded`)
       break
     case 'UnitCompleted':
     case 'JobEnded':
@@ -166,7 +159,7 @@ const check = (
 
 const timeOf = (wait: Wait): string => (wait._tag === 'Timer' ? wait.wakeAt : wait.until) ?? 'no time'
 
-/** A timer ends at its time; a wait for an answer with the answer, or without one at its time. */
+/** A timer ends at its time; a wait ends with its answer, or at its timeout. */
 const checkEnd = (
   wait: PendingWait,
   answer: Json | undefined,
@@ -187,7 +180,6 @@ const checkEnd = (
     found(unit, `the wait of ${unit} was over at ${change.at}, before ${timeOf(wait)}`)
 }
 
-/** Takes a change in. */
 const follow = (kept: Kept, change: Change.Change): void => {
   const { open, answers, done, failed, attempts, suspended, items } = kept
   switch (change._tag) {
@@ -249,7 +241,7 @@ const forget = (
   for (const one of all) for (const unit of [...one.keys()]) if (is(unit)) one.delete(unit)
 }
 
-/** What is stored must be what the changes say. */
+/** The stored waits and answers must be those that were saved. */
 const compare = (
   { open, answers }: Kept,
   found: (unit: Unit, what: string) => void,
@@ -261,7 +253,7 @@ const compare = (
     if (other === undefined) found(unit, `the wait of ${unit} was acknowledged, and is missing`)
     else if (timeOf(other) !== timeOf(wait)) found(unit, `the wait of ${unit} is stored with another time`)
   }
-  for (const unit of there.keys()) if (!open.has(unit)) found(unit, `${unit} does not wait, and is stored as waiting`)
+  for (const unit of there.keys()) if (!open.has(unit)) found(unit, `${unit} is stored as waiting and does not wait`)
   for (const unit of answers.keys()) if (!has(given, unit)) found(unit, `the answer to ${unit} is not stored`)
-  for (const { unit } of given) if (!answers.has(unit)) found(unit, `an answer to ${unit} is stored that nobody gave`)
+  for (const { unit } of given) if (!answers.has(unit)) found(unit, `a stored answer to ${unit} was never given`)
 }

@@ -1,47 +1,42 @@
-/** What is on record of a run, as it went to the store: folded from the changes by other means than the checkpoint is. */
+/** The records of a run, folded from its saved changes independently of the checkpoint. */
 import type { Change, Rewound } from '../../../domain/change/Change.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, top } from '../../../domain/workflow/Unit.js'
 import type { Revision } from '../../../ports/CheckpointStorage.js'
 
-/**
- * The units that are recorded completed, those of them that somebody only said are done, those that wait for a job, and those that
- * were ever taken back.
- */
-export interface Standing {
+/** The units that are completed, assumed done, pending with a job, or were ever rewound. */
+export interface Recorded {
   readonly records: Set<Unit>
   readonly assumed: Set<Unit>
   readonly jobs: Set<Unit>
-  readonly takenBack: Set<Unit>
+  readonly rewound: Set<Unit>
 }
 
-/** Whether a unit is to run again, as far as the process had to know. */
+/** Whether a unit must run again. */
 export type IsDue = (unit: Unit) => boolean
 
-/** A change that went to the store, by the process with this number, to which these units were due. */
+/** A saved change, the process that saved it, and the units that it must redo. */
 export interface Entry {
   readonly life: number
   readonly change: Change
   readonly isDue: IsDue
 }
 
-/** What went to the store. `known`: up to which revision it is known to be durable; -1 if nothing is. */
-export interface Ledger {
+/** `known`: the highest revision known to be durable; -1 if none is. */
+export interface ChangeLog {
   readonly known: () => number
-  /** What is on record at the revision that is known to be durable. */
-  readonly standing: () => Standing
-  /** What is on record at a revision. */
-  readonly standingAt: (revision: number) => Standing
-  /** These revisions go to the store. Whether they come to be durable is not known yet. */
+  /** The records at the durable revision. */
+  readonly recorded: () => Recorded
+  readonly recordedAt: (revision: number) => Recorded
+  /** Adds revisions that are not yet known to be durable. */
   readonly attempt: (life: number, revisions: ReadonlyArray<Revision>, isDue?: IsDue) => void
-  /** Everything up to this revision is durable. Gives what was not known to be before. */
+  /** Marks revisions as durable and returns the new ones. */
   readonly advance: (revision: number) => ReadonlyArray<Entry>
 }
 
-/** A ledger of a run of which nothing is stored. */
-export const makeLedger = (): Ledger => {
+export const makeChangeLog = (): ChangeLog => {
   const entries = new Map<number, Entry>()
-  const standing = nothing()
+  const recorded = nothing()
   let known = -1
   const upTo = (revision: number, from: number): ReadonlyArray<Entry> => {
     const found: Array<Entry> = []
@@ -53,41 +48,39 @@ export const makeLedger = (): Ledger => {
   }
   return {
     known: () => known,
-    standing: () => standing,
-    standingAt: (revision) => {
+    recorded: () => recorded,
+    recordedAt: (revision) => {
       const then = nothing()
       for (const { change } of upTo(revision, 0)) follow(then, change)
       return then
     },
     attempt: (life, revisions, isDue = () => false) => {
-      // What a process that was superseded has attempted does not become durable: the next one writes over it.
+      // Revisions of a superseded process do not become durable: the next process overwrites them.
       for (const { revision, change } of revisions) entries.set(revision, { life, change, isDue })
     },
     advance: (revision) => {
       const added = upTo(revision, known + 1)
       known = Math.max(known, revision)
-      for (const { change } of added) follow(standing, change)
+      for (const { change } of added) follow(recorded, change)
       return added
     }
   }
 }
 
-const nothing = (): Standing => ({ records: new Set(), assumed: new Set(), jobs: new Set(), takenBack: new Set() })
+const nothing = (): Recorded => ({ records: new Set(), assumed: new Set(), jobs: new Set(), rewound: new Set() })
 
-/** A copy, to go on from. */
-export const copyOf = ({ records, assumed, jobs, takenBack }: Standing): Standing => ({
+export const copyOf = ({ records, assumed, jobs, rewound }: Recorded): Recorded => ({
   records: new Set(records),
   assumed: new Set(assumed),
   jobs: new Set(jobs),
-  takenBack: new Set(takenBack)
+  rewound: new Set(rewound)
 })
 
-/** Whether a rewind is about a unit: it is named, part of what is named, or made of it. */
+/** Whether a rewind names a unit, an ancestor or a descendant of it. */
 export const isRewound = ({ units }: Rewound, unit: Unit): boolean =>
   units.some((named) => isWithin(unit, named) || isWithin(named, unit))
 
-/** Takes a change in. */
-export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: Change): void => {
+export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Change): void => {
   switch (change._tag) {
     case 'UnitCompleted':
     case 'Assumed':
@@ -105,14 +98,14 @@ export const follow = ({ records, assumed, jobs, takenBack }: Standing, change: 
       for (const units of [records, jobs]) {
         for (const unit of units) {
           if (!isRewound(change, unit)) continue
-          takenBack.add(unit)
+          rewound.add(unit)
           assumed.delete(unit)
           units.delete(unit)
         }
       }
       break
     case 'WorkflowEdited': {
-      // Records are taken over by name.
+      // An edit keeps records by name.
       const steps = new Set(change.workflow.steps.map(({ name }) => name))
       for (const units of [records, jobs]) for (const unit of units) if (!steps.has(top(unit))) units.delete(unit)
       break

@@ -1,4 +1,4 @@
-/** A run as it is simulated: its changes, and where it stood after each of them. */
+/** Records a simulated run: its changes, and the checkpoint after each of them. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
@@ -13,8 +13,8 @@ import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Samples } from './Samples.js'
 
 /**
- * A run at one revision, with the workflow in force. `within`: no save ends there, for what a plan overrides is saved as one,
- * so no process ever finds it.
+ * A run at one revision, with its current workflow. `within`: the revision is inside a save, because overrides are
+ * saved as one, so no process ever loads it.
  *
  * @category model
  */
@@ -25,7 +25,7 @@ export interface Moment {
 }
 
 /**
- * A run that was simulated: its changes from `Started` on, and where it stood after each of them.
+ * A simulated run: its changes, `Started` first, and the moment after each of them (`trail`).
  *
  * @category model
  */
@@ -34,9 +34,8 @@ export interface SimulatedRun extends Moment {
   readonly trail: ReadonlyArray<Moment>
 }
 
-/** A run that is being recorded. */
-export interface Tape {
-  /** What its units may give. */
+export interface RunRecorder {
+  /** The possible outputs of its units. */
   readonly samples: Samples
   readonly now: () => Moment
   readonly run: () => SimulatedRun
@@ -45,10 +44,8 @@ export interface Tape {
   readonly put: (change: Change, within?: true) => void
 }
 
-/** A time for each revision. */
 const timeOf = (revision: number): string => new Date(Date.UTC(2026, 0, 2, 3, 4, 5) + revision * 1000).toISOString()
 
-/** The first moment of a run. */
 export const begin = (workflow: Workflow, input: Json): SimulatedRun => {
   const started = {
     _tag: 'Started',
@@ -71,7 +68,7 @@ const textOf = (step: Step): string => {
   return `${name}: [${partsOf(step).map(textOf).join(SEPARATORS[step._tag])}]`
 }
 
-/** With a short text for reports of failures: what is defined, what happened, where it led. */
+/** Adds a short `toString` for counterexamples: the workflow, the changes and the result. */
 const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = []): A => {
   const happened = ('changes' in moment ? (moment.changes as ReadonlyArray<Change>) : changes).slice()
   const toText = (): string =>
@@ -89,8 +86,8 @@ const legible = <A extends Moment>(moment: A, changes: ReadonlyArray<Change> = [
   return moment
 }
 
-/** A tape that goes on from a run. */
-export const record = (from: SimulatedRun, samples: Samples): Tape => {
+/** A recorder that continues a run. */
+export const record = (from: SimulatedRun, samples: Samples): RunRecorder => {
   let { checkpoint, workflow } = from
   const changes = [...from.changes]
   const trail = [...from.trail]

@@ -1,4 +1,4 @@
-/** Who sees what is asked of processes, and whether they pause as they must. */
+/** Checks that processes obey pause and cancel requests. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../../domain/change/Change.js'
@@ -16,10 +16,10 @@ import type { Revision } from '../../../ports/CheckpointStorage.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { StorageCall } from '../../faults.js'
 import type { CrashLaw } from '../CrashReport.js'
-import type { Ask } from '../Intervention.js'
-import type { Standing } from './Ledger.js'
+import type { ConcurrentRequest } from '../Intervention.js'
+import type { Recorded } from './ChangeLog.js'
 
-/** Somebody asks. `leaves`: the request is left; `answered`: whether the process still lives then. */
+/** `leaves`: the request is stored. `answered`: the requester got a reply. */
 export interface Asked {
   readonly leaves: () => void
   readonly answered: (answer: Answer, alive: boolean) => void
@@ -27,34 +27,28 @@ export interface Asked {
 
 type Answer = E.Either<RunError, PauseResult | CancelResult>
 
-/** What the witness is told. */
-export interface PauseWitness {
-  /** A process executes the run, or asks for its jobs, from the beginning. */
+export interface PauseOracle {
+  /** An execution or a poll starts. */
   readonly begins: (life: number) => void
-  /** The process is granted a claim. */
   readonly claimed: () => void
-  /** `call`: that of the process that is under way meanwhile; else it runs a unit. */
-  readonly asks: (by: Ask, call?: StorageCall) => Asked
-  /** A request that is for nobody any more comes late. There is one for each run, the newest: it takes the place of what was agreed. */
+  /** `call`: the store call in flight; without it, a unit runs. */
+  readonly asks: (by: ConcurrentRequest, call?: StorageCall) => Asked
+  /** A late request for a dead process replaces the agreed one. */
   readonly replaced: () => void
-  /** What is stored between two processes. */
   readonly looked: (checkpoint: Checkpoint | undefined) => void
-  /** A process resumes the run although it is cancelled. */
+  /** A process resumes a cancelled run. */
   readonly reopens: () => void
-  /** What a process gives to the store. */
   readonly saves: (life: number, revisions: ReadonlyArray<Revision>) => void
   readonly acknowledged: (life: number, revisions: ReadonlyArray<Revision>) => void
-  /** A unit's own code is called. */
   readonly starts: (unit: string) => void
   readonly endsWell: (unit: string) => void
-  /** A process leaves the pointer. */
+  /** A process writes the pointer. */
   readonly points: () => void
-  /** The process was told that a call of its store failed: it may not know then whom a request is for. */
+  /** A store call failed, so the process may not know whom a request addresses. */
   readonly storeFailed: (call: StorageCall) => void
-  /** A process was told that a call of its requests failed. */
   readonly failed: () => void
-  readonly ended: (result: E.Either<RunError, RunOutcome>, standing: Standing) => void
-  /** What a process has left that ended by itself: because it paused, or because the run is over. */
+  readonly ended: (result: E.Either<RunError, RunOutcome>, recorded: Recorded) => void
+  /** What a process left behind that ended by itself. */
   readonly left: (
     requests: Requests,
     checkpoint: Checkpoint,
@@ -62,19 +56,10 @@ export interface PauseWitness {
   ) => Promise<void>
 }
 
-/**
- * One execution.
- *
- * - `holds`: whether it has claimed the run. Until then a request is for a former execution whose release failed.
- * - `asked`: whether a request was left for its process; `inDoubt`: whether that may not have found out whom one is for.
- * - `agreed`: when it was agreed that it pauses; `looking`: that, if it was looking for requests just then, and may not have seen this one.
- * - `starting`: the composites of which the newest save starts parts; `saving`: these, if that save was under way when it was agreed, until
- *   the next one. Other composites beside them may have looked before, and start with the next save what they have decided to start.
- */
-interface Course {
+/** One execution. `inDoubt`: it may not know whom a request addresses. `agreed`, `looking`: when it agreed to pause, or read its requests. `saving`: composites whose parts start in a save that was in flight then. */
+interface Execution {
   readonly life: number
   readonly started: Set<string>
-  /** What has begun and did not end well. */
   readonly open: Set<string>
   holds: boolean
   asked: boolean
@@ -87,10 +72,9 @@ interface Course {
   over: boolean
 }
 
-/** Notes that something does not hold. */
 type Note = (law: CrashLaw, what: string, unit?: string) => void
 
-const begun = (life: number): Course => ({
+const begun = (life: number): Execution => ({
   life,
   started: new Set(),
   open: new Set(),
@@ -105,15 +89,15 @@ const begun = (life: number): Course => ({
   over: false
 })
 
-/** The witness of a run. `mayFail`: something goes wrong below the store, so that who asks may be told of that. */
-export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness => {
+/** `mayFail`: the store has injected faults, so requesters may get errors. */
+export const makePauseOracle = (found: Note, mayFail: boolean): PauseOracle => {
   let current = begun(0)
   let asking = 0
   let troubled = false
   let tooLate = false
   let cancelled: string | undefined
   return {
-    // Executions in one process are told apart by the millisecond in which they claimed, which may be the same.
+    // Executions of one process are told apart by the millisecond of their claim, which may be equal.
     begins: (life) => {
       current = { ...begun(life), asked: current.life === life && current.asked, inDoubt: mayFail }
     },
@@ -121,25 +105,26 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
       current.holds = true
     },
     asks: (by, call) => {
-      const course = current
-      const isFormer = call !== undefined && !course.holds
+      const execution = current
+      const isFormer = call !== undefined && !execution.holds
       asking += 1
       return {
         leaves: () => {
-          if (!course.over) course.asked = true
-          // A process that gives the run back has taken away what was asked of it before.
+          if (!execution.over) execution.asked = true
+          // A process that releases the run withdraws earlier requests.
           if (call === 'release') tooLate = true
         },
         answered: (answer, alive) => {
           asking -= 1
-          // The next process takes it in.
-          if (by._tag === 'Cancel' && E.isRight(answer) && course === current && !course.over) cancelled = timeOf(by)
-          if (!alive || course.over || course !== current) return
+          // The next process takes the request in.
+          if (by._tag === 'Cancel' && E.isRight(answer) && execution === current && !execution.over)
+            cancelled = timeOf(by)
+          if (!alive || execution.over || execution !== current) return
           if (E.isRight(answer) && answer.right._tag === 'Requested') {
             if (isFormer) return
-            course[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
-            if (call === 'save') course.saving = course.starting
-          } else answeredElse(found, by, answer, mayFail, course.open)
+            execution[call === 'load' ? 'looking' : 'agreed'] = timeOf(by)
+            if (call === 'save') execution.saving = execution.starting
+          } else answeredElse(found, by, answer, mayFail, execution.open)
         }
       }
     },
@@ -164,19 +149,18 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
     starts: (unit) => void current.open.add(unit),
     endsWell: (unit) => void current.open.delete(unit),
     points: () => {
-      if (!current.recorded)
-        found('DurableFirst', 'it was pointed to where the run is paused before that was on record')
+      if (!current.recorded) found('DurableFirst', 'the pointer was written before the pause was recorded')
     },
     storeFailed: (call) => {
       current.inDoubt = true
-      // A run that was not given back, or can't be looked at, keeps what was asked of it for its next owner.
+      // A run that was not released keeps its requests for the next owner.
       if (call === 'release' || call === 'load') tooLate = true
     },
     failed: () => (troubled = true),
-    ended: (result, standing) => {
+    ended: (result, recorded) => {
       current.over = true
       if (E.isLeft(result)) return
-      endsAs(found, current, result.right, standing, cancelled)
+      endsAs(found, current, result.right, recorded, cancelled)
     },
     left: async (requests, checkpoint, how) => {
       if (asking > 0 || troubled) return
@@ -195,47 +179,47 @@ export const makePauseWitness = (found: Note, mayFail: boolean): PauseWitness =>
   }
 }
 
-const timeOf = (by: Ask): string =>
+const timeOf = (by: ConcurrentRequest): string =>
   by._tag === 'PauseAtCall' ? `${by.how} call ${by.n} took effect` : `while ${by.unit} ran`
 
-/** Who runs a unit holds the run, and can be asked. Before its first save a run is not there. `open`: a unit that is suspended by now is not. */
+/** A process that runs a unit holds the run and must accept requests. A run exists from its first save on. */
 const answeredElse = (
   found: Note,
-  by: Ask,
+  by: ConcurrentRequest,
   answer: Answer,
   mayFail: boolean,
   open: Pick<ReadonlySet<string>, 'has'>
 ): void => {
   if (by._tag !== 'PauseAtCall' && open.has(by.unit) && E.isRight(answer))
-    found('PauseKept', `${by.unit} runs, and who asked was told that nobody runs it`, by.unit)
+    found('PauseKept', `${by.unit} runs, and the requester was told that no process holds the run`, by.unit)
   if (E.isRight(answer) || mayFail || (by._tag === 'PauseAtCall' && answer.left._tag === 'NoSuchRun')) return
-  found('PauseKept', `who asked was told: ${describe(answer.left)}`)
+  found('PauseKept', `the request failed: ${describe(answer.left)}`)
 }
 
 const isPause = (change: Change): boolean => change._tag === 'Interrupted' && change.reason === 'paused'
 
-/** Whoever runs already may be tried again; nothing else starts, but what a look that was under way has allowed. */
+/** A running unit may be retried; a unit may start only if the process decided so before the request. */
 const startsIn = (
   found: Note,
-  course: Course,
+  execution: Execution,
   revisions: ReadonlyArray<Revision>,
   cancelled: string | undefined
 ): void => {
-  const { started, agreed, looking, saving } = course
+  const { started, agreed, looking, saving } = execution
   const starting = revisions.flatMap(({ change }) => unitsStartedBy(change)).filter((unit) => !started.has(unit))
   for (const unit of starting) {
     started.add(unit)
-    // A task that runs may go on with its sub-steps.
+    // A running task may continue with its sub-steps.
     if ([...ancestors(unit)].some((one) => started.has(one))) continue
     const isBeside = parent(unit) !== undefined && saving?.has(parent(unit)) === false
     if (cancelled !== undefined && !isBeside)
-      found('CancelKept', `${unit} is started, though the run was cancelled ${cancelled}`, unit)
+      found('CancelKept', `${unit} started although the run was cancelled ${cancelled}`, unit)
     else if (agreed !== undefined && !isBeside)
-      found('PauseKept', `${unit} is started, though it was agreed to pause ${agreed}`, unit)
+      found('PauseKept', `${unit} started although a pause was agreed ${agreed}`, unit)
   }
-  if (starting.length > 0) course.agreed = agreed ?? looking
-  course.starting = new Set(starting.map(parent))
-  course.saving = undefined
+  if (starting.length > 0) execution.agreed = agreed ?? looking
+  execution.starting = new Set(starting.map(parent))
+  execution.saving = undefined
 }
 
 const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
@@ -243,25 +227,25 @@ const unitsStartedBy = (change: Change): ReadonlyArray<string> =>
 
 const endsAs = (
   found: Note,
-  course: Course,
+  execution: Execution,
   outcome: RunOutcome,
-  { records, jobs }: Standing,
+  { records, jobs }: Recorded,
   cancelled: string | undefined
 ): void => {
-  const { life, asked, inDoubt, agreed, recorded, open } = course
+  const { life, asked, inDoubt, agreed, recorded, open } = execution
   const isPaused = outcome._tag === 'Interrupted' && outcome.reason === 'paused'
   const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
   if (isPaused && cancelled !== undefined)
-    found('CancelKept', `process ${life} has paused, though the run was cancelled ${cancelled}`)
+    found('CancelKept', `process ${life} paused although the run was cancelled ${cancelled}`)
   if (!isPaused && !isCancelled) {
     if (agreed !== undefined && (outcome._tag === 'Interrupted' || outcome._tag === 'Fenced'))
-      found('PauseKept', `it was agreed to pause ${agreed}, and it ended as ${outcome._tag} otherwise`)
+      found('PauseKept', `it agreed to pause ${agreed} and ended as ${outcome._tag}`)
     return
   }
-  if (isPaused && !asked && !inDoubt) found('PauseMeant', `process ${life} has paused, and nobody has asked it to`)
-  if (isPaused && !recorded) found('PauseKept', `process ${life} has paused, and that is not on record`)
+  if (isPaused && !asked && !inDoubt) found('PauseMeant', `process ${life} paused without a request`)
+  if (isPaused && !recorded) found('PauseKept', `process ${life} paused, and the pause is not recorded`)
   const failed = new Set(Array.from(State.failures(outcome.checkpoint.state), ({ unit }) => unit))
   for (const unit of open)
     if (!records.has(unit) && !jobs.has(unit) && !failed.has(unit))
-      found('PauseKept', `${unit} was under way, and was not let end before the run stopped`, unit)
+      found('PauseKept', `${unit} was cut off by the pause`, unit)
 }

@@ -1,37 +1,32 @@
-/** Who sees the sub-steps of a run start, and knows from what is on record which of them must not. */
+/** Checks that recorded sub-steps do not run again. */
 import type { Answer } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { CrashLaw } from '../CrashReport.js'
 import type { Override } from '../Intervention.js'
-import type { Entry, Ledger } from './Ledger.js'
-import { isRewound } from './Ledger.js'
+import type { Entry, ChangeLog } from './ChangeLog.js'
+import { isRewound } from './ChangeLog.js'
 
-/** A call in a process: what it was told, and what it was answered. */
 interface Call {
   readonly life: number
   readonly override: Override | undefined
   readonly answers: ReadonlyMap<string, Answer>
 }
 
-/** Receives what the sub-steps do. */
-export interface SubStepWitness {
+export interface SubStepOracle {
   readonly begins: (call: Call) => void
   readonly starts: (unit: string, idempotent: boolean) => void
-  /** It failed without having had an effect. */
   readonly didNothing: (unit: string) => void
-  /** A change is durable. */
   readonly recorded: (entry: Entry) => void
 }
 
-/** The witness of a run with this ledger. */
-export const makeSubStepWitness = (
+export const makeSubStepOracle = (
   found: (law: CrashLaw, what: string, unit?: string) => void,
-  ledger: Pick<Ledger, 'standing'>
-): SubStepWitness => {
+  changeLog: Pick<ChangeLog, 'recorded'>
+): SubStepOracle => {
   const calls = new Map<number, Call>()
   const acted = new Set<Unit>()
-  /** The failures on record, by which an attempt that is repeated must go. */
+  /** The recorded failures that a repeated attempt must return again. */
   const failed = new Set<Unit>()
   const begun = new Map<Unit, number>()
   let current: Call | undefined
@@ -41,7 +36,7 @@ export const makeSubStepWitness = (
   const isAnswered = (call: Call | undefined, unit: Unit): boolean =>
     [unit, ...ancestors(unit)].some((one) => call?.answers.has(one))
 
-  /** Whether the unit itself was told to run again, and not only what it follows. */
+  /** Whether an override or answer names the unit itself. */
   const isMeant = (call: Call | undefined, unit: Unit): boolean =>
     isAnswered(call, unit) ||
     call?.override?._tag === 'FromStep' ||
@@ -59,13 +54,13 @@ export const makeSubStepWitness = (
       answered = new Set()
     },
     starts: (unit, idempotent) => {
-      if (ledger.standing().records.has(unit)) found('NothingTwice', `${unit} was recorded, and ran again`, unit)
+      if (changeLog.recorded().records.has(unit)) found('NothingTwice', `${unit} was recorded, and ran again`, unit)
       if (failed.has(unit)) found('NothingTwice', `the failure of ${unit} was recorded, and it ran again`, unit)
       if (idempotent) return
-      if (!started.has(unit)) found('DurableFirst', `${unit} began before it was on record that it does`, unit)
+      if (!started.has(unit)) found('DurableFirst', `${unit} started before its start was recorded`, unit)
       const isSaid = isAnswered(current, unit) && !answered.has(unit)
       if (acted.has(unit) && !isSaid)
-        found('AtMostOnce', `${unit} is not idempotent, may have had its effect, and ran again unasked`, unit)
+        found('AtMostOnce', `${unit} is not idempotent, may have had its effect, and ran again without an answer`, unit)
       answered.add(unit)
       acted.add(unit)
     },

@@ -7,15 +7,15 @@ import type { AtRequest, RequestCall } from '../CrashPoint.js'
 import type { Life } from './Life.js'
 import { never } from './Life.js'
 
-/** What is told of the calls, and what is asked: the n-th one (from 1) that changes something is made; what goes wrong there? */
+/** Decides what goes wrong at the n-th changing call (from 1). */
 export interface RequestCallWatch {
   readonly at: (call: RequestCall, n: number) => AtRequest['how'] | undefined
   readonly begun: () => void
   readonly ended: () => void
 }
 
-/** From its death on nothing that the process calls takes effect or comes back. */
-export const mortalRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
+/** After the death of the process no call takes effect or returns. */
+export const killableRequests = (life: Life, requests: Requests, { at, begun, ended }: RequestCallWatch): Requests => {
   let count = 0
   const made =
     <Problem, A>(task: TaskEither<Problem, A>): TaskEither<Problem, A> =>

@@ -1,4 +1,4 @@
-/** What must hold between two processes of a run, and at its end. */
+/** The laws between two processes of a run and at its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint, Variables } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -12,21 +12,20 @@ import type { ProgramTask } from '../../../executor/program/Program.js'
 import type { Override } from '../Intervention.js'
 import type { Between } from '../SimulatedRun.js'
 import { tasksOf } from '../tasksOf.js'
-import type { Finding } from './Witness.js'
+import type { Finding } from './Oracle.js'
 
-/** What a run came to: what each unit gave, and the variables. */
+/** The outputs and variables of a run. */
 export interface Result {
   readonly outputs: ReadonlyMap<string, Json | undefined>
   readonly variables: Variables
 }
 
-/** What a checkpoint holds of it. */
 export const resultOf = (checkpoint: Checkpoint): Result => ({
   outputs: new Map([...checkpoint.completedSteps].map(({ unit, output }) => [unit, output])),
   variables: checkpoint.variables
 })
 
-/** What must hold whatever the workflow is, beside what the witness sees. `undisturbed`: none if this is the undisturbed run. */
+/** Checks the laws that hold for every workflow. `undisturbed` is absent in the undisturbed run. */
 export const judge =
   (undisturbed: Result | undefined, mayDiffer: ReadonlySet<string>) =>
   <World>(between: Between<World>): ReadonlyArray<Finding> => [
@@ -37,7 +36,7 @@ export const judge =
     ...(between.completed ? [...atLeastOnce(between), ...sameEnd(between, undisturbed, mayDiffer)] : [])
   ]
 
-/** The tasks of a workflow by the names of their units; waves are none, nor are maps whose items are not on record. */
+/** The tasks by their units; composites and unexpanded maps are none. */
 const unitsOf = <World>({ program, checkpoint }: Between<World>): ReadonlyMap<Unit, ProgramTask> =>
   tasksOf(program, checkpoint?.items)
 
@@ -58,7 +57,7 @@ const nothingForgotten = <World>(between: Between<World>): ReadonlyArray<Finding
     .map((unit) => ({ law: 'NothingForgotten', unit, what: `${unit} is neither recorded nor scheduled` }))
 }
 
-/** The plan, or what was thrown instead: the judgement of a step's output is the workflow's own code. */
+/** The plan, or the thrown error: `accepts` is user code and may throw. */
 const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<typeof planResume> | string => {
   try {
     return planResume(checkpoint, workflow)
@@ -67,14 +66,14 @@ const planOrThrown = (checkpoint: Checkpoint, workflow: Workflow): ReturnType<ty
   }
 }
 
-/** What settles a doubt: an answer, in the process that got it, and from then on if it is on record. */
+/** An answer settles a doubt, in its process and, once recorded, in later ones. */
 const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const { trace } = between
   const units = unitsOf(between)
   const inDoubt = new Set<string>()
   const answered = new Map<string, number>()
   const told = new Map<number, Override>()
-  // Of a map whose items are found out anew somebody says it once for all.
+  // An answer for a map that is expanded again covers all its items.
   const isAnswered = (unit: string, life: number): boolean =>
     [unit, ...ancestors(unit)].some((name) => answered.get(name) === life)
   const found: Array<Finding> = []
@@ -103,7 +102,7 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
       case 'Recorded':
         for (const unit of entry.units) {
           const isMeant = isAnswered(unit, entry.life) || isForced(unit, told.get(entry.life))
-          if (!UNSETTLED.has(entry.what) && (entry.what !== 'taken back' || isMeant)) inDoubt.delete(unit)
+          if (!UNSETTLED.has(entry.what) && (entry.what !== 'rewound' || isMeant)) inDoubt.delete(unit)
         }
         break
       case 'Done':
@@ -116,20 +115,20 @@ const atMostOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   return found
 }
 
-/** What is recorded of units whose effect stays unknown. */
-const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'left undone'])
+/** Records of units whose effect stays unknown. */
+const UNSETTLED: ReadonlySet<string> = new Set(['job failed', 'not attempted'])
 
-/** Whether somebody said of a unit that is taken back that it is to run again itself, and not only what it follows. */
+/** Whether an override or answer names the unit itself. */
 const isForced = (unit: string, told: Override | undefined): boolean =>
   told?._tag === 'FromStep' || (told?._tag === 'RestartWave' && isWithin(unit, told.wave))
 
-/** A unit keeps its key until it is taken back itself, or its job has ended badly. */
+/** A unit keeps its key until it is rewound itself or its job fails. */
 const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Finding> => {
   const keys = new Map<string, string>()
   for (const entry of trace) {
     if (entry._tag === 'Recorded' && RENEWING.has(entry.what)) {
       for (const unit of entry.units) keys.delete(unit)
-      // The items of a map that is taken back as a whole may be unknown by now.
+      // The items of a rewound map may be unknown by now.
       for (const unit of keys.keys())
         if (mapsAround(program, unit).some((map) => entry.named?.some((one) => isWithin(map, one)))) keys.delete(unit)
     }
@@ -147,9 +146,9 @@ const sameKey = <World>({ trace, program }: Between<World>): ReadonlyArray<Findi
 const mapsAround = (workflow: Workflow, unit: Unit): ReadonlyArray<Unit> =>
   [...ancestors(unit)].filter((one) => definitionAt<Step>(workflow, one)?._tag === 'Map')
 
-const RENEWING: ReadonlySet<string> = new Set(['taken back', 'job failed', 'job refused'])
+const RENEWING: ReadonlySet<string> = new Set(['rewound', 'job failed', 'job refused'])
 
-/** What was in flight when a process died is repeated under its own number: else a crash would give it more attempts. */
+/** An attempt that was cut short is repeated under its own number, so that crashes add no attempts. */
 const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> => {
   const inFlight = new Map<string, number>()
   const undone = new Map<string, number>()
@@ -157,12 +156,12 @@ const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> =
     if (entry._tag === 'Answered' || entry._tag === 'Failed') inFlight.delete(entry.unit)
     if (entry._tag === 'Recorded') {
       for (const unit of entry.units)
-        if (entry.what === 'left undone') undone.set(unit, entry.life)
+        if (entry.what === 'not attempted') undone.set(unit, entry.life)
         else inFlight.delete(unit)
     }
     if (entry._tag !== 'Started') continue
     const { unit, attempt, life } = entry
-    // A unit that an earlier process left undone has failed, and so its attempts begin anew.
+    // A unit that was not attempted has failed, so its attempts start at 1 again.
     if ((undone.get(unit) ?? life) < life) inFlight.delete(unit)
     const before = inFlight.get(unit) ?? attempt
     if (attempt !== before)
@@ -175,7 +174,7 @@ const sameAttempt = <World>({ trace }: Between<World>): ReadonlyArray<Finding> =
   return []
 }
 
-/** What was taken back has to end well once more. */
+/** A rewound unit has to complete again. */
 const atLeastOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => {
   const { trace } = between
   const done = new Set<string>()
@@ -183,8 +182,8 @@ const atLeastOnce = <World>(between: Between<World>): ReadonlyArray<Finding> => 
     if (entry._tag === 'Done') done.add(entry.unit)
     if (entry._tag !== 'Recorded') continue
     for (const unit of entry.units) {
-      if (entry.what === 'taken as done' || entry.what === 'has waited') done.add(unit)
-      if (entry.what === 'taken back') done.delete(unit)
+      if (entry.what === 'assumed done' || entry.what === 'wait over') done.add(unit)
+      if (entry.what === 'rewound') done.delete(unit)
     }
   }
   return [...unitsOf(between).keys()]
@@ -211,7 +210,7 @@ const sameEnd = <World>(
     kind: string
   ): ReadonlyArray<Finding> =>
     [...new Set([...now.keys(), ...then.keys()])]
-      // A task that was taken as done has no sub-steps.
+      // An assumed task has no sub-steps.
       .filter((name) => ![...ancestors(name)].some((above) => units.has(above)))
       .filter((name) => !except.has(name) && !same(now.get(name), then.get(name)))
       .map((unit) => ({

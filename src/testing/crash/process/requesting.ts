@@ -1,4 +1,4 @@
-/** Somebody who asks a process to pause or cancel while it runs. */
+/** Another process that pauses or cancels the run of this one. */
 import * as E from 'fp-ts/lib/Either.js'
 import { cancel } from '../../../executor/requests/cancel.js'
 import { pause } from '../../../executor/requests/pause.js'
@@ -7,38 +7,38 @@ import type { Environment } from '../../../ports/Environment.js'
 import type { Requests } from '../../../ports/Requests.js'
 import type { StorageCall } from '../../faults.js'
 import { aroundEach } from '../../faults.js'
-import type { Ask, Pause, PauseAtCall } from '../Intervention.js'
+import type { ConcurrentRequest, Pause, PauseAtCall } from '../Intervention.js'
 import { never } from './Life.js'
-import type { PauseWitness } from '../witness/PauseWitness.js'
+import type { PauseOracle } from '../oracle/PauseOracle.js'
 import { quiet } from './VirtualClock.js'
 
-/** Who asks, and in what environment. `late`: a request that arrives only when another process has claimed the run. */
-export interface Asker {
+/** `late` delivers a request after another process has claimed the run. */
+export interface Requester {
   readonly runId: string
-  readonly due: ReadonlyArray<Ask>
+  readonly due: ReadonlyArray<ConcurrentRequest>
   readonly environment: Environment & { readonly requests: Requests }
   readonly alive: () => boolean
-  readonly witness: PauseWitness
-  readonly note: (by: Ask) => void
+  readonly oracle: PauseOracle
+  readonly note: (by: ConcurrentRequest) => void
   readonly late: (arrive: () => Promise<unknown>) => void
 }
 
-/** Told of each unit that runs; if somebody asks meanwhile, when that is done. */
-export const whileRunning = (asker: Asker): ((unit: string) => Promise<void> | undefined) => {
-  let open = asker.due.filter((one) => one._tag !== 'PauseAtCall')
+/** Sends the requests that are due while a unit runs. */
+export const whileRunning = (requester: Requester): ((unit: string) => Promise<void> | undefined) => {
+  let open = requester.due.filter((one) => one._tag !== 'PauseAtCall')
   return (unit) => {
     const now = open.filter((one) => one.unit === unit)
     if (now.length === 0) return undefined
     open = open.filter((one) => one.unit !== unit)
     return inTurn(now, (one) =>
-      one._tag === 'Pause' && one.when === 'late' ? askLate(asker, one) : askNow(asker, one)
+      one._tag === 'Pause' && one.when === 'late' ? requestLate(requester, one) : requestNow(requester, one)
     )
   }
 }
 
-/** The store, but that somebody asks for a pause when some of its calls are under way. */
-export const whileCalled = (asker: Asker, storage: CheckpointStorage): CheckpointStorage => {
-  const due = asker.due.filter((one) => one._tag === 'PauseAtCall')
+/** Wraps a store so that requests arrive during some of its calls. */
+export const whileCalled = (requester: Requester, storage: CheckpointStorage): CheckpointStorage => {
+  const due = requester.due.filter((one) => one._tag === 'PauseAtCall')
   if (due.length === 0) return storage
   let count = 0
   return aroundEach(storage, (call, task) => async () => {
@@ -46,12 +46,12 @@ export const whileCalled = (asker: Asker, storage: CheckpointStorage): Checkpoin
     const n = count
     // A call of a dead process may reach the store late.
     const ask = async (how: PauseAtCall['how']): Promise<void> =>
-      await inTurn(asker.alive() ? due.filter((one) => one.n === n && one.how === how) : [], (one) =>
-        askNow(asker, one, call)
+      await inTurn(requester.alive() ? due.filter((one) => one.n === n && one.how === how) : [], (one) =>
+        requestNow(requester, one, call)
       )
     await ask('before')
     const result = await task()
-    if (call === 'claim' && E.isRight(result) && asker.alive()) asker.witness.claimed()
+    if (call === 'claim' && E.isRight(result) && requester.alive()) requester.oracle.claimed()
     await ask('after')
     return result
   })
@@ -61,13 +61,13 @@ const inTurn = async <A>(all: ReadonlyArray<A>, act: (one: A) => Promise<void>):
   for (const one of all) await act(one)
 }
 
-const askNow = async (
-  { runId, environment, alive, witness, note }: Asker,
-  by: Ask,
+const requestNow = async (
+  { runId, environment, alive, oracle, note }: Requester,
+  by: ConcurrentRequest,
   call?: StorageCall
 ): Promise<void> => {
   note(by)
-  const asked = witness.asks(by, call)
+  const asked = oracle.asks(by, call)
   const requests: Requests = {
     ...environment.requests,
     leave: (request) => () => {
@@ -77,13 +77,13 @@ const askNow = async (
   }
   const ask = by._tag === 'Cancel' ? cancel(runId) : pause(runId)
   const answer = await ask({ ...environment, requests })()
-  // Whatever had looked before the request came, and was about to start something, has gone on by now.
+  // Work that was decided before the request arrived has started by now.
   await quiet()
   asked.answered(answer, alive())
 }
 
-/** Resolves when the request is under way. */
-const askLate = ({ runId, environment, note, late }: Asker, by: Pause): Promise<void> =>
+/** Resolves when the request is in flight. */
+const requestLate = ({ runId, environment, note, late }: Requester, by: Pause): Promise<void> =>
   new Promise((resolve) => {
     note(by)
     const requests: Requests = {

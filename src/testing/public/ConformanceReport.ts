@@ -1,0 +1,6 @@
+/**
+ * Functions on conformance reports.
+ *
+ * @module
+ */
+export { isConformant, toJson, toTap, toText } from '../conformance/Report.js'

@@ -1,0 +1,6 @@
+/**
+ * Functions on crash reports.
+ *
+ * @module
+ */
+export { toText } from '../crash/CrashReport.js'

@@ -1,0 +1,6 @@
+/**
+ * Functions on model reports.
+ *
+ * @module
+ */
+export { toText } from '../model/ModelReport.js'

@@ -1,0 +1,6 @@
+/**
+ * Functions on plan law reports.
+ *
+ * @module
+ */
+export { toText } from '../planning/laws/PlanLawReport.js'
