@@ -7,6 +7,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeEvidence, describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
+import { listed } from '../domain/explain/listed.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { Workspace } from '../domain/workflow/Workspace.js'
@@ -328,13 +329,9 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
-/** How much of what is gone is named. */
-const MOST_GONE = 3
-
 const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
-  const more = left.length > MOST_GONE ? ` and ${left.length - MOST_GONE} more` : ''
-  const named = left.length === 0 ? [] : [`Missing with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`]
+  const named = left.length === 0 ? [] : [`Missing with it: ${listed(left, 3)}`]
   return [`The run works in ${path}`, ...named]
 }
 

@@ -22,7 +22,6 @@ interface Request<Input> {
   readonly input: Input | undefined
 }
 
-/** Encodes an input as JSON. */
 export const encoded = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   input: Input

@@ -198,7 +198,6 @@ const pollStored = async <Outputs, Input>(
 const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<PendingJob> =>
   [...pending].flatMap((one) => (one._tag === 'Job' ? [one] : []))
 
-/** A unit whose job is asked for. */
 interface Waiting {
   readonly job: PendingJob
   readonly task: ProgramTask & { readonly job: RunnableJob }
@@ -234,7 +233,6 @@ const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
 
 type NotKnown = Extract<JobEnd, { readonly _tag: 'NotKnown' }>
 
-/** What asking for a job gave. */
 type Answer = JobStatus | NotKnown
 
 const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'NotKnown'
@@ -310,10 +308,7 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as Waiting['task'])
 }
 
-/**
- * Fetches what a job gave, and looks at what has to hold then. It may be there later if that fails for a reason that passes;
- * else the job has failed.
- */
+/** A job has failed if its result cannot be collected or does not pass its checks, unless the failure is transient. */
 const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
@@ -336,7 +331,6 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'sto
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
-/** Stages that a job has failed. */
 const failed = (
   { recorder, environment }: RunScope,
   { unit }: PendingJob,

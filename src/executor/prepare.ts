@@ -25,7 +25,6 @@ import type { Secured } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
 import { restoreStored } from './storage/stored.js'
 
-/** What a caller wants of a run id. */
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
   | { readonly _tag: 'Resume'; readonly input: Input | undefined; readonly options: ResumeOptions<Input> }
@@ -121,7 +120,6 @@ export const prepareStored = async <Outputs, Input>(
   })
 }
 
-/** The checkpoint with the answers of the inbox, recorded. */
 const withAnswers = async (
   environment: Secured,
   claim: Claim,

@@ -15,10 +15,7 @@ import { workingTreeOf } from './workspace/workspace.js'
 
 const NOBODY: ReadonlySet<string> = new Set()
 
-/**
- * What the parts of one execution share, from a checkpoint on. `first`: revisions that go out with the first save. `dispose`
- * removes the listeners.
- */
+/** `first`: revisions that go out with the first save. */
 export const scopeOf = <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input, unknown, unknown>,

@@ -39,10 +39,7 @@ export const staying = async <Outputs>(
 
 const isWoken = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
-/**
- * Waits until the run may go on: at its time, after `past`, or when its record has changed. False: it cannot, or the process is to stop.
- * An outcome: it was cancelled.
- */
+/** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was cancelled. */
 const woken = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,

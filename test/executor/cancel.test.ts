@@ -539,7 +539,7 @@ describe('a cancelled run', () => {
 
   test('is not made by a host that gives cancelled as the reason of its stop', async () => {
     const process = newProcess(newWorld(), {
-      interrupt: { signal: AbortSignal.abort(), reason: () => 'cancelled' }
+      interrupt: { signal: AbortSignal.abort(), reason: () => 'cancelled' as 'aborted' }
     })
     assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'aborted')
   })

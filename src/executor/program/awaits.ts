@@ -7,7 +7,6 @@ import type { Sleep, WaitFor } from './StepSpec.js'
 /** Computes when a wait ends that starts now. */
 export type Awaits = (now: number) => Wait
 
-/** A sleep, or why it is none. */
 export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
   const given: unknown = sleep
   if (!isRecord(given)) return E.left({ field: 'sleep', expected: '{ millis } or { until }' })
@@ -22,7 +21,6 @@ export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
     : E.left({ field: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
 }
 
-/** A wait for an answer, or why it is none. */
 export const waitForOf = (waitFor: WaitFor): E.Either<Problem, Awaits> => {
   const given: unknown = waitFor
   if (!isRecord(given)) return E.left({ field: 'waitFor', expected: '{ question?, timeoutMillis? }' })

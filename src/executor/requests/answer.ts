@@ -132,10 +132,7 @@ const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered
   by
 })
 
-/**
- * Records the answers in the inbox of a run that this process owns, and withdraws them. One that its unit cannot take is reported as
- * `AnswerRejected`.
- */
+/** Records and withdraws answers. One that its unit cannot take is reported as `AnswerRejected`. */
 export const recordAnswers = async (
   environment: Environment,
   recorder: Recorder,
@@ -166,7 +163,6 @@ export const recordLeftAnswers = async (environment: Environment, runId: string)
   }
 }
 
-/** The answers in the inbox of a run. */
 export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
@@ -183,7 +179,6 @@ const rejected = (
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
 
-/** Why a run cannot take an answer. */
 const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused | AlreadyAnswered | undefined => {
   const next = apply(checkpoint, changeOf(request))
   if (E.isRight(next)) return undefined

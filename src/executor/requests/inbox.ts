@@ -22,7 +22,6 @@ export const isAny = ({ requests }: Environment, runId: string): boolean => {
   }
 }
 
-/** The requests for the owner of a run. */
 export const requestsFor = async (
   environment: Environment,
   runId: string
@@ -33,7 +32,6 @@ export const requestsFor = async (
     : await callStore('request', () => requests.list(runId))
 }
 
-/** Withdraws a request. */
 export const withdraw = async ({ requests }: Environment, request: Request): Promise<E.Either<StorageError, void>> =>
   requests === undefined ? E.right(undefined) : await callStore('request', () => requests.withdraw(request))
 
@@ -50,13 +48,11 @@ export const recorderFor = (
   return make(environment.storage, claim, checkpoint, [], onSaved, redaction)
 }
 
-/** A run as it was loaded. */
 export interface Seen {
   readonly checkpoint: Checkpoint
   readonly holder: O.Option<Holder>
 }
 
-/** Loads a run. */
 export const look = async ({ storage }: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
   const stored = await callStore('load', () => storage.load(runId))
   if (E.isLeft(stored)) return stored

@@ -82,10 +82,7 @@ export const pause =
     return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
   }
 
-/**
- * Leaves behind what a pause leaves, once it is on record: a commit of what was not committed, and the pointer. Neither is needed to go
- * on, so what fails here is told and stops nothing.
- */
+/** A resume needs neither the commit nor the pointer, so a failure here is reported and stops nothing. */
 export const leavePointer = async (
   environment: Environment,
   checkpoint: Checkpoint,
@@ -127,15 +124,11 @@ const caught = async <Problem, A>(
   }
 }
 
-/** Takes away the pointer to a run that goes on. */
 export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
   if (requests !== undefined) await caught('pointer', () => requests.unpoint(runId))
 }
 
-/**
- * Removes the pause request of an execution that ends, however it ends. An owner that was superseded leaves it: the next one
- * sees that it is outdated.
- */
+/** A superseded owner leaves the request: the next owner sees that it is outdated. */
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
   if (requests === undefined || !isAny(environment, runId)) return

@@ -9,7 +9,6 @@ import { callStore } from '../storage/stored.js'
 import { isAny, requestsFor, withdraw } from './inbox.js'
 import type { Asked, RequestWatch } from './RequestWatch.js'
 
-/** Records answers of the inbox. */
 export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
 /** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */

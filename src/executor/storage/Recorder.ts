@@ -14,7 +14,6 @@ import type { TransitionError } from '../../domain/change/Transition.js'
 import { apply } from '../../domain/change/Transition.js'
 import type { CheckpointStorage, Claim, Revision, StorageError } from '../../ports/CheckpointStorage.js'
 
-/** Writes one run. */
 export interface Recorder {
   /** The checkpoint with everything staged so far, durable or not. */
   readonly checkpoint: () => Checkpoint
@@ -24,15 +23,11 @@ export interface Recorder {
   readonly commit: TaskEither<RecordError, Checkpoint>
 }
 
-/** Why a change could not be recorded. */
 export type RecordError = StorageError | TransitionError
 
 type Saved = E.Either<RecordError, Checkpoint>
 
-/**
- * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save;
- * `redaction`: what no change that is recorded may have in it.
- */
+/** `first`: revisions that go out with the first save. */
 export const make = (
   storage: CheckpointStorage,
   claim: Claim,
@@ -106,7 +101,6 @@ const fencedOff = ({ runId, epoch }: Claim): E.Left<StorageError> => ({
 
 const isNonEmpty = <A>(all: ReadonlyArray<A>): all is ReadonlyNonEmptyArray<A> => all.length > 0
 
-/** A revision of a checkpoint, for a store. */
 export const revisionOf = (checkpoint: Checkpoint, change: Change): Revision => ({
   revision: checkpoint.revision,
   change,

@@ -39,7 +39,6 @@ const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArr
   return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
 }
 
-/** It is known of which items a map is. */
 export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<Item>): Change => ({
   _tag: 'Expanded',
   at: timestamp(scope.environment.clock.now()),
@@ -47,7 +46,6 @@ export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<
   items
 })
 
-/** An attempt has handed its work over. */
 export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
   _tag: 'JobSubmitted',
   at: timestamp(result.endedAt),
@@ -56,7 +54,6 @@ export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag:
   ...(result.output === undefined ? {} : { job: result.output })
 })
 
-/** An attempt failed and another will follow. */
 export const attemptFailed = (
   place: Place,
   failure: StepFailure,
@@ -73,10 +70,7 @@ export const attemptFailed = (
   delayBeforeNextMillis
 })
 
-/**
- * What is to be recorded of a stopped attempt: that it did nothing, if it says so and doing it twice may do harm, so that
- * nobody is asked. Of everything else nothing: it stays in flight, and is repeated under its own number.
- */
+/** A stopped attempt stays in flight and is repeated under its number, unless it is not idempotent and says that it did nothing. */
 export const attemptStopped = (
   place: Place,
   { idempotent }: ProgramTask,
@@ -84,10 +78,7 @@ export const attemptStopped = (
 ): ReadonlyArray<Change> =>
   idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
 
-/**
- * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another group
- * failed, it has failed as well.
- */
+/** If only its wave stops, because another group failed, a stopped task has failed. */
 export const taskStopped = (
   scope: RunScope,
   place: Place,
@@ -102,7 +93,6 @@ export const taskStopped = (
 
 export const HALTED = 'stopped because another group of the wave failed'
 
-/** The attempt of a task is suspended. */
 export const taskSuspended = (
   { environment }: RunScope,
   unit: Unit,
@@ -122,16 +112,13 @@ export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number 
   return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
 }
 
-/** What a completed unit left. */
 interface Left {
   readonly output?: Json | undefined
-  /** The variables that its output becomes. */
   readonly captured?: ReadonlyArray<string>
   readonly evidence?: ReadonlyArray<Evidence>
   readonly subStep?: SubStep
 }
 
-/** A unit ended well. */
 export const unitCompleted = (
   unit: Unit,
   { attempt, startedAt, endedAt }: AttemptTimes,
@@ -156,7 +143,6 @@ export const stageCompleted = ({ recorder, values }: RunScope, place: Place, com
   recorder.stage([completed])
 }
 
-/** A unit ended badly. */
 export const taskFailed = (unit: Unit, result: AttemptTimes & { readonly failure: StepFailure }): UnitFailed => {
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }

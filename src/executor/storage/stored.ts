@@ -32,7 +32,6 @@ export const callStore = async <A, Failure = never>(
   }
 }
 
-/** Releases a claim; a store that throws counts as failed. */
 const release = async (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> => {
   try {
     return await storage.release(claim)()
@@ -66,7 +65,6 @@ const claimRun = async (
   return claimed
 }
 
-/** Claims a run, uses the claim and the stored state, and releases the claim. */
 export const holding = async <A>(
   environment: Environment,
   runId: string,
@@ -109,10 +107,7 @@ export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'r
 const filesIn = (reason: unknown): LostFiles | undefined =>
   typeof reason === 'object' && reason !== null ? (reason as Partial<Fenced>).files : undefined
 
-/**
- * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that does not decode is
- * `Corrupt`, and so is that of another run where `runId` is given.
- */
+/** Content of a newer format is `UnsupportedFormat`; anything else that does not decode, or belongs to another run, is `Corrupt`. */
 export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
   const where = 'the stored checkpoint'
   const restored = restore(stored)

@@ -13,7 +13,7 @@ import { sleepOf, waitForOf } from '../program/awaits.js'
 import { conversions } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
 import { timestamp } from '../RunScope.js'
-import { sleep as sleepOn } from '../sleep.js'
+import { nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
@@ -21,10 +21,8 @@ import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
 import { endOfWait, timeout, waitOf } from '../steps/waits.js'
 
-/** Suspends the attempt. */
 export type Suspend = () => void
 
-/** The waits of a task's code. */
 export const waitsOf = (
   level: Level,
   suspend: Suspend
@@ -168,14 +166,11 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
   level.waits.set(unit, waking)
   const ignore = onAbort(stoppingOf(level), () => waking.abort())
   checkLater(level, suspend)
-  const left = end === undefined ? LONGEST : Date.parse(end) - environment.clock.now()
-  await sleepOn(environment.clock, Math.min(left, LONGEST), waking.signal)
+  const left = end === undefined ? Infinity : Date.parse(end) - environment.clock.now()
+  await sleepOn(environment.clock, left, waking.signal)
   ignore()
   level.waits.delete(unit)
 }
-
-/** What a timer of Node takes. */
-const LONGEST = 2 ** 31 - 1
 
 /** Suspends the attempt if waits are open, no sub-step is, and a turn of the event loop passes without a call. Other promises of the code are not seen. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
@@ -185,6 +180,3 @@ export const checkLater = (level: Level, suspend: Suspend): void => {
     if (!isOpen && level.waits.size > 0 && level.calls === calls) suspend()
   })
 }
-
-/** Taken when the module is loaded, before a test may replace it by a fake. */
-const { setImmediate: nextTurn } = globalThis

@@ -11,12 +11,12 @@ import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/Art
 import type { Attempt } from '../steps/Attempt.js'
 import type { Program } from '../program/Program.js'
 import type { Recorder } from '../storage/Recorder.js'
+import { errorOf } from '../subSteps/subStepFailures.js'
 import { describeArtifact } from '../RunError.js'
 import type { Secured } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
-/** The attempt of a unit that reads and puts artifacts. */
 export interface Holder {
   readonly scope: {
     readonly environment: Secured
@@ -28,7 +28,6 @@ export interface Holder {
   readonly attempt: Attempt
 }
 
-/** The artifacts of the run, for one attempt of a unit. */
 export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
@@ -66,15 +65,7 @@ const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<St
   return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
 }
 
-const errorOf = (failure: StepFailure): Error => {
-  const { name, message, code } = failure.error
-  return Object.assign(new Error(message), failure, { name, code })
-}
-
-/**
- * What one attempt was given, without what writes: asking changes nothing, and an answer that is kept is an old one. Such a
- * context is changed in place.
- */
+/** The context without what writes: polling changes nothing. */
 export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
   const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))

@@ -13,9 +13,7 @@ import type { Executor } from '../Executor.js'
 import { describeArtifact } from '../RunError.js'
 import { workingTreeOf } from './workspace.js'
 
-/**
- * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the environment.
- */
+/** A checkpoint, or some of its records. `workspace`: where the run works, if not in the tree of the environment. */
 export interface CompletedUnits {
   readonly runId: string
   readonly completedSteps: Iterable<CompletedStep>
@@ -72,7 +70,6 @@ export const collectEvidence =
     return E.right(records.flatMap((record) => foundOf(record, other)))
   }
 
-/** Evidence that is missing, or changed with its current state. */
 interface Other {
   readonly missing: Set<Evidence>
   readonly changed: Map<Evidence, Changed>
@@ -204,7 +201,6 @@ const lookInStore = async (
   return LOOKED
 }
 
-/** What was found of the evidence that a unit is to leave. */
 export interface Taken {
   readonly evidence: ReadonlyArray<Evidence>
   readonly missing: ReadonlyArray<ExpectedEvidence>
@@ -212,7 +208,6 @@ export interface Taken {
 
 const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
 
-/** Takes the evidence that a unit is to have left. */
 export const take = async (
   tree: WorkingTree,
   expected: ReadonlyArray<ExpectedEvidence>,

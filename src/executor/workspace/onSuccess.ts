@@ -18,10 +18,7 @@ import type { RunSummary } from '../storage/runs.js'
 import { viewRun } from '../storage/runs.js'
 import { callStore } from '../storage/stored.js'
 
-/**
- * Does what the program says of its runs that have completed, once that is durable and the run is given back. If that fails, or
- * the process dies before, the run is still there, completed, and the next resume of it tries again.
- */
+/** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
 export const disposing =
   <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
     { onSuccess = 'keep' }: Program<Outputs, Input, unknown, unknown>,
@@ -38,10 +35,7 @@ export const disposing =
     return ended
   }
 
-/**
- * Does with the state of a run what is to be done when it has completed, if it has. First it is in the archive, then its state
- * goes: in between it is in both.
- */
+/** The run is archived before its state is removed. */
 export const dispose =
   (how: OnSuccess, checkpoint: Checkpoint): Executor<void> =>
   (environment) =>
@@ -96,10 +90,7 @@ const keep = async (
   }
 }
 
-/**
- * Why a run is not removed yet: it has a workspace of its own, where work may be that is wanted. Without its state nobody could
- * merge that, or clean it.
- */
+/** A run with a workspace stays: without its state the workspace could be neither merged nor cleaned. */
 export const keptBy = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
@@ -110,10 +101,7 @@ export const keptBy = async (
   return `its workspace is still there: ${workspace.path}. Merge it, or clean it`
 }
 
-/**
- * Removes a run, and what of its artifacts and of the folders of its steps is not removed with it. Without its
- * last checkpoint it is not known whose the folders are: they stay.
- */
+/** Without the last checkpoint the owner of the folders is unknown: they stay. */
 export const removeRun = async (
   environment: Environment,
   runId: string,
@@ -126,10 +114,7 @@ export const removeRun = async (
   return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
 }
 
-/**
- * Nobody would find the folders of its steps any more. They go last: a run that is still there may need what is in them. What can't be
- * deleted is in nobody's way.
- */
+/** The folders go last, because a run that still exists may need them. Those that cannot be deleted do no harm. */
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
   const { workspaces, storage } = environment
   if (workspaces === undefined || isOwn(workspace)) return

@@ -57,7 +57,6 @@ export const hasWorkspace =
 export const unlessGone = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
   there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(goneOf(checkpoint))
 
-/** The error of a run whose workspace is gone. */
 export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceGone' } => ({
   _tag: 'WorkspaceGone',
   runId: checkpoint.runId,
@@ -70,10 +69,7 @@ export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'Wor
 export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
-/**
- * Makes the workspace where the plan needs a new one: when it is durable that there is to be one, and before anything that
- * counts is done in it. Stages the plan's overrides: before that, if work is taken back, and else after it.
- */
+/** A new workspace is durable before it is made. Overrides that take work back are staged before that, others after it. */
 export const makeReady = async (
   { environment, recorder, stop }: RunScope,
   plan: ResumePlan,
