@@ -13,7 +13,7 @@ import { sleepOf, waitForOf } from '../program/awaits.js'
 import { conversions } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
 import { timestamp } from '../RunScope.js'
-import { nextTurn, sleep as sleepOn } from '../sleep.js'
+import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
@@ -156,18 +156,21 @@ const kept = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A>
   return saved
 }
 
-/** Resolves when the wait may be over, or the attempt stops. The timer is needed only while other work of the task runs. */
+/** Resolves when the wait may be over, or the attempt stops. Only other work of the task keeps the code from being suspended meanwhile. */
 const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
-  const { scope } = level.root
-  const { recorder, environment } = scope
+  const { recorder, environment, requests } = level.root.scope
+  const { clock } = environment
   const wait = waitOf(recorder.checkpoint(), unit)
   const end = wait === undefined ? undefined : endOf(wait)
+  const due = end === undefined ? Infinity : Date.parse(end)
   const waking = new AbortController()
   level.waits.set(unit, waking)
   const ignore = onAbort(stoppingOf(level), () => waking.abort())
   checkLater(level, suspend)
-  const left = end === undefined ? Infinity : Date.parse(end) - environment.clock.now()
-  await sleepOn(environment.clock, left, waking.signal)
+  do {
+    await sleepOn(clock, Math.min(due - clock.now(), LOOK_MILLIS), waking.signal)
+    if (!waking.signal.aborted) await requests.look()
+  } while (!waking.signal.aborted && clock.now() < due && !Units.has(recorder.checkpoint().answers, unit))
   ignore()
   level.waits.delete(unit)
 }
