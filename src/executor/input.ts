@@ -5,11 +5,11 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import { equals } from '../domain/data/Json.js'
 import type { Environment } from '../ports/Environment.js'
+import { load } from './callPort.js'
 import type { Program } from './program/Program.js'
 import type { RunError } from './RunError.js'
 import type { Secured } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
-import { callStore } from './storage/stored.js'
 
 /** The caller's input (`undefined`: none), and the initial input of a new run or the reason why none can start. */
 export interface Inputs {
@@ -64,12 +64,12 @@ export const recordable = (secured: Secured, { given, initial }: Inputs): E.Eith
 
 /** Returns early, without a claim, if the run does not exist and cannot start. */
 export const unlessMissing = async (
-  { storage }: Environment,
+  environment: Environment,
   runId: string,
   { initial }: Inputs
 ): Promise<E.Either<RunError, void>> => {
   if (E.isRight(initial)) return E.right(undefined)
-  const there = await callStore('load', () => storage.load(runId))
+  const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   return O.isNone(there.right) ? initial : E.right(undefined)
 }

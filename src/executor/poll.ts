@@ -14,6 +14,7 @@ import * as Failure from '../domain/data/StepFailure.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { lookingOnly } from './workspace/artifacts.js'
+import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/attempts.js'
@@ -39,7 +40,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
-import { callStore, lossOf, restoreStored } from './storage/stored.js'
+import { lossOf, restoreStored } from './storage/stored.js'
 import { goneOf } from './workspace/workspace.js'
 
 /**
@@ -121,7 +122,7 @@ const askForAll =
   async () => {
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const there = await callStore('load', () => environment.storage.load(runId))
+    const there = await load(environment, runId)
     if (E.isLeft(there)) return there
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured

@@ -5,11 +5,12 @@ import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
 import type { Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import { load } from './callPort.js'
 import type { RunError } from './RunError.js'
 import type { Interrupted, Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
-import { sleepUnless } from './sleep.js'
-import { callStore, restoreStored } from './storage/stored.js'
+import { LOOK_MILLIS, sleepUnless } from './sleep.js'
+import { restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
@@ -45,7 +46,7 @@ const woken = async (
   { runId, checkpoint, units }: Pending,
   past: string
 ): Promise<boolean | Interrupted> => {
-  const { clock, interrupt, storage } = environment
+  const { clock, interrupt } = environment
   const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > past))
   const due = next === undefined ? Infinity : Date.parse(next)
   if (next === undefined && units.every(({ _tag }) => _tag === 'Timer')) return false
@@ -56,7 +57,7 @@ const woken = async (
     await sleepUnless(clock, Math.min(left, pause), interrupt.signal)
     if (interrupt.signal.aborted) return false
     const before = clock.now()
-    const stored = await callStore('load', () => storage.load(runId))
+    const stored = await load(environment, runId)
     if (E.isRight(stored)) {
       if (O.isNone(stored.right)) return true
       if (stored.right.value.revision !== checkpoint.revision) return cancelled(stored.right.value) ?? true
@@ -74,9 +75,6 @@ const cancelled = (stored: Stored): Interrupted | undefined => {
   const { stepIndex, step, inProgress, reason } = state
   return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
 }
-
-/** How often the record is looked at, at most. */
-const LOOK_MILLIS = 1_000
 
 /** Looks take at most a twentieth of the time. */
 const MOST_SHARE = 20

@@ -7,11 +7,12 @@ import type { Request } from '../../domain/request/Request.js'
 import { isFor } from '../../domain/request/Request.js'
 import type { Claim, Holder, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import { callPort, INBOX, load, readFailed, writeFailed } from '../callPort.js'
 import type { RunError } from '../RunError.js'
 import { report } from '../RunScope.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
-import { callStore, restoreStored } from '../storage/stored.js'
+import { restoreStored } from '../storage/stored.js'
 
 /** Whether a run may have requests. A port that throws has none. */
 export const isAny = ({ requests }: Environment, runId: string): boolean => {
@@ -29,11 +30,13 @@ export const requestsFor = async (
   const { requests } = environment
   return requests === undefined || !isAny(environment, runId)
     ? E.right([])
-    : await callStore('request', () => requests.list(runId))
+    : await callPort('list', () => requests.list(runId), readFailed(INBOX))
 }
 
 export const withdraw = async ({ requests }: Environment, request: Request): Promise<E.Either<StorageError, void>> =>
-  requests === undefined ? E.right(undefined) : await callStore('request', () => requests.withdraw(request))
+  requests === undefined
+    ? E.right(undefined)
+    : await callPort('withdraw', () => requests.withdraw(request), writeFailed(INBOX))
 
 /** Records what others asked for, before the run itself goes on. */
 export const recorderFor = (
@@ -53,8 +56,8 @@ export interface Seen {
   readonly holder: O.Option<Holder>
 }
 
-export const look = async ({ storage }: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
-  const stored = await callStore('load', () => storage.load(runId))
+export const look = async (environment: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
+  const stored = await load(environment, runId)
   if (E.isLeft(stored)) return stored
   if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { heldBy: holder } = stored.right.value
@@ -80,7 +83,7 @@ export const askOwner = async <R extends Request>(
   if (requests === undefined || O.isNone(holder) || isOver(before.right.checkpoint))
     return E.right({ _tag: 'Unclaimed', seen: before.right, left: O.none })
   const request = requestTo(holder.value)
-  const left = await callStore('request', () => requests.leave(request))
+  const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
   // It may have come to rest in the meantime, or be removed.
   const after = await look(environment, runId)
   if (E.isLeft(after)) return after

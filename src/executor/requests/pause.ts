@@ -1,7 +1,6 @@
 /** Pausing a run: asking for it, and what a pause leaves behind. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { continueHere } from '../../domain/request/Pause.js'
@@ -10,11 +9,11 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { PointerError } from '../../ports/Requests.js'
 import type { WorkspaceError } from '../../ports/Workspaces.js'
+import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { askOwner, isAny, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import { report, timestamp } from '../RunScope.js'
-import { callStore } from '../storage/stored.js'
 
 /**
  * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
@@ -98,10 +97,10 @@ export const leavePointer = async (
   }
   const made =
     commit && workspace?.kind === 'worktree' && workspaces !== undefined
-      ? told(await caught('commit', () => workspaces.commit(runId, workspace)))
+      ? told(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
       : undefined
   const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
-  const where = requests === undefined ? undefined : told(await caught('pointer', () => requests.point(pointer)))
+  const where = requests === undefined ? undefined : told(await callPort('point', () => requests.point(pointer), threw))
   report(environment, {
     _tag: 'RunPaused',
     runId,
@@ -112,25 +111,15 @@ export const leavePointer = async (
   })
 }
 
-/** A port that throws where it should answer has failed as well. */
-const caught = async <Problem, A>(
-  operation: string,
-  ask: () => TaskEither<Problem, A>
-): Promise<E.Either<Problem | PointerError, A>> => {
-  try {
-    return await ask()()
-  } catch (cause) {
-    return E.left({ _tag: 'WriteFailed', where: 'what a pause leaves', operation, code: 'THREW', cause })
-  }
-}
+const threw = writeFailed('what a pause leaves')
 
 export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
-  if (requests !== undefined) await caught('pointer', () => requests.unpoint(runId))
+  if (requests !== undefined) await callPort('unpoint', () => requests.unpoint(runId), threw)
 }
 
 /** A superseded owner leaves the request: the next owner sees that it is outdated. */
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
   if (requests === undefined || !isAny(environment, runId)) return
-  await callStore('request', () => requests.clearPause(runId))
+  await callPort('clearPause', () => requests.clearPause(runId), threw)
 }

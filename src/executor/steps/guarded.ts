@@ -47,12 +47,12 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   const before = await checkBefore(guard, context)
   const stop = await unlessWaived(scope, place, guard, 'before', before, signal, apart)
   if (stop !== undefined) return stop
-  const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
+  const start = guard.expect.commits === undefined ? E.right(O.none) : await looking(() => tree.head)
   if (E.isLeft(start)) return untold(start.left, 'notApplied')
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
-  const made = guard.expect.commits === undefined ? NO_COMMITS : await tree.commitsSince(start.right)()
+  const made = guard.expect.commits === undefined ? NO_COMMITS : await looking(() => tree.commitsSince(start.right))
   if (E.isLeft(made)) return untold(made.left)
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return untold(after.left)
@@ -100,7 +100,7 @@ export const checkAfter = async <Context extends { readonly signal: AbortSignal 
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
   const taken = await take(tree, [...expected.right, ...files], context.signal)
   if (E.isLeft(taken)) return taken
-  const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
+  const changed = expect.cleanTree === true ? await looking(() => tree.changed) : E.right([])
   if (E.isLeft(changed)) return changed
   const own = after === undefined ? NOTHING_WRONG : await holds(after(context))
   const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))

@@ -13,6 +13,7 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import type { TransitionError } from '../../domain/change/Transition.js'
 import { apply } from '../../domain/change/Transition.js'
 import type { CheckpointStorage, Claim, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import { callPort, STORE, writeFailed } from '../callPort.js'
 
 export interface Recorder {
   /** The checkpoint with everything staged so far, durable or not. */
@@ -49,13 +50,9 @@ export const make = (
     const reached = checkpoint
     staged = []
     if (!isNonEmpty(revisions)) return invalid ?? E.right(reached)
-    let saved: E.Either<StorageError, void>
-    try {
-      saved = claim.lost.aborted ? fencedOff(claim) : await storage.save(claim, revisions)()
-    } catch (cause) {
-      // A store that throws instead of returning an error has failed as well.
-      saved = E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'save', code: 'THREW', cause })
-    }
+    const saved = claim.lost.aborted
+      ? fencedOff(claim)
+      : await callPort('save', () => storage.save(claim, revisions), writeFailed(STORE))
     saving = undefined
     if (E.isLeft(saved)) {
       failure = saved
