@@ -19,7 +19,7 @@ import { get, within } from '../../domain/data/Units.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
 import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
-import { timestamp } from '../RunScope.js'
+import { report, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { add } from '../Values.js'
 
@@ -137,7 +137,9 @@ export const unitCompleted = (
 })
 
 /** Stages that a unit has completed. What it left is there for the steps to come. */
-export const stageCompleted = ({ recorder, values }: RunScope, place: Place, completed: UnitCompleted): void => {
+export const stageCompleted = (scope: RunScope, place: Place, completed: UnitCompleted): void => {
+  const { recorder, values } = scope
+  reportUnused(scope, place)
   add(values, recorder.checkpoint().items, place, completed.output, completed.captured)
   values.evident ||= completed.evidence.length > 0
   recorder.stage([completed])
@@ -147,6 +149,15 @@ export const taskFailed = (unit: Unit, result: AttemptTimes & { readonly failure
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
+}
+
+/** Answers to waits that a completed task never began are dropped with its completion. */
+const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
+  const { answers, runId } = recorder.checkpoint()
+  if (answers.size === 0) return
+  const expected = 'a unit that waits (NotAWait)'
+  for (const { unit, by } of within(answers, task))
+    if (unit !== task) report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
 
 /** A sub-step ended badly. Its task may still end well. */
