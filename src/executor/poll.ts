@@ -129,7 +129,7 @@ const askForAll =
     const said: Said = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
-    return await owning(environment, runId, async (claim, stored) => {
+    return await owning(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })

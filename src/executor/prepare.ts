@@ -127,7 +127,7 @@ const withAnswers = async (
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const answers = await readAnswers(environment, claim.runId)
   if (answers.length === 0) return E.right(checkpoint)
-  const recorder = recorderFor(environment, claim, checkpoint, environment.vault.redaction)
+  const recorder = recorderFor(environment, claim, checkpoint)
   const taken = await recordAnswers(environment, recorder, answers)
   return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
 }

@@ -92,7 +92,7 @@ const perform =
     const call = await checkCall(environment, program, runId, request)
     if (E.isLeft(call)) return call
     const ended = await owning(
-      environment,
+      call.right.environment,
       runId,
       (claim, stored) => runClaimed(call.right, claim, stored),
       howToClaim(request)

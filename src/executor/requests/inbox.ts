@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import type { Redaction } from '../../domain/data/Redaction.js'
 import type { Request } from '../../domain/request/Request.js'
 import { isFor } from '../../domain/request/Request.js'
 import type { Claim, Holder, StorageError } from '../../ports/CheckpointStorage.js'
@@ -10,6 +9,7 @@ import type { Environment } from '../../ports/Environment.js'
 import { callPort, INBOX, load, readFailed, writeFailed } from '../callPort.js'
 import type { RunError } from '../RunError.js'
 import { report } from '../RunScope.js'
+import type { Secured } from '../secrets.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
 import { restoreStored } from '../storage/stored.js'
@@ -40,15 +40,14 @@ export const withdraw = async ({ requests }: Environment, request: Request): Pro
 
 /** Records what others asked for, before the run itself goes on. */
 export const recorderFor = (
-  environment: Environment,
+  environment: Environment & Partial<Pick<Secured, 'vault'>>,
   claim: Claim,
-  checkpoint: Checkpoint,
-  redaction?: Redaction
+  checkpoint: Checkpoint
 ): Recorder => {
   const { runId } = checkpoint
   const onSaved = ({ revision, state }: Checkpoint): void =>
     report(environment, { _tag: 'CheckpointSaved', runId, revision, state })
-  return make(environment.storage, claim, checkpoint, [], onSaved, redaction)
+  return make(environment.storage, claim, checkpoint, [], onSaved, environment.vault?.redaction)
 }
 
 export interface Seen {
