@@ -131,14 +131,14 @@ export interface RunCancelled {
 }
 
 /**
- * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; or the answer is not
- * plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; the answer is not plain
+ * JSON, and `expected` says where; or `by` is too long, empty or has control characters. `waiting`: the units that wait for an answer. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
   readonly runId: string
   readonly unit: Unit
-  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson'
+  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson' | 'InvalidName'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
 }
@@ -313,6 +313,7 @@ const sentence = (error: Short): string => {
 
 const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
   if (expected !== undefined) return `The answer to ${unit} is not storable: expected ${expected}`
+  if (why === 'InvalidName') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   const open =
     waiting.length === 0 ? 'no unit of it waits for an answer' : `waiting for an answer: ${waiting.join(', ')}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
@@ -322,7 +323,8 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   UnknownUnit: 'the run has no such unit',
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
-  NotJson: 'the answer is not plain JSON'
+  NotJson: 'the answer is not plain JSON',
+  InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }
 
 /** What damage to a run's state lost. The command adds its own remedy. */

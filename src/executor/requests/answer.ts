@@ -5,6 +5,7 @@ import type { Answered } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
+import { isName } from '../../domain/request/Request.js'
 import { apply } from '../../domain/change/Transition.js'
 import { find, taskAround } from '../../domain/workflow/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -73,9 +74,10 @@ export const answer =
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
     }
     const { pid, host } = environment.owner
+    const by = options.by ?? `process ${pid} on ${host}`
+    if (!isName(by)) return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'InvalidName', waiting: [] })
     const request = (): AnswerRequest => {
       const requestedAt = timestamp(environment.clock.now())
-      const by = options.by ?? `process ${pid} on ${host}`
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
     const act = async (): Promise<E.Either<RunError, AnswerGiven>> => {
