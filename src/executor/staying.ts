@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
-import { status } from '../domain/checkpoint/Checkpoint.js'
 import type { Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
@@ -40,7 +39,7 @@ export const staying = async <Outputs>(
 
 const isWoken = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
-/** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was cancelled. */
+/** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was paused or cancelled. */
 const woken = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
@@ -60,18 +59,21 @@ const woken = async (
     const stored = await load(environment, runId)
     if (E.isRight(stored)) {
       if (O.isNone(stored.right)) return true
-      if (stored.right.value.revision !== checkpoint.revision) return cancelled(stored.right.value) ?? true
+      if (stored.right.value.revision !== checkpoint.revision) return stopped(stored.right.value) ?? true
     }
     pause = Math.max(LOOK_MILLIS, MOST_SHARE * (clock.now() - before))
   }
 }
 
-const cancelled = (stored: Stored): Interrupted | undefined => {
+/** A pause or cancel of another process. */
+const STOPPED: ReadonlySet<string> = new Set(['paused', 'cancelled'])
+
+const stopped = (stored: Stored): Interrupted | undefined => {
   const restored = restoreStored(stored)
   if (E.isLeft(restored)) return undefined
   const checkpoint = restored.right
   const { runId, state } = checkpoint
-  if (state._tag !== 'Interrupted' || status(checkpoint, false) !== 'cancelled') return undefined
+  if (state._tag !== 'Interrupted' || !STOPPED.has(state.reason)) return undefined
   const { stepIndex, step, inProgress, reason } = state
   return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
 }

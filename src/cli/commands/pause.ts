@@ -17,8 +17,8 @@ export interface PauseFlags {
 }
 
 /**
- * Asks for a pause of the run of this id. It does not wait for it: a step may take hours. A run that rests is not paused, and nothing
- * is written; of one that is paused already there is nothing left to do.
+ * Pauses the run of this id. It does not wait for its owner, whose step may take hours. A run that waits and has no owner is paused at
+ * once; of any other run at rest nothing is written.
  */
 export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
   const view = await findRun(context, id)
@@ -29,17 +29,18 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const { screen, json } = context
   const answer = asked.right
   const requested = answer._tag === 'Requested'
-  if (json) screen.out(printed({ run_id: runId, requested, status: requested ? 'running' : answer.status }))
+  const status = requested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
+  if (json) screen.out(printed({ run_id: runId, requested, status }))
   else if (requested) {
     const { pid, host } = answer.holder
     screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
   } else {
-    screen.print(`Run ${runId} ${AT_REST[answer.status]}`)
+    screen.print(`Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`)
     const isOfProgram = view.right.workflow.path === undefined
-    const next = isOfProgram ? looking(context, runId) : nextFor(context, runId, answer.status)
+    const next = isOfProgram ? looking(context, runId) : nextFor(context, runId, status)
     for (const line of linesOf([next], screen.style)) screen.line(line)
   }
-  return E.right(requested || answer.status === 'paused' ? ExitCode.done : ExitCode.refused)
+  return E.right(requested || status === 'paused' ? ExitCode.done : ExitCode.refused)
 }
 
 const nextFor = (context: Context, runId: string, status: Status): Hint => {
@@ -66,6 +67,6 @@ const AT_REST: Readonly<Record<Status, string>> = {
   failed: 'has failed and rests: there is nothing to pause',
   interrupted: 'was interrupted and rests: there is nothing to pause',
   paused: 'is paused already',
-  pending: 'waits for its jobs and rests: there is nothing to pause',
+  pending: 'waits and could not be paused: ask again',
   cancelled: 'was cancelled: there is nothing to pause'
 }

@@ -11,9 +11,11 @@ import type { PointerError } from '../../ports/Requests.js'
 import type { WorkspaceError } from '../../ports/Workspaces.js'
 import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
-import { askOwner, isAny, withdraw } from './inbox.js'
+import { askOrAct, askOwner, isAny, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
+import type { RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
+import { holdingIntact } from '../storage/stored.js'
 
 /**
  * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
@@ -26,17 +28,19 @@ export interface PauseOptions {
 
 /**
  * What came of asking a run to pause. `Requested`: the process that holds it (`holder`) pauses it when what it runs now has
- * ended. `AtRest`: no live process runs it, and nothing was written.
+ * ended. `Paused`: no process held the run, which waited, and the pause is on record. `AtRest`: no live process runs it, and nothing was
+ * written.
  *
  * @category model
  */
 export type PauseResult =
   | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
+  | { readonly _tag: 'Paused'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
 /**
- * Asks the process that runs a run to pause it: it lets end what it runs, starts nothing more, records that, and gives the run
- * back. From any process; the environment needs `requests`.
+ * Pauses a run, from any process. Its owner lets what it runs end, starts nothing more, records that, and releases the run; a run that
+ * waits and has no owner is paused at once. The environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -71,15 +75,39 @@ export const pause =
       const addressee = { host, pid, since }
       return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }
     }
-    const asked = await askOwner(environment, runId, requestTo, () => false)
-    if (E.isLeft(asked)) return asked
-    if (asked.right._tag === 'Requested') return E.right({ ...asked.right, runId })
-    const { seen, left } = asked.right
-    // Nobody is left who would withdraw it.
-    const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
-    if (E.isLeft(withdrawn)) return withdrawn
-    return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
+    const ask = async (): Promise<E.Either<RunError, O.Option<PauseResult>>> => {
+      const asked = await askOwner(environment, runId, requestTo, () => false)
+      if (E.isLeft(asked)) return asked
+      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
+      const { seen, left } = asked.right
+      // No owner will withdraw it.
+      const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
+      if (E.isLeft(withdrawn)) return withdrawn
+      const is = status(seen.checkpoint, O.isSome(seen.holder))
+      return E.right(is === 'pending' ? O.none : O.some({ _tag: 'AtRest', runId, status: is }))
+    }
+    return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId, commit))
   }
+
+/** A process may stay with a run that waits, without a claim: it ends when it sees this record. */
+const recordUnclaimed = (
+  environment: Environment,
+  runId: string,
+  commit: boolean
+): Promise<E.Either<RunError, PauseResult>> =>
+  holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
+    const is = status(checkpoint, false)
+    if (is !== 'pending') return E.right({ _tag: 'AtRest', runId, status: is })
+    const recorder = recorderFor(environment, claim, checkpoint)
+    const at = timestamp(environment.clock.now())
+    recorder.stage([{ _tag: 'Interrupted', at, unit: checkpoint.state.step, reason: 'paused' }])
+    const saved = await recorder.commit()
+    if (E.isLeft(saved)) return saved
+    const { stepIndex, step } = saved.right.state
+    report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+    await leavePointer(environment, saved.right, { commit })
+    return E.right({ _tag: 'Paused', runId, checkpoint: saved.right })
+  })
 
 /** A resume needs neither the commit nor the pointer, so a failure here is reported and stops nothing. */
 export const leavePointer = async (
