@@ -123,11 +123,10 @@ export const timestamp = (millis: number): string => {
 /** Several things happen in the same millisecond, and spelling it costs more than many of them. */
 let latest = { millis: 0, text: new Date(0).toISOString() }
 
-/** Tells the observer. What it throws is its own affair. */
 export const report = ({ events }: Environment, event: Event): void => {
   try {
     const told: unknown = events.report(event)
-    if (told instanceof Promise) told.catch(() => undefined)
+    if (typeof told === 'object' && told !== null && 'then' in told) Promise.resolve(told).catch(() => undefined)
   } catch {
     // An observer cannot fail a run.
   }

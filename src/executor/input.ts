@@ -54,7 +54,7 @@ const emptyInput = <Outputs, Input>(
   return E.isRight(empty) ? empty : E.left({ _tag: 'InputMissing', runId, ...none.left })
 }
 
-/** Rejects inputs that contain a secret's value. */
+/** Redacts the values of secrets, and rejects fields that have the name of one. */
 export const recordable = (secured: Secured, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
   const shown = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
   if (E.isLeft(shown)) return shown

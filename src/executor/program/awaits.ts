@@ -15,7 +15,7 @@ export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
     return isDelay(millis)
       ? E.right((now) => ({ _tag: 'Timer', wakeAt: isoTime(now + millis) }))
       : E.left({ field: 'sleep.millis', expected: DELAY })
-  const at = until instanceof Date ? until.getTime() : isTime(until) ? Date.parse(until) : NaN
+  const at = isDate(until) ? Date.prototype.getTime.call(until) : isTime(until) ? Date.parse(until) : NaN
   return at >= 0 && at <= LATEST
     ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
     : E.left({ field: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
@@ -47,8 +47,12 @@ const DELAY = 'a number of milliseconds ≥ 0, at most 1,000 years'
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** `Date.parse` takes '1' for a year. */
-const isTime = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value)
+/** Without Z or an offset, `Date.parse` takes the time zone of the host. */
+const isTime = (value: unknown): value is string =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
+
+/** Also one of another realm, which is no instance of `Date`. */
+const isDate = (value: unknown): value is Date => Object.prototype.toString.call(value) === '[object Date]'
 
 const isDelay = (millis: unknown): millis is number =>
   typeof millis === 'number' && millis >= 0 && millis <= 31_557_600_000_000

@@ -32,10 +32,10 @@ export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
+    if (!isData(data)) return E.left(NOT_BYTES(id))
     const { redaction } = holder.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
     if (holder.attempt.isOver()) return E.left(ATTEMPT_OVER)
-    if (!isData(data)) return E.left(NOT_BYTES(id))
     const store = writable(holder)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
@@ -112,10 +112,10 @@ const LOST = failure(
   'this process has lost the run (another process superseded it, or its files were deleted) and cannot write artifacts'
 )
 
-/** A step in JavaScript may give anything. */
-const isText = (value: unknown): value is string => typeof value === 'string'
-
-const isData = (value: unknown): boolean => isText(value) || value instanceof Uint8Array
+/** A step in JavaScript may pass anything, and bytes of another realm are no instance of `Uint8Array`. */
+const isData = (value: unknown): boolean =>
+  typeof value === 'string' ||
+  (ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]')
 
 const NOT_BYTES = (id: string): StepFailure =>
   failure('NotBytes', `what is put as "${id}" is neither text nor bytes (a Uint8Array)`)
