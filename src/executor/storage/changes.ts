@@ -1,7 +1,8 @@
 /** The changes that the executor records, and the events that tell of them once they are durable. */
 import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
-import { inFlight } from '../../domain/checkpoint/CheckpointState.js'
+import { failures, inFlight } from '../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Submission } from '../../domain/checkpoint/Pending.js'
 import { keyFor } from '../../domain/checkpoint/Pending.js'
@@ -192,8 +193,7 @@ export const subStepsUndone = (scope: RunScope, task: Unit, failed: Unit = task)
 /** What observers are told when a change is durable. */
 export const eventsOf = (
   program: Program<unknown, never>,
-  items: Items,
-  runId: string,
+  { items, runId, state }: Checkpoint,
   change: Change
 ): ReadonlyArray<Event> => {
   const found = (unit: Unit) => find<ProgramStep>(program, items, unit)
@@ -228,8 +228,10 @@ export const eventsOf = (
       return [{ _tag: 'StepWaiting', ...eventUnit(change.unit), wait: change.wait }]
     case 'Suspended':
       return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
-    case 'JobEnded':
-      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
+    case 'JobEnded': {
+      const attempts = get(failures(state), change.unit)?.attempts.at(-1)?.attempt ?? 1
+      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts }]
+    }
     // Attempts report StepRetrying themselves; a stopped one has no retry to report.
     case 'AttemptFailed':
     case 'Started':
