@@ -7,6 +7,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeEvidence, describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
+import { listed } from '../domain/explain/listed.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { Workspace } from '../domain/workflow/Workspace.js'
@@ -130,14 +131,14 @@ export interface RunCancelled {
 }
 
 /**
- * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; or the answer is not
- * plain JSON, and `expected` says where. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; the answer is not plain
+ * JSON, and `expected` says where; or `by` is too long, empty or has control characters. `waiting`: the units that wait for an answer. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
   readonly runId: string
   readonly unit: Unit
-  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson'
+  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson' | 'InvalidName'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
 }
@@ -312,6 +313,7 @@ const sentence = (error: Short): string => {
 
 const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
   if (expected !== undefined) return `The answer to ${unit} is not storable: expected ${expected}`
+  if (why === 'InvalidName') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   const open =
     waiting.length === 0 ? 'no unit of it waits for an answer' : `waiting for an answer: ${waiting.join(', ')}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
@@ -321,20 +323,17 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   UnknownUnit: 'the run has no such unit',
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
-  NotJson: 'the answer is not plain JSON'
+  NotJson: 'the answer is not plain JSON',
+  InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }
 
 /** What damage to a run's state lost. The command adds its own remedy. */
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
-/** How much of what is gone is named. */
-const MOST_GONE = 3
-
 const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
-  const more = left.length > MOST_GONE ? ` and ${left.length - MOST_GONE} more` : ''
-  const named = left.length === 0 ? [] : [`Missing with it: ${left.slice(0, MOST_GONE).join(', ')}${more}`]
+  const named = left.length === 0 ? [] : [`Missing with it: ${listed(left, 3)}`]
   return [`The run works in ${path}`, ...named]
 }
 

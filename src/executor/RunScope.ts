@@ -30,17 +30,13 @@ import { outputsFor, variablesFor } from './Values.js'
 /** Why work stops before its time: somebody asked for it, or the claim is lost. */
 export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
 
-/** What an attempt that ended tells. */
 export interface AttemptTimes {
   readonly attempt: number
   readonly startedAt: number
   readonly endedAt: number
 }
 
-/**
- * How a task ended: with an output and the evidence of it, with a failure after its last attempt, or not at all because work
- * was to stop (`Suspended`: because its code only waits). Then `failed` is what its attempt made of that: none if it was cut short, or if the task waited for its next attempt.
- */
+/** How a task ended. `Stopped` and `Suspended`: not at all; `failed` is set if the code of a stopped attempt failed. */
 export type TaskResult =
   | (AttemptTimes & {
       readonly _tag: 'Done'
@@ -51,11 +47,7 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: AttemptTimes & { readonly failure: StepFailure } }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
-/**
- * How a step ended; the changes of an end other than `Failed` are staged, and saved together with what comes next. `retryable`: whether
- * all that failed looked transient. `Back`: the composite `unit` runs again, and everything after it; it fails with `otherwise` if that
- * takes an answer that nobody can give.
- */
+/** The changes of an end other than `Failed` are staged, and saved with what comes next. `Back`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
 export type StepEnd =
   | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }
   | { readonly _tag: 'Failed'; readonly retryable: boolean }
@@ -69,15 +61,9 @@ export interface DueStep<S extends ProgramStep = ProgramStep> {
   readonly stopping: AbortSignal
 }
 
-/** Runs a step that is due. Composites run their parts with it. */
 export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
 
-/**
- * What the parts of one execution share. `values` is what completed units left; `policy`, the options of every plan; `restarts`, how often each composite ran again; `toRepeat`: the
- * units of which an attempt was in flight when the execution began, until they start again; `awake`: the waits that were over when the
- * plan was made, and the units around them; `stopping`
- * fires when all work is to stop, and `stop` then says why; `requests` tells whether nothing more is to start.
- */
+/** `toRepeat`: units whose attempt was in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and the units around them. */
 export interface RunScope {
   readonly environment: Secured
   readonly program: Program<unknown, never>
@@ -116,22 +102,13 @@ export const stopOn = (
   }
 }
 
-const REASONS: Readonly<Record<InterruptReason, boolean>> = {
-  signal: true,
-  aborted: true,
-  paused: true,
-  pending: false,
-  cancelled: false
-}
+const REASONS: ReadonlyArray<InterruptReason> = ['signal', 'aborted', 'paused']
 
-/**
- * Only a reason that we know is written: a host in JavaScript may give any, and another could not be read again. That a run
- * waits for jobs, or is cancelled, no host says.
- */
+/** A host in JavaScript may return any string, and an unknown one could not be decoded again. */
 const reasonOf = (interrupt: Interrupt): InterruptReason => {
   try {
     const reason = interrupt.reason()
-    return Object.hasOwn(REASONS, reason) && REASONS[reason] ? reason : 'aborted'
+    return REASONS.includes(reason) ? reason : 'aborted'
   } catch {
     return 'aborted'
   }
@@ -146,20 +123,16 @@ export const timestamp = (millis: number): string => {
 /** Several things happen in the same millisecond, and spelling it costs more than many of them. */
 let latest = { millis: 0, text: new Date(0).toISOString() }
 
-/** Tells the observer. What it throws is its own affair. */
 export const report = ({ events }: Environment, event: Event): void => {
   try {
     const told: unknown = events.report(event)
-    if (told instanceof Promise) told.catch(() => undefined)
+    if (typeof told === 'object' && told !== null && 'then' in told) Promise.resolve(told).catch(() => undefined)
   } catch {
     // An observer cannot fail a run.
   }
 }
 
-/**
- * What one attempt of a task gets; `own`: the folder of its own, if it has one; `calls`: what runs its sub-steps and waits, if it may have some. Everything is made when it is first looked at, as fresh copies of what is stored:
- * nothing that a step does to it reaches another step, so a resumed run sees what an undisturbed one sees.
- */
+/** Every field is made when it is first read, as a fresh copy of what is stored, so that a resumed run sees what an undisturbed one sees. */
 export const contextFor = (
   scope: RunScope,
   place: Place,
@@ -206,7 +179,6 @@ export const contextFor = (
   return around === undefined ? context : withItem(scope, place, context, around)
 }
 
-/** What the code of a task calls to record work and waits. */
 export type Calls = Pick<StepContext<unknown>, 'step' | 'sleep' | 'waitFor'>
 
 const onlyInRun = (): Promise<never> => Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))
@@ -238,7 +210,6 @@ const withItem = <A extends StepContext<unknown, unknown>>(
   })
 }
 
-/** What was made of a context because it was looked at. */
 interface Made {
   key?: string
   input?: { readonly value: unknown }

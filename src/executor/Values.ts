@@ -10,22 +10,17 @@ import type { Unit } from '../domain/workflow/Unit.js'
 import { join } from '../domain/workflow/Unit.js'
 import type { Program, ProgramStep } from './program/Program.js'
 
-/** A unit, and the index of its top-level step. */
 export interface Place {
   readonly unit: Unit
   readonly stepIndex: number
 }
 
-/** A variable that a unit left. */
 interface Captured extends Place {
   readonly name: string
   readonly value: Json
 }
 
-/**
- * Outputs by unit (`undefined`: the unit gave nothing), and captured variables by the item of a map that their unit belongs to (`''`: none),
- * for only units of that see them; in the order of the steps, within a step of their names. It grows as units complete. `evident`: whether any of them left evidence.
- */
+/** `captured`: by the item of a map that the unit belongs to (`''`: none), in the order of steps and names. `evident`: a unit left evidence. */
 export interface Values {
   readonly outputs: Map<Unit, Json | undefined>
   readonly captured: Map<Unit, Array<Captured>>
@@ -33,7 +28,6 @@ export interface Values {
   evident: boolean
 }
 
-/** What the completed units of a checkpoint left. */
 export const make = (checkpoint: Checkpoint): Values => {
   const values: Values = { outputs: new Map(), captured: new Map(), names: new Set(), evident: false }
   for (const record of checkpoint.completedSteps) {
@@ -43,7 +37,6 @@ export const make = (checkpoint: Checkpoint): Values => {
   return values
 }
 
-/** Resets the values to those of a rewound checkpoint. */
 export const reset = (values: Values, checkpoint: Checkpoint): void => {
   const { outputs, captured, names, evident } = make(checkpoint)
   values.outputs.clear()
@@ -55,7 +48,6 @@ export const reset = (values: Values, checkpoint: Checkpoint): void => {
   values.evident = evident
 }
 
-/** Adds what a unit left. */
 export const add = (
   values: Values,
   items: Items,
@@ -86,10 +78,7 @@ const capture = ({ captured, names }: Values, item: Unit, one: Captured): void =
 const isBefore = (a: Captured, b: Captured): boolean =>
   a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
-/**
- * The variables that a unit sees, as copies: the fields of the input, and over them what was captured, in the order of
- * the steps and of the names within a step, however the groups of a wave came in.
- */
+/** The order of steps and names decides, however the groups of a wave came in. */
 export const variablesFor = (
   program: Program<unknown, never>,
   { values, items }: { readonly values: Values; readonly items: Items },
@@ -107,10 +96,7 @@ export const variablesFor = (
 /** Only what has parts can be changed. */
 const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClone(value) : value)
 
-/**
- * The outputs that a unit sees, by name; an inner name shadows an outer one. Each is
- * decoded when it is first read: a step of a long run pays for what it looks at.
- */
+/** An inner name shadows an outer one. Each output is decoded when it is first read. */
 export const outputsFor = (
   program: Program<unknown, never>,
   { values, items }: { readonly values: Values; readonly items: Items },
@@ -135,13 +121,11 @@ export const outputsFor = (
   return lazily(read, () => [...new Set([...levels].reverse().flatMap(({ seen }) => seen()))])
 }
 
-/** Outputs by unit, and the items of maps. */
 interface Known {
   readonly outputs: ReadonlyMap<Unit, Json | undefined>
   readonly items: Items
 }
 
-/** Whether a unit has completed. */
 const isLeft = ({ outputs, items }: Known, step: ProgramStep, unit: Unit): boolean =>
   outputs.has(unit) ||
   (step._tag !== 'Task' &&
@@ -169,10 +153,7 @@ export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown =
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom')
 
-/**
- * An object whose properties are made when they are first looked at. It prints as what it stands for: Node asks what is
- * behind a proxy, not the proxy, how to print it; so that stands in its prototype, where no listing finds it.
- */
+/** An object whose properties are made when first read. Node asks the target behind a proxy how to print it, so its prototype has the answer. */
 const lazily = (read: (name: string) => (() => unknown) | undefined, names: () => ReadonlyArray<string>): unknown => {
   const printed = Object.create(null, { [INSPECT]: { value: () => ({ ...proxy }) } }) as object
   const target = Object.create(printed) as Record<PropertyKey, unknown>

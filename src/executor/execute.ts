@@ -22,7 +22,6 @@ import { awakeIn } from './steps/waits.js'
 
 type Back = StepEnd & { readonly _tag: 'Back' }
 
-/** All that is left waits, but a wait ended meanwhile. */
 type Woken = { readonly _tag: 'Woken'; readonly index: number; readonly step: string }
 
 /** Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first effect. */
@@ -138,7 +137,6 @@ const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E
 
 const PAUSED: Stop = { _tag: 'Interrupted', reason: 'paused' }
 
-/** What stopped without a known reason. */
 const ABORTED: Stop = { _tag: 'Interrupted', reason: 'aborted' }
 
 const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }

@@ -12,7 +12,6 @@ import { report, timestamp } from './RunScope.js'
 import type { RecordError } from './storage/Recorder.js'
 import { reset } from './Values.js'
 
-/** Plans the run again. Questions are refused. */
 export const planAgain = async (
   { program, environment, recorder, policy }: RunScope,
   options: PlanOptions = {}
@@ -42,10 +41,7 @@ export const recordOverrides = async (
   return E.right(undefined)
 }
 
-/**
- * Rewinds a composite and all later steps durably, and returns the new plan. It equals a resume with `restartWave`, so a
- * resume after a crash continues correctly.
- */
+/** Equals a resume with `restartWave`, so that a resume after a crash continues correctly. */
 export const goBack = async (
   scope: RunScope,
   { unit, stepIndex }: StepEnd & { readonly _tag: 'Back' }
@@ -65,5 +61,4 @@ export const goBack = async (
   return E.right(plan)
 }
 
-/** The recorded reason for a rewind during an execution. */
 const BECAUSE_CHECK_FAILED = 'CheckFailed'

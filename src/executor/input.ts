@@ -5,11 +5,11 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import { equals } from '../domain/data/Json.js'
 import type { Environment } from '../ports/Environment.js'
+import { load } from './callPort.js'
 import type { Program } from './program/Program.js'
 import type { RunError } from './RunError.js'
 import type { Secured } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
-import { callStore } from './storage/stored.js'
 
 /** The caller's input (`undefined`: none), and the initial input of a new run or the reason why none can start. */
 export interface Inputs {
@@ -22,7 +22,6 @@ interface Request<Input> {
   readonly input: Input | undefined
 }
 
-/** Encodes an input as JSON. */
 export const encoded = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   input: Input
@@ -55,7 +54,7 @@ const emptyInput = <Outputs, Input>(
   return E.isRight(empty) ? empty : E.left({ _tag: 'InputMissing', runId, ...none.left })
 }
 
-/** Rejects inputs that contain a secret's value. */
+/** Redacts the values of secrets, and rejects fields that have the name of one. */
 export const recordable = (secured: Secured, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
   const shown = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
   if (E.isLeft(shown)) return shown
@@ -65,12 +64,12 @@ export const recordable = (secured: Secured, { given, initial }: Inputs): E.Eith
 
 /** Returns early, without a claim, if the run does not exist and cannot start. */
 export const unlessMissing = async (
-  { storage }: Environment,
+  environment: Environment,
   runId: string,
   { initial }: Inputs
 ): Promise<E.Either<RunError, void>> => {
   if (E.isRight(initial)) return E.right(undefined)
-  const there = await callStore('load', () => storage.load(runId))
+  const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   return O.isNone(there.right) ? initial : E.right(undefined)
 }

@@ -100,16 +100,11 @@ export const planRun =
     return E.isLeft(asked) ? asked : await planStored(program, view.right.value, asked.right)(environment)()
   }
 
-/** A state that is as it was saved. */
 export const EXACT: Found = { _tag: 'Exact' }
 
-/** A state that is loaded. */
 export type State = Pick<Planned, 'checkpoint' | 'found'>
 
-/**
- * What a plan is made from, and the plan or why there is none. `workspaceFound`: whether the folder is there that the run works in;
- * where it is missing, nothing in it is looked for.
- */
+/** `workspaceFound`: the folder of the run exists; if it does not, no evidence is looked for in it. */
 export interface Survey extends State {
   readonly options: PlanOptions
   readonly workspaceFound: boolean

@@ -14,6 +14,7 @@ import * as Failure from '../domain/data/StepFailure.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
 import { lookingOnly } from './workspace/artifacts.js'
+import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/attempts.js'
@@ -39,7 +40,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { Secured } from './secrets.js'
 import { secure } from './secrets.js'
-import { callStore, lossOf, restoreStored } from './storage/stored.js'
+import { lossOf, restoreStored } from './storage/stored.js'
 import { goneOf } from './workspace/workspace.js'
 
 /**
@@ -121,14 +122,14 @@ const askForAll =
   async () => {
     const runnable = checkDefinition(program)
     if (E.isLeft(runnable)) return runnable
-    const there = await callStore('load', () => environment.storage.load(runId))
+    const there = await load(environment, runId)
     if (E.isLeft(there)) return there
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
     const said: Said = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
-    return await owning(environment, runId, async (claim, stored) => {
+    return await owning(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
@@ -198,7 +199,6 @@ const pollStored = async <Outputs, Input>(
 const jobsOf = ({ pending }: Checkpoint): ReadonlyArray<PendingJob> =>
   [...pending].flatMap((one) => (one._tag === 'Job' ? [one] : []))
 
-/** A unit whose job is asked for. */
 interface Waiting {
   readonly job: PendingJob
   readonly task: ProgramTask & { readonly job: RunnableJob }
@@ -234,7 +234,6 @@ const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
 
 type NotKnown = Extract<JobEnd, { readonly _tag: 'NotKnown' }>
 
-/** What asking for a job gave. */
 type Answer = JobStatus | NotKnown
 
 const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'NotKnown'
@@ -310,10 +309,7 @@ const taskAt = ({ program, recorder }: RunScope, decision: Decision | undefined)
   return task?._tag !== 'Task' || task.job === undefined ? undefined : (task as Waiting['task'])
 }
 
-/**
- * Fetches what a job gave, and looks at what has to hold then. It may be there later if that fails for a reason that passes;
- * else the job has failed.
- */
+/** A job has failed if its result cannot be collected or does not pass its checks, unless the failure is transient. */
 const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'stopped'> => {
   const { job, task, place } = waiting
   const collecting = { guard: task.job.guard, encode: task.encode }
@@ -336,7 +332,6 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'sto
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
-/** Stages that a job has failed. */
 const failed = (
   { recorder, environment }: RunScope,
   { unit }: PendingJob,

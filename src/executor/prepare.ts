@@ -25,7 +25,6 @@ import type { Secured } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
 import { restoreStored } from './storage/stored.js'
 
-/** What a caller wants of a run id. */
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
   | { readonly _tag: 'Resume'; readonly input: Input | undefined; readonly options: ResumeOptions<Input> }
@@ -121,7 +120,6 @@ export const prepareStored = async <Outputs, Input>(
   })
 }
 
-/** The checkpoint with the answers of the inbox, recorded. */
 const withAnswers = async (
   environment: Secured,
   claim: Claim,
@@ -129,7 +127,7 @@ const withAnswers = async (
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const answers = await readAnswers(environment, claim.runId)
   if (answers.length === 0) return E.right(checkpoint)
-  const recorder = recorderFor(environment, claim, checkpoint, environment.vault.redaction)
+  const recorder = recorderFor(environment, claim, checkpoint)
   const taken = await recordAnswers(environment, recorder, answers)
   return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
 }

@@ -92,7 +92,7 @@ const perform =
     const call = await checkCall(environment, program, runId, request)
     if (E.isLeft(call)) return call
     const ended = await owning(
-      environment,
+      call.right.environment,
       runId,
       (claim, stored) => runClaimed(call.right, claim, stored),
       howToClaim(request)
@@ -102,7 +102,6 @@ const perform =
     return wait ? await staying(environment, ended, perform(program, runId, again)(environment)) : ended
   }
 
-/** Checks what can be checked without a claim. */
 const checkCall = async <Outputs, Input>(
   environment: Environment,
   program: Program<Outputs, Input, unknown, unknown>,
@@ -132,7 +131,6 @@ const checkCall = async <Outputs, Input>(
   })
 }
 
-/** Prepares a run that is claimed, and executes it. */
 const runClaimed = async <Outputs, Input>(
   call: Call<Outputs, Input>,
   claim: Claim,

@@ -15,10 +15,7 @@ import { workingTreeOf } from './workspace/workspace.js'
 
 const NOBODY: ReadonlySet<string> = new Set()
 
-/**
- * What the parts of one execution share, from a checkpoint on. `first`: revisions that go out with the first save. `dispose`
- * removes the listeners.
- */
+/** `first`: revisions that go out with the first save. */
 export const scopeOf = <Outputs, Input>(
   environment: Secured,
   program: Program<Outputs, Input, unknown, unknown>,
@@ -33,7 +30,7 @@ export const scopeOf = <Outputs, Input>(
   const onSaved = (reached: Checkpoint, revisions: ReadonlyArray<Revision>): void => {
     report(environment, { _tag: 'CheckpointSaved', runId, revision: reached.revision, state: reached.state })
     for (const { change } of revisions)
-      for (const event of eventsOf(program, reached.items, runId, change)) report(environment, event)
+      for (const event of eventsOf(program, reached, change)) report(environment, event)
   }
   const { redaction } = environment.vault
   const recorder = makeRecorder(environment.storage, claim, checkpoint, first, onSaved, redaction)

@@ -101,6 +101,8 @@ const told = (redaction: Redaction.Redaction, event: Event): Event => {
       return { ...event, error: Redaction.error(redaction, event.error) }
     case 'JobSubmitted':
       return event.job === undefined ? event : { ...event, job: Redaction.json(redaction, event.job) }
+    case 'AnswerRejected':
+      return { ...event, by: Redaction.text(redaction, event.by) }
     case 'CheckFailed':
       return { ...event, wrong: texts(redaction, event.wrong) }
     default:

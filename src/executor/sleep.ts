@@ -2,6 +2,12 @@
 import type { Clock } from '../ports/Clock.js'
 import { onAbort } from './onAbort.js'
 
+/** Runs at the next turn of the event loop. Taken when the module is loaded, before a test may replace it by a fake. */
+export const { setImmediate: nextTurn } = globalThis
+
+/** How often a process that waits looks for answers and requests, at most. */
+export const LOOK_MILLIS = 1_000
+
 /** Resolves after the time, or when the signal fires. Some clocks reject then, as `node:timers/promises` does. */
 export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): Promise<void> => {
   try {

@@ -1,15 +1,16 @@
 /** Staying with a run that only waits, until a wait is over. Meanwhile the run is released: any process may answer it, or take it over. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
+import { endOf, wakeAt } from '../domain/checkpoint/Pending.js'
 import type { Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import { load } from './callPort.js'
 import type { RunError } from './RunError.js'
 import type { Interrupted, Pending, RunOutcome } from './RunOutcome.js'
 import { timestamp } from './RunScope.js'
-import { sleepUnless } from './sleep.js'
-import { callStore, restoreStored } from './storage/stored.js'
+import { LOOK_MILLIS, sleepUnless } from './sleep.js'
+import { restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
@@ -39,16 +40,13 @@ export const staying = async <Outputs>(
 
 const isWoken = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
-/**
- * Waits until the run may go on: at its time, after `past`, or when its record has changed. False: it cannot, or the process is to stop.
- * An outcome: it was cancelled.
- */
+/** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was paused or cancelled. */
 const woken = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
   past: string
 ): Promise<boolean | Interrupted> => {
-  const { clock, interrupt, storage } = environment
+  const { clock, interrupt } = environment
   const next = wakeAt(units.filter((one) => (endOf(one) ?? '') > past))
   const due = next === undefined ? Infinity : Date.parse(next)
   if (next === undefined && units.every(({ _tag }) => _tag === 'Timer')) return false
@@ -59,7 +57,7 @@ const woken = async (
     await sleepUnless(clock, Math.min(left, pause), interrupt.signal)
     if (interrupt.signal.aborted) return false
     const before = clock.now()
-    const stored = await callStore('load', () => storage.load(runId))
+    const stored = await load(environment, runId)
     if (E.isRight(stored)) {
       if (O.isNone(stored.right)) return true
       if (stored.right.value.revision !== checkpoint.revision) return stopped(stored.right.value) ?? true
@@ -80,24 +78,22 @@ const stopped = (stored: Stored): Interrupted | undefined => {
   return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
 }
 
-/** How often the record is looked at, at most. */
-const LOOK_MILLIS = 1_000
-
 /** Looks take at most a twentieth of the time. */
 const MOST_SHARE = 20
 
 /** Resumes; who records an answer holds the run for a moment. */
 const unlessHeld = async <Outputs>(
-  { clock, interrupt, storage }: Environment,
+  environment: Environment,
   runId: string,
   resume: () => Promise<Ended<Outputs>>
 ): Promise<Ended<Outputs>> => {
+  const { clock, interrupt } = environment
   for (let tries = 1; ; tries++) {
     const ended = await resume()
     if (E.isRight(ended) || ended.left._tag !== 'HeldBy' || tries === MOST_TRIES) return ended
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
     if (interrupt.signal.aborted) return ended
-    const stored = await callStore('load', () => storage.load(runId))
+    const stored = await load(environment, runId)
     const end = E.isRight(stored) && O.isSome(stored.right) ? stopped(stored.right.value) : undefined
     if (end !== undefined) return E.right(end)
   }

@@ -10,5 +10,5 @@ import type { InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 export interface Interrupt {
   readonly signal: AbortSignal
   /** What the stop is for; asked only after `signal` fired. Anything else than these reasons is recorded as `aborted`. */
-  readonly reason: () => InterruptReason
+  readonly reason: () => Extract<InterruptReason, 'signal' | 'aborted' | 'paused'>
 }

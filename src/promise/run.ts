@@ -1,7 +1,6 @@
 /** Running workflows: promises that resolve with the outputs, or reject. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type * as TE from 'fp-ts/lib/TaskEither.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/data/Json.js'
 import { nameOf } from '../domain/workflow/Unit.js'
@@ -9,6 +8,7 @@ import type { AnswerOptions, AnswerGiven } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
 import { cancel as askToCancel } from '../executor/requests/cancel.js'
+import type { Executor } from '../executor/Executor.js'
 import type { PollOutcome } from '../executor/poll.js'
 import { poll as pollJobs } from '../executor/poll.js'
 import type { PauseResult, PauseOptions } from '../executor/requests/pause.js'
@@ -23,10 +23,11 @@ import { describe, describeFenced, retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import type { Interrupt } from '../ports/Interrupt.js'
 
 /**
  * Under which id a run is known, and where its state is kept. `signal` stops the run at the next safe point and the step
- * that is under way; `environment` replaces what `nodeEnvironment` gives.
+ * in flight, as an `interrupt` of the environment does; `environment` replaces parts of `nodeEnvironment`.
  *
  * @category model
  */
@@ -77,9 +78,12 @@ export interface Refused {
   readonly retryLater: boolean
 }
 
+const BRAND = Symbol.for('dogear.RunFailure')
+
 /**
  * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
- * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass.
+ * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass. Detect it with
+ * {@link isRunFailure}: `instanceof` fails if a bundle holds two copies of Dogear.
  *
  * @category errors
  */
@@ -92,8 +96,25 @@ export class RunFailure extends Error {
     super(messageOf(outcome))
     this.outcome = outcome
     this.retryable = outcome._tag === 'Failed' && outcome.retryable
+    Object.defineProperty(this, BRAND, { value: true })
   }
 }
+
+/**
+ * Detects a {@link RunFailure}, also one of another copy of Dogear.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { isRunFailure, resume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const missing = await resume(workflow('tidy'), { id: 'tidy-1', storage: memoryStorage() }).catch((error) => error)
+ * assert.ok(isRunFailure(missing) && missing.outcome._tag === 'Refused')
+ *
+ * @category errors
+ */
+export const isRunFailure = (error: unknown): error is RunFailure =>
+  typeof error === 'object' && error !== null && BRAND in error
 
 /** How a pending unit goes on. */
 const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer it' } as const
@@ -204,10 +225,9 @@ export const poll = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
-  const ended = await pollJobs(program, options.id)(environmentOf(options))()
-  if (E.isLeft(ended)) throw new RunFailure(refusedWith(options.id, ended.left))
-  if (ended.right._tag === 'Fenced') throw new RunFailure(ended.right)
-  return ended.right
+  const outcome = await orThrow(options, pollJobs(program, options.id))
+  if (outcome._tag === 'Fenced') throw new RunFailure(outcome)
+  return outcome
 }
 
 /**
@@ -229,16 +249,12 @@ export const poll = async <Outputs, Input>(
  *
  * @category running
  */
-export const answer = async (
+export const answer = (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
-): Promise<AnswerGiven> => {
-  const given = await giveAnswer(options.id, options.unit, options.value, options)(environmentOf(options))()
-  if (E.isLeft(given)) throw new RunFailure(refusedWith(options.id, given.left))
-  return given.right
-}
+): Promise<AnswerGiven> => orThrow(options, giveAnswer(options.id, options.unit, options.value, options))
 
 /**
- * Asks the process that runs a run to pause it; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
+ * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
  * {@link RunFailure} if there is no such run, or the request can't be left.
  *
  * @example
@@ -252,11 +268,8 @@ export const answer = async (
  *
  * @category running
  */
-export const pause = async (options: Options & PauseOptions): Promise<PauseResult> => {
-  const asked = await askToPause(options.id, options)(environmentOf(options))()
-  if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
-  return asked.right
-}
+export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
+  orThrow(options, askToPause(options.id, options))
 
 /**
  * Cancels a run; see `cancel` of `dogear`. The environment needs `requests`. Rejects with a {@link RunFailure} if there is no such
@@ -273,11 +286,7 @@ export const pause = async (options: Options & PauseOptions): Promise<PauseResul
  *
  * @category running
  */
-export const cancel = async (options: Options): Promise<CancelResult> => {
-  const asked = await askToCancel(options.id)(environmentOf(options))()
-  if (E.isLeft(asked)) throw new RunFailure(refusedWith(options.id, asked.left))
-  return asked.right
-}
+export const cancel = (options: Options): Promise<CancelResult> => orThrow(options, askToCancel(options.id))
 
 /**
  * What a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if there
@@ -299,13 +308,12 @@ export const cancel = async (options: Options): Promise<CancelResult> => {
  *
  * @category running
  */
-export const planRun = async <Outputs, Input>(
+export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options & PlanRunOptions<Input>
 ): Promise<Planned> => {
-  const planned = await planOf(program, options.id, options)(environmentOf(options))()
-  if (E.isLeft(planned)) throw new RunFailure(refusedWith(options.id, planned.left))
-  return planned.right
+  const { id, storage: _storage, signal: _signal, environment: _environment, ...own } = options
+  return orThrow(options, planOf(program, id, own))
 }
 
 const inputOf = <Input>(options: StartOptions<Input>): Input => ('input' in options ? options.input : {}) as Input
@@ -322,8 +330,22 @@ const forResume = <Input>({ onRecovered, ...options }: GoOnOptions<Input>): Resu
     : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
 })
 
-const environmentOf = ({ storage, signal, environment }: Options): Environment =>
-  nodeEnvironment(storage, { ...(signal === undefined ? {} : { interrupt: interruptFrom(signal) }), ...environment })
+const environmentOf = ({ storage, signal, environment = {} }: Options): Environment => {
+  if (signal === undefined) return nodeEnvironment(storage, environment)
+  const { interrupt } = environment
+  return nodeEnvironment(storage, {
+    ...environment,
+    interrupt: interrupt === undefined ? interruptFrom(signal) : eitherOf(interrupt, signal)
+  })
+}
+
+const eitherOf = (interrupt: Interrupt, other: AbortSignal): Interrupt => {
+  const own = interrupt.signal
+  return {
+    signal: AbortSignal.any([own, other]),
+    reason: () => (own.aborted ? interrupt.reason() : 'aborted')
+  }
+}
 
 const refusedWith = (runId: string, error: RunError): Refused => ({
   _tag: 'Refused',
@@ -334,12 +356,18 @@ const refusedWith = (runId: string, error: RunError): Refused => ({
 
 const perform = async <Outputs>(
   options: Options,
-  executor: (environment: Environment) => TE.TaskEither<RunError, RunOutcome<Outputs>>
+  executor: Executor<RunOutcome<Outputs>>
 ): Promise<RunOutcome<Outputs> | Refused> => {
   const ended = await executor(environmentOf(options))()
   if (E.isLeft(ended)) return refusedWith(options.id, ended.left)
-  // Plain data, which can be printed, cloned and sent.
+  // A copy has `outputs` as data in place of the getter, so that they are printed with it.
   return ended.right._tag === 'Completed' ? { ...ended.right } : ended.right
+}
+
+const orThrow = async <A>(options: Options, executor: Executor<A>): Promise<A> => {
+  const ended = await executor(environmentOf(options))()
+  if (E.isLeft(ended)) throw new RunFailure(refusedWith(options.id, ended.left))
+  return ended.right
 }
 
 const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {

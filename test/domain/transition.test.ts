@@ -429,7 +429,7 @@ describe('an attempt', () => {
     ])
   })
 
-  test('is kept only as one of the newest hundred', () => {
+  test('is kept as the first or as one of the newest 99', () => {
     const changes = Array.from({ length: 250 }, (_, index) => [
       starts(build, index + 1),
       failsAttempt(index + 1)
@@ -438,7 +438,7 @@ describe('an attempt', () => {
     assert.equal(State.MAX_ATTEMPTS_KEPT, 100)
     assert.deepEqual(
       failure?.attempts.map(({ attempt }) => attempt),
-      Array.from({ length: 100 }, (_, index) => 151 + index)
+      [1, ...Array.from({ length: 99 }, (_, index) => 152 + index)]
     )
   })
 

@@ -5,7 +5,7 @@ import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
-import type { CheckpointStorage, Requests, Stored } from '../../src/index.js'
+import type { CancelResult, CheckpointStorage, PauseResult, Requests, Stored } from '../../src/index.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import * as Checkpoint from '../../src/domain/checkpoint/Checkpoint.js'
 import {
@@ -130,7 +130,8 @@ describe('a cancel of a live run', () => {
       const asks = [() => cancelling(process), () => pause('r')(process.environment)()]
       const program = threeSteps(process.world, () =>
         TE.fromTask(async () => {
-          for (const ask of first ? asks : [...asks].reverse()) assert.equal(right(await ask())._tag, 'Requested')
+          for (const ask of first ? asks : [...asks].reverse())
+            assert.equal(right<PauseResult | CancelResult>(await ask())._tag, 'Requested')
         })
       )
       assert.equal(ended(await process.perform(run(program, 'r', {})), 'Interrupted').reason, 'cancelled')
@@ -145,7 +146,7 @@ describe('a cancel of a live run', () => {
     const ask = { cancel: cancelling, pause: (one: Process) => pause('r')(one.environment)() }[kind]
     const program = threeSteps(process.world, (context) =>
       TE.tryCatch(async () => {
-        assert.equal(right(await ask(process))._tag, 'Requested')
+        assert.equal(right<PauseResult | CancelResult>(await ask(process))._tag, 'Requested')
         await context.waitFor('ok')
       }, String)
     )
@@ -539,7 +540,7 @@ describe('a cancelled run', () => {
 
   test('is not made by a host that gives cancelled as the reason of its stop', async () => {
     const process = newProcess(newWorld(), {
-      interrupt: { signal: AbortSignal.abort(), reason: () => 'cancelled' }
+      interrupt: { signal: AbortSignal.abort(), reason: () => 'cancelled' as 'aborted' }
     })
     assert.equal(ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Interrupted').reason, 'aborted')
   })

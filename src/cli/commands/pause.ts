@@ -16,7 +16,7 @@ export interface PauseFlags {
   readonly commit?: boolean
 }
 
-/** Does not wait for the pause: a step may take hours. */
+/** Does not wait for the owner, whose step may take hours. A run that waits without an owner is paused at once. */
 export const pauseCommand = async (context: Context, id: string, { commit = true }: PauseFlags): Promise<Result> => {
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -26,19 +26,19 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const { screen, json } = context
   const answer = asked.right
   const requested = answer._tag === 'Requested'
-  if (json) screen.out(printed({ run_id: runId, requested, status: requested ? 'running' : answer.status }))
+  const status = requested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
+  if (json) screen.out(printed({ run_id: runId, requested, status }))
   else if (requested) {
     const { pid, host } = answer.holder
     screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
   } else {
-    screen.print(`Run ${runId} ${AT_REST[answer.status]}`)
+    screen.print(`Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`)
     const isOfProgram = view.right.workflow.path === undefined
-    const waits = answer.status === 'pending' ? ofPending(context, view.right.checkpoint) : []
-    const next =
-      waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, answer.status)]
+    const waits = status === 'pending' ? ofPending(context, view.right.checkpoint) : []
+    const next = waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, status)]
     for (const line of linesOf(next, screen.style)) screen.line(line)
   }
-  return E.right(requested || answer.status === 'paused' ? ExitCode.done : ExitCode.refused)
+  return E.right(requested || status === 'paused' ? ExitCode.done : ExitCode.refused)
 }
 
 const nextFor = (context: Context, runId: string, status: Status): Hint => {
@@ -64,6 +64,6 @@ const AT_REST: Readonly<Record<Status, string>> = {
   failed: 'has failed and rests: there is nothing to pause',
   interrupted: 'was interrupted and rests: there is nothing to pause',
   paused: 'is paused already',
-  pending: 'waits and rests: there is nothing to pause',
+  pending: 'waits and could not be paused: ask again',
   cancelled: 'was cancelled: there is nothing to pause'
 }

@@ -170,8 +170,9 @@ export const withAttempt = (
   { error, outcome, subStep }: Pick<Failure, 'error' | 'outcome' | 'subStep'>,
   attempt: FailedAttempt
 ): Units.Units<Failure> => {
-  const before = Units.get(failures, unit)?.attempts ?? []
-  const attempts = [...before, attempt].slice(-State.MAX_ATTEMPTS_KEPT)
+  const [first, ...later] = [...(Units.get(failures, unit)?.attempts ?? []), attempt]
+  // The time bound of a retry policy counts from the first attempt.
+  const attempts = first === undefined ? [] : [first, ...later.slice(1 - State.MAX_ATTEMPTS_KEPT)]
   const failure: Failure = { unit, error, outcome, attempts, ...(subStep === undefined ? {} : { subStep }) }
   return Units.append(Units.without(failures, unit), failure)
 }

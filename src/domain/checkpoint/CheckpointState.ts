@@ -37,8 +37,8 @@ export interface FailedAttempt {
 }
 
 /**
- * What went wrong in a unit so far: its newest error and the attempts behind it, oldest first (the newest
- * {@link MAX_ATTEMPTS_KEPT}). `subStep`: what is recorded of the call, if it is a sub-step. An attempt of its task that is repeated
+ * What went wrong in a unit so far: its newest error and the attempts behind it, oldest first (at most
+ * {@link MAX_ATTEMPTS_KEPT}: the first and the newest). `subStep`: what is recorded of the call, if it is a sub-step. An attempt of its task that is repeated
  * throws the error again; the next attempt runs it again.
  *
  * @category model

@@ -8,7 +8,6 @@ import { indexed } from '../data/indexed.js'
 import type { Json } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
 import { nameOf, parent } from '../workflow/Unit.js'
-import { NAME } from '../workflow/Workflow.js'
 
 // --- model
 
@@ -24,7 +23,10 @@ export type Items = ReadonlyMap<Unit, ReadonlyArray<Item>>
 /** How many items a map may have. */
 export const MAX_ITEMS = 100_000
 
-/** Why a map can't have these items: a key that can't be a name, a key that two of them have, or too many of them. */
+/** How long a key may be. It may have any character: paths have it escaped. */
+export const MAX_KEY = 512
+
+/** Why a map can't have these items: an empty or too long key, a key that two of them have, or too many of them. */
 export type ItemProblem =
   | { readonly _tag: 'InvalidKey'; readonly key: string; readonly index: number }
   | { readonly _tag: 'DuplicateKey'; readonly key: string; readonly index: number }
@@ -68,7 +70,7 @@ export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> =
   if (items.length > MAX_ITEMS) return E.left({ _tag: 'TooManyItems', items: items.length })
   const seen = new Set<string>()
   for (const [index, { key }] of items.entries()) {
-    if (!NAME.test(key)) return E.left({ _tag: 'InvalidKey', key, index })
+    if (key === '' || key.length > MAX_KEY) return E.left({ _tag: 'InvalidKey', key, index })
     if (seen.has(key)) return E.left({ _tag: 'DuplicateKey', key, index })
     seen.add(key)
   }
@@ -79,7 +81,7 @@ export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> =
 export const describeProblem = (problem: ItemProblem): string => {
   switch (problem._tag) {
     case 'InvalidKey':
-      return `item ${problem.index + 1} has the key "${problem.key}", which can't be a name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters`
+      return `item ${problem.index + 1} has a key of ${problem.key.length} characters; use 1 to ${MAX_KEY} characters`
     case 'DuplicateKey':
       return `item ${problem.index + 1} has the key "${problem.key}", which an earlier item has already`
     case 'TooManyItems':

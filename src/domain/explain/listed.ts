@@ -4,5 +4,5 @@
 const MOST = 20
 const NAMED = 10
 
-export const listed = (names: ReadonlyArray<string>): string =>
-  names.length <= MOST ? names.join(', ') : `${names.slice(0, NAMED).join(', ')} and ${names.length - NAMED} more`
+export const listed = (names: ReadonlyArray<string>, most = MOST, named = Math.min(most, NAMED)): string =>
+  names.length <= most ? names.join(', ') : `${names.slice(0, named).join(', ')} and ${names.length - named} more`

@@ -55,6 +55,9 @@ export type Request = PauseRequest | CancelRequest | AnswerRequest
 
 // --- refinements
 
+/** Who answers is shown to people, so control characters are refused. */
+export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
+
 /** Whether a request is for the execution of this owner. Only a pause request can be for another one. */
 export const isFor = (request: Request, { host, pid, since }: Addressee): boolean => {
   if (request._tag !== 'Pause') return true

@@ -8,6 +8,7 @@ import type { Malformed } from '../data/Malformed.js'
 import { decodeWith, fields, json, list, matching, natural, optional, tagged, time } from '../data/JsonCodec.js'
 import type { ContinueHere } from './Pause.js'
 import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
+import { isName } from './Request.js'
 import * as RunId from '../checkpoint/RunId.js'
 
 // --- model
@@ -23,8 +24,7 @@ export type RequestCodecError =
 
 const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
 
-/** Names of steps and groups, and of what else people see. No control characters reach a terminal by this way. */
-const name: t.Type<string> = matching('a name of 1 to 512 characters', (text) => /^[^\p{Cc}]{1,512}$/u.test(text))
+const name: t.Type<string> = matching('a name of 1 to 512 characters', isName)
 
 const hash: t.Type<string> = matching('the hash of a commit', (text) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text))
 
@@ -34,8 +34,8 @@ const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
   since: t.string
 })
 
-/** A path has no other characters. */
-const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]{1,16384}$/.test(text))
+/** A path has no other characters. Names of sub-steps have no limit, so neither has a path. */
+const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]+$/.test(text))
 
 const request: t.Type<Request> = tagged<Request>('a request', '_tag', {
   Pause: fields<PauseRequest>('a pause request', {
@@ -64,7 +64,7 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
   runId,
   workflow: name,
   stepIndex: natural,
-  unit: name,
+  unit,
   commits: list(hash),
   committed: optional(hash),
   pausedAt: time

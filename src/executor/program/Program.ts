@@ -48,7 +48,6 @@ export const fromSteps = (
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
 
-/** A program without its steps. */
 type Base<Input, Seen> = Pick<
   Program<unknown, Input, unknown, Seen>,
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
@@ -371,7 +370,6 @@ const position = (_: unknown, index: number): string => String(index + 1)
 
 type LooseOptions = WaveOptions<StepContext<unknown, unknown>>
 
-/** A group, or what a map does for each item. */
 type LoosePart = StepSpec<never, unknown> | StepsSpec<never, never, unknown, never>
 
 const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep =>

@@ -7,7 +7,6 @@ import type { Sleep, WaitFor } from './StepSpec.js'
 /** Computes when a wait ends that starts now. */
 export type Awaits = (now: number) => Wait
 
-/** A sleep, or why it is none. */
 export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
   const given: unknown = sleep
   if (!isRecord(given)) return E.left({ field: 'sleep', expected: '{ millis } or { until }' })
@@ -16,13 +15,12 @@ export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
     return isDelay(millis)
       ? E.right((now) => ({ _tag: 'Timer', wakeAt: isoTime(now + millis) }))
       : E.left({ field: 'sleep.millis', expected: DELAY })
-  const at = until instanceof Date ? until.getTime() : isTime(until) ? Date.parse(until) : NaN
+  const at = isDate(until) ? Date.prototype.getTime.call(until) : isTime(until) ? Date.parse(until) : NaN
   return at >= 0 && at <= LATEST
     ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
     : E.left({ field: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
 }
 
-/** A wait for an answer, or why it is none. */
 export const waitForOf = (waitFor: WaitFor): E.Either<Problem, Awaits> => {
   const given: unknown = waitFor
   if (!isRecord(given)) return E.left({ field: 'waitFor', expected: '{ question?, timeoutMillis? }' })
@@ -49,8 +47,12 @@ const DELAY = 'a number of milliseconds ≥ 0, at most 1,000 years'
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** `Date.parse` takes '1' for a year. */
-const isTime = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value)
+/** Without Z or an offset, `Date.parse` takes the time zone of the host. */
+const isTime = (value: unknown): value is string =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
+
+/** Also one of another realm, which is no instance of `Date`. */
+const isDate = (value: unknown): value is Date => Object.prototype.toString.call(value) === '[object Date]'
 
 const isDelay = (millis: unknown): millis is number =>
   typeof millis === 'number' && millis >= 0 && millis <= 31_557_600_000_000

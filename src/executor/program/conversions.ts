@@ -32,10 +32,7 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
   return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
 }
 
-/**
- * Encoding and decoding with a codec or a schema, or as plain JSON without either. Decoded values are fresh copies. Whatever else an
- * untyped caller passes is refused.
- */
+/** Without a codec or schema, plain JSON. Decoded values are fresh copies. Anything else that an untyped caller passes is refused. */
 export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
   if (schema === undefined) {
     return {

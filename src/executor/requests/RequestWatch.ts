@@ -2,24 +2,16 @@
 import type { CancelRequest } from '../../domain/request/Request.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 
-/**
- * What was asked for: to `cancel`, or else to pause, and whether to `commit`. `unreadable`: why the requests or their addressee
- * cannot be read; then the execution pauses and commits nothing.
- */
+/** To `cancel`, or else to pause. `unreadable`: the requests cannot be read, so the execution pauses and commits nothing. */
 export interface Asked {
   readonly commit: boolean
   readonly cancel?: CancelRequest
   readonly unreadable?: StorageError
 }
 
-/**
- * Looks for requests while a run is executed. `look` returns a promise only if there may be one; a request that was seen once
- * counts until the execution ends.
- */
+/** `look` returns a promise only if there may be a request. A request that was seen counts until the execution ends. */
 export interface RequestWatch {
-  /** Whether this execution is to stop. */
   readonly look: () => false | Promise<boolean>
-  /** Whether a request was seen. */
   readonly seen: () => boolean
   /** What the newest requests ask for, once one was seen. A cancel outweighs a pause. */
   readonly asked: () => Promise<Asked>

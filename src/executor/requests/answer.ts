@@ -5,6 +5,7 @@ import type { Answered } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
+import { isName } from '../../domain/request/Request.js'
 import { apply } from '../../domain/change/Transition.js'
 import { find, taskAround } from '../../domain/workflow/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -73,9 +74,10 @@ export const answer =
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
     }
     const { pid, host } = environment.owner
+    const by = options.by ?? `process ${pid} on ${host}`
+    if (!isName(by)) return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'InvalidName', waiting: [] })
     const request = (): AnswerRequest => {
       const requestedAt = timestamp(environment.clock.now())
-      const by = options.by ?? `process ${pid} on ${host}`
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
     const act = async (): Promise<E.Either<RunError, AnswerGiven>> => {
@@ -132,10 +134,7 @@ const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered
   by
 })
 
-/**
- * Records the answers in the inbox of a run that this process owns, and withdraws them. One that its unit cannot take is reported as
- * `AnswerRejected`.
- */
+/** Records and withdraws answers. One that its unit cannot take is reported as `AnswerRejected`. */
 export const recordAnswers = async (
   environment: Environment,
   recorder: Recorder,
@@ -166,7 +165,6 @@ export const recordLeftAnswers = async (environment: Environment, runId: string)
   }
 }
 
-/** The answers in the inbox of a run. */
 export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
@@ -183,7 +181,6 @@ const rejected = (
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
 
-/** Why a run cannot take an answer. */
 const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused | AlreadyAnswered | undefined => {
   const next = apply(checkpoint, changeOf(request))
   if (E.isRight(next)) return undefined

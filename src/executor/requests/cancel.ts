@@ -115,7 +115,6 @@ const recordCancelled = async (
   return saved
 }
 
-/** The cancel request of a run, if one can be read. */
 const readCancel = async (environment: Environment, runId: string): Promise<CancelRequest | undefined> => {
   const all = await requestsFor(environment, runId)
   return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')

@@ -2,16 +2,17 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import type { Redaction } from '../../domain/data/Redaction.js'
 import type { Request } from '../../domain/request/Request.js'
 import { isFor } from '../../domain/request/Request.js'
 import type { Claim, Holder, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import { callPort, INBOX, load, readFailed, writeFailed } from '../callPort.js'
 import type { RunError } from '../RunError.js'
 import { report } from '../RunScope.js'
+import type { Secured } from '../secrets.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
-import { callStore, restoreStored } from '../storage/stored.js'
+import { restoreStored } from '../storage/stored.js'
 
 /** Whether a run may have requests. A port that throws has none. */
 export const isAny = ({ requests }: Environment, runId: string): boolean => {
@@ -22,7 +23,6 @@ export const isAny = ({ requests }: Environment, runId: string): boolean => {
   }
 }
 
-/** The requests for the owner of a run. */
 export const requestsFor = async (
   environment: Environment,
   runId: string
@@ -30,35 +30,33 @@ export const requestsFor = async (
   const { requests } = environment
   return requests === undefined || !isAny(environment, runId)
     ? E.right([])
-    : await callStore('request', () => requests.list(runId))
+    : await callPort('list', () => requests.list(runId), readFailed(INBOX))
 }
 
-/** Withdraws a request. */
 export const withdraw = async ({ requests }: Environment, request: Request): Promise<E.Either<StorageError, void>> =>
-  requests === undefined ? E.right(undefined) : await callStore('request', () => requests.withdraw(request))
+  requests === undefined
+    ? E.right(undefined)
+    : await callPort('withdraw', () => requests.withdraw(request), writeFailed(INBOX))
 
 /** Records what others asked for, before the run itself goes on. */
 export const recorderFor = (
-  environment: Environment,
+  environment: Environment & Partial<Pick<Secured, 'vault'>>,
   claim: Claim,
-  checkpoint: Checkpoint,
-  redaction?: Redaction
+  checkpoint: Checkpoint
 ): Recorder => {
   const { runId } = checkpoint
   const onSaved = ({ revision, state }: Checkpoint): void =>
     report(environment, { _tag: 'CheckpointSaved', runId, revision, state })
-  return make(environment.storage, claim, checkpoint, [], onSaved, redaction)
+  return make(environment.storage, claim, checkpoint, [], onSaved, environment.vault?.redaction)
 }
 
-/** A run as it was loaded. */
 export interface Seen {
   readonly checkpoint: Checkpoint
   readonly holder: O.Option<Holder>
 }
 
-/** Loads a run. */
-export const look = async ({ storage }: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
-  const stored = await callStore('load', () => storage.load(runId))
+export const look = async (environment: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
+  const stored = await load(environment, runId)
   if (E.isLeft(stored)) return stored
   if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { heldBy: holder } = stored.right.value
@@ -84,7 +82,7 @@ export const askOwner = async <R extends Request>(
   if (requests === undefined || O.isNone(holder) || isOver(before.right.checkpoint))
     return E.right({ _tag: 'Unclaimed', seen: before.right, left: O.none })
   const request = requestTo(holder.value)
-  const left = await callStore('request', () => requests.leave(request))
+  const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
   // It may have come to rest in the meantime, or be removed.
   const after = await look(environment, runId)
   if (E.isLeft(after)) return after

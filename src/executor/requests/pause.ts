@@ -1,7 +1,6 @@
 /** Pausing a run: asking for it, and what a pause leaves behind. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { continueHere } from '../../domain/request/Pause.js'
@@ -10,11 +9,13 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { PointerError } from '../../ports/Requests.js'
 import type { WorkspaceError } from '../../ports/Workspaces.js'
+import { callPort, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
-import { askOwner, isAny, withdraw } from './inbox.js'
+import { askOrAct, askOwner, isAny, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
+import type { RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
-import { callStore } from '../storage/stored.js'
+import { holdingIntact } from '../storage/stored.js'
 
 /**
  * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
@@ -27,17 +28,19 @@ export interface PauseOptions {
 
 /**
  * What came of asking a run to pause. `Requested`: the process that holds it (`holder`) pauses it when what it runs now has
- * ended. `AtRest`: no live process runs it, and nothing was written.
+ * ended. `Paused`: no process held the run, which waited, and the pause is on record. `AtRest`: no live process runs it, and nothing was
+ * written.
  *
  * @category model
  */
 export type PauseResult =
   | { readonly _tag: 'Requested'; readonly runId: string; readonly holder: Holder }
+  | { readonly _tag: 'Paused'; readonly runId: string; readonly checkpoint: Checkpoint }
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
 /**
- * Asks the process that runs a run to pause it: it lets end what it runs, starts nothing more, records that, and gives the run
- * back. From any process; the environment needs `requests`.
+ * Pauses a run, from any process. Its owner lets what it runs end, starts nothing more, records that, and releases the run; a run that
+ * waits and has no owner is paused at once. The environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -72,20 +75,41 @@ export const pause =
       const addressee = { host, pid, since }
       return { _tag: 'Pause', runId, addressee, commit, requestedAt: timestamp(clock.now()) }
     }
-    const asked = await askOwner(environment, runId, requestTo, () => false)
-    if (E.isLeft(asked)) return asked
-    if (asked.right._tag === 'Requested') return E.right({ ...asked.right, runId })
-    const { seen, left } = asked.right
-    // Nobody is left who would withdraw it.
-    const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
-    if (E.isLeft(withdrawn)) return withdrawn
-    return E.right({ _tag: 'AtRest', runId, status: status(seen.checkpoint, O.isSome(seen.holder)) })
+    const ask = async (): Promise<E.Either<RunError, O.Option<PauseResult>>> => {
+      const asked = await askOwner(environment, runId, requestTo, () => false)
+      if (E.isLeft(asked)) return asked
+      if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId }))
+      const { seen, left } = asked.right
+      // No owner will withdraw it.
+      const withdrawn = O.isNone(left) ? E.right(undefined) : await withdraw(environment, left.value)
+      if (E.isLeft(withdrawn)) return withdrawn
+      const is = status(seen.checkpoint, O.isSome(seen.holder))
+      return E.right(is === 'pending' ? O.none : O.some({ _tag: 'AtRest', runId, status: is }))
+    }
+    return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId, commit))
   }
 
-/**
- * Leaves behind what a pause leaves, once it is on record: a commit of what was not committed, and the pointer. Neither is needed to go
- * on, so what fails here is told and stops nothing.
- */
+/** A process may stay with a run that waits, without a claim: it ends when it sees this record. */
+const recordUnclaimed = (
+  environment: Environment,
+  runId: string,
+  commit: boolean
+): Promise<E.Either<RunError, PauseResult>> =>
+  holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
+    const is = status(checkpoint, false)
+    if (is !== 'pending') return E.right({ _tag: 'AtRest', runId, status: is })
+    const recorder = recorderFor(environment, claim, checkpoint)
+    const at = timestamp(environment.clock.now())
+    recorder.stage([{ _tag: 'Interrupted', at, unit: checkpoint.state.step, reason: 'paused' }])
+    const saved = await recorder.commit()
+    if (E.isLeft(saved)) return saved
+    const { stepIndex, step } = saved.right.state
+    report(environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
+    await leavePointer(environment, saved.right, { commit })
+    return E.right({ _tag: 'Paused', runId, checkpoint: saved.right })
+  })
+
+/** A resume needs neither the commit nor the pointer, so a failure here is reported and stops nothing. */
 export const leavePointer = async (
   environment: Environment,
   checkpoint: Checkpoint,
@@ -101,10 +125,10 @@ export const leavePointer = async (
   }
   const made =
     commit && workspace?.kind === 'worktree' && workspaces !== undefined
-      ? told(await caught('commit', () => workspaces.commit(runId, workspace)))
+      ? told(await callPort('commit', () => workspaces.commit(runId, workspace), threw))
       : undefined
   const pointer = continueHere(checkpoint, made === undefined ? undefined : O.toUndefined(made))
-  const where = requests === undefined ? undefined : told(await caught('pointer', () => requests.point(pointer)))
+  const where = requests === undefined ? undefined : told(await callPort('point', () => requests.point(pointer), threw))
   report(environment, {
     _tag: 'RunPaused',
     runId,
@@ -115,29 +139,15 @@ export const leavePointer = async (
   })
 }
 
-/** A port that throws where it should answer has failed as well. */
-const caught = async <Problem, A>(
-  operation: string,
-  ask: () => TaskEither<Problem, A>
-): Promise<E.Either<Problem | PointerError, A>> => {
-  try {
-    return await ask()()
-  } catch (cause) {
-    return E.left({ _tag: 'WriteFailed', where: 'what a pause leaves', operation, code: 'THREW', cause })
-  }
-}
+const threw = writeFailed('what a pause leaves')
 
-/** Takes away the pointer to a run that goes on. */
 export const removePointer = async ({ requests }: Environment, runId: string): Promise<void> => {
-  if (requests !== undefined) await caught('pointer', () => requests.unpoint(runId))
+  if (requests !== undefined) await callPort('unpoint', () => requests.unpoint(runId), threw)
 }
 
-/**
- * Removes the pause request of an execution that ends, however it ends. An owner that was superseded leaves it: the next one
- * sees that it is outdated.
- */
+/** A superseded owner leaves the request: the next owner sees that it is outdated. */
 export const clearRequest = async (environment: Environment, runId: string): Promise<void> => {
   const { requests } = environment
   if (requests === undefined || !isAny(environment, runId)) return
-  await callStore('request', () => requests.clearPause(runId))
+  await callPort('clearPause', () => requests.clearPause(runId), threw)
 }

@@ -3,13 +3,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
 import { isFor, isSame } from '../../domain/request/Request.js'
-import type { StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
-import { callStore } from '../storage/stored.js'
+import { load } from '../callPort.js'
 import { isAny, requestsFor, withdraw } from './inbox.js'
 import type { Asked, RequestWatch } from './RequestWatch.js'
 
-/** Records answers of the inbox. */
 export type RecordAnswers = (answers: ReadonlyArray<AnswerRequest>) => Promise<unknown>
 
 /** Watches the inbox of a run that this process owns. Answers are recorded; a pause request for an earlier execution is withdrawn. */
@@ -66,9 +64,8 @@ const readInbox = async (
 
 /** Whether a pause request is for this execution. If it was for an earlier one, it is withdrawn. */
 const verify = async (environment: Environment, pause: PauseRequest): Promise<Found | undefined> => {
-  const { storage } = environment
   const { commit } = pause
-  const stored: E.Either<StorageError, O.Option<Stored>> = await callStore('load', () => storage.load(pause.runId))
+  const stored = await load(environment, pause.runId)
   if (E.isLeft(stored)) return { ...PAUSE_ONLY, unreadable: stored.left }
   const holder = O.isSome(stored.right) ? stored.right.value.heldBy : O.none
   if (O.isNone(holder)) return { commit }

@@ -94,7 +94,7 @@ export const noAttempt = (signal: AbortSignal): Attempt => ({
 
 const NOTHING: ReadonlyArray<Evidence> = []
 
-const timedOut = (millis: number): DOMException => new DOMException(`timed out after ${millis} ms`, 'TimeoutError')
+export const timedOut = (millis = 0): DOMException => new DOMException(`timed out after ${millis} ms`, 'TimeoutError')
 
 type Timer = Pick<Attempt, 'apart' | 'end'>
 

@@ -12,10 +12,9 @@ import type { ProgramTask } from '../program/Program.js'
 import type { Secured } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { Attempt } from './Attempt.js'
+import { timedOut } from './Attempt.js'
 
-/**
- * How one attempt ended. A stopped attempt has a failure if its code failed; a suspended one only waits. `again`: a user asked for another attempt.
- */
+/** A stopped attempt has a failure if its code failed. `again`: a user asked for another attempt. */
 export type AttemptResult =
   | { readonly _tag: 'Done'; readonly output: Json | undefined; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Failed'; readonly failure: StepFailure; readonly settled: boolean; readonly again?: boolean }
@@ -28,10 +27,7 @@ export type CodeEnd =
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again?: boolean }
   | { readonly _tag: 'GivenUp' }
 
-/**
- * What the end of its code makes of an attempt. Work that ended well counts, even if it was told to stop; what failed after that was
- * stopped, not wrong. `refused`: why it fails, whatever its code returned; `open`: the sub-steps that it did not await.
- */
+/** Work that ended well counts although it was told to stop. `refused`: why it fails in any case; `open`: sub-steps that were not awaited. */
 export const judge = (
   end: CodeEnd,
   attempt: Pick<Attempt, 'halted' | 'stored'>,
@@ -57,20 +53,17 @@ export const judge = (
     return { _tag: 'Done', output: output.right, evidence }
   }
   const halted = attempt.halted()
-  const late = halted === 'timeout' ? Failure.transient(timedOut(timeoutMillis)) : undefined
+  const late =
+    halted === 'timeout'
+      ? Failure.transient(StepError.make('TimeoutError', timedOut(timeoutMillis).message, { code: 'TIMEOUT' }))
+      : undefined
   const failure = wrong ?? late ?? (end._tag === 'Error' ? Failure.fromUnknown(end.error) : undefined)
   if (halted === 'stop' || failure === undefined) return { _tag: 'Stopped', failure: settled ? failure : undefined }
   const again = end._tag === 'Error' && end.again === true && wrong === undefined && halted === undefined
   return { _tag: 'Failed', failure, settled, again }
 }
 
-const timedOut = (millis = 0): StepError.StepError =>
-  StepError.make('TimeoutError', `timed out after ${millis} ms`, { code: 'TIMEOUT' })
-
-/**
- * Redacts the result of an attempt before it is recorded, reported, and read by later steps, in the first run as after a resume. The
- * attempt fails if the redacted output is not valid.
- */
+/** Redacts before anything is recorded, reported or read by later steps. The attempt fails if the redacted output is not valid. */
 export const redacted = (
   { vault: { redaction } }: Secured,
   { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,

@@ -18,7 +18,7 @@ import { judge, mayRetry, redacted } from './AttemptResult.js'
 import { begin } from './Attempt.js'
 import { attemptFailed, attemptsStart, subStepsUndone } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
-import { CHECK_FAILED, guarded } from './guarded.js'
+import { CHECK_FAILED, guarded, NOT_STARTED } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
 import { contextFor, report } from '../RunScope.js'
@@ -98,10 +98,7 @@ const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined =
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 
-/**
- * Calls a task's own code once: until it ends, or for the grace after it was told to, because its time is over or all work is
- * to stop. Whatever comes of it, thrown or returned, is taken.
- */
+/** Calls a task once, until it ends, or for the grace after its timeout or a stop. */
 export const runAttempt = async (
   scope: RunScope,
   place: Place,
@@ -109,7 +106,7 @@ export const runAttempt = async (
   number: number,
   stopping: AbortSignal
 ): Promise<AttemptResult> => {
-  if (stopping.aborted) return { _tag: 'Stopped', failure: NEVER_BEGAN }
+  if (stopping.aborted) return { _tag: 'Stopped', failure: NOT_STARTED }
   const own = task.workspace === undefined ? undefined : await ownPlace(scope, place, task.workspace)
   if (own !== undefined && E.isLeft(own)) return { _tag: 'Failed', failure: own.left, settled: true }
   const { clock, graceMillis } = scope.environment
@@ -161,9 +158,6 @@ const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (se
   const promise = new Promise<Settled>((settle) => (resolve = settle))
   return { promise, resolve }
 }
-
-/** Its start was on record when the stop came, and its work was not called. */
-const NEVER_BEGAN = Failure.permanent(StepError.make('NeverBegan', 'stopped before it began'), 'notApplied')
 
 type Settled = CodeEnd | { readonly _tag: 'Suspended' }
 

@@ -21,7 +21,6 @@ import type { Place } from '../Values.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
 
-/** A composite without checks of its own. */
 const UNGUARDED: UnitGuard = {
   before: undefined,
   expect: {},
@@ -103,7 +102,6 @@ const looksAgain = async (
   return await waited(scope, guard, attempt, startedAt)
 }
 
-/** Waits for the policy's next attempt; returns false if there is none. */
 const waited = async (
   { environment: { clock, random }, stopping }: RunScope,
   { retry }: UnitGuard,
@@ -153,7 +151,6 @@ export const closeComposite = async (
   }
 }
 
-/** Stages the record of a composite that has completed. */
 const done = (
   scope: RunScope,
   place: Place,

@@ -22,7 +22,6 @@ export const endFailedBy = async (
   )
 }
 
-/** Ends a unit as failed, once that is saved. */
 export const endFailed = async (
   { recorder }: RunScope,
   changes: ReadonlyArray<Change>,

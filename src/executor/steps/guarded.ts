@@ -5,6 +5,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { describeEvidence } from '../../domain/explain/Explain.js'
 import { unexplained } from '../../domain/explain/explained.js'
+import { listed } from '../../domain/explain/listed.js'
 import type { FoundEvidence } from '../../domain/plan/Plan.js'
 import { sightOf } from '../../domain/plan/scope.js'
 import * as StepError from '../../domain/data/StepError.js'
@@ -25,10 +26,8 @@ export type Guarded<A> =
   | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
 
-/** The code of the error of a check that failed. */
 export const CHECK_FAILED = 'CHECK_FAILED'
 
-/** What does not hold, each in words. */
 type Wrong = ReadonlyArray<string>
 
 /** Does something that takes none of the time that the work has. */
@@ -48,12 +47,12 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   const before = await checkBefore(guard, context)
   const stop = await unlessWaived(scope, place, guard, 'before', before, signal, apart)
   if (stop !== undefined) return stop
-  const start = guard.expect.commits === undefined ? E.right(O.none) : await tree.head()
+  const start = guard.expect.commits === undefined ? E.right(O.none) : await looking(() => tree.head)
   if (E.isLeft(start)) return untold(start.left, 'notApplied')
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
-  const made = guard.expect.commits === undefined ? NO_COMMITS : await tree.commitsSince(start.right)()
+  const made = guard.expect.commits === undefined ? NO_COMMITS : await looking(() => tree.commitsSince(start.right))
   if (E.isLeft(made)) return untold(made.left)
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return untold(after.left)
@@ -62,20 +61,18 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
 
-/** The end came while it was looked whether the work may start. */
-const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopped before it began'), 'notApplied')
+/** The stop came before its work was called. */
+export const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopped before it began'), 'notApplied')
 
 const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
 const NOTHING_WRONG: Wrong = []
 
-/** What does not hold before some work. */
 export const checkBefore = async <Context>(
   { before }: Pick<Guard<Context, never>, 'before'>,
   context: Context
 ): Promise<Wrong> => (before === undefined ? NOTHING_WRONG : await holds(before(context)))
 
-/** Whether a check of the author's holds. */
 const holds = async (check: TaskEither<unknown, unknown>): Promise<Wrong> => {
   try {
     const result = await check()
@@ -85,7 +82,6 @@ const holds = async (check: TaskEither<unknown, unknown>): Promise<Wrong> => {
   }
 }
 
-/** What was found behind some work. */
 interface Looked {
   readonly wrong: Wrong
   readonly evidence: ReadonlyArray<Evidence>
@@ -104,7 +100,7 @@ export const checkAfter = async <Context extends { readonly signal: AbortSignal 
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
   const taken = await take(tree, [...expected.right, ...files], context.signal)
   if (E.isLeft(taken)) return taken
-  const changed = expect.cleanTree === true ? await looking(() => tree.changed()) : E.right([])
+  const changed = expect.cleanTree === true ? await looking(() => tree.changed) : E.right([])
   if (E.isLeft(changed)) return changed
   const own = after === undefined ? NOTHING_WRONG : await holds(after(context))
   const commits = made.map((hash): Evidence => ({ _tag: 'Commit', hash }))
@@ -131,19 +127,15 @@ const expectedBy = <Context, A>(
 
 const wrongCount = (expected: number | true | undefined, found: number): Wrong => {
   if (expected === true) return found > 0 ? [] : ['a commit expected, none made']
-  return expected === undefined || expected === found ? [] : [`${count(expected, 'commit')} expected, ${found} made`]
+  return expected === undefined || expected === found
+    ? []
+    : [`${expected} commit${expected === 1 ? '' : 's'} expected, ${found} made`]
 }
 
-const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
-
-/** How many paths are named. */
 const MOST_PATHS = 5
 
 const dirty = (paths: ReadonlyArray<string>): Wrong =>
-  paths.length === 0 ? [] : [`the working tree is not clean: ${some(paths)}`]
-
-const some = (names: ReadonlyArray<string>): string =>
-  `${names.slice(0, MOST_PATHS).join(', ')}${names.length > MOST_PATHS ? ` and ${names.length - MOST_PATHS} more` : ''}`
+  paths.length === 0 ? [] : [`the working tree is not clean: ${listed(paths, MOST_PATHS)}`]
 
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
 export const otherBefore = async (
@@ -161,7 +153,7 @@ export const otherBefore = async (
 const describeFound = (found: FoundEvidence): string => {
   const what = 'missing' in found ? found.missing : found.changed.map(({ was }) => was)
   const how = 'missing' in found ? 'is missing' : 'changed'
-  return `${some(what.map(describeEvidence))} of ${found.unit} ${how}`
+  return `${listed(what.map(describeEvidence), MOST_PATHS)} of ${found.unit} ${how}`
 }
 
 /** A check that failed and was not waived. `asked`: a user gave the `answer`; else the policy did. */
@@ -178,10 +170,7 @@ export type Choice = Pick<FailedCheck, 'answers' | 'previousWave'>
 
 const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
 
-/**
- * Nothing if nothing is wrong, or if that is waived; else the failure. It is waived by whoever answers. A check that fails
- * once work is to end (`signal`) was stopped: that says nothing, so nobody is asked, and nothing is waived.
- */
+/** Undefined if nothing is wrong, or if that is waived. A check that fails after `signal` fired says nothing, so it is neither asked about nor waived. */
 export const unlessWaived = async (
   scope: RunScope,
   place: Place,

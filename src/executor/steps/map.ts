@@ -35,9 +35,16 @@ export const runMap = async (
     decisions: [node.decision, ...decideItems(node.decision, map, items.right)]
   })
   return first === undefined || others.length > 0
-    ? E.right({ _tag: 'Stopped' })
+    ? await failComposite(scope, place, NO_DECISION, startedAt)
     : await runWave(scope, { place, step, node: first, stopping }, run)
 }
+
+const NO_DECISION = Failure.permanent(
+  StepError.make('NoDecision', 'the items of the map have no single decision; this is a bug in Dogear', {
+    code: 'BUG'
+  }),
+  'notApplied'
+)
 
 /** A map as a wave: with a group for each item in place of what it does for each. */
 const waveOf = (
@@ -77,11 +84,11 @@ const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepF
   return E.isLeft(fits) ? notItems(describeProblem(fits.left)) : E.right(items)
 }
 
-/** Whether it is one. That it may be rejected is nobody's business any more, and must not end the process. */
+/** Detects a thenable and swallows its rejection, so that it cannot end the process. */
 const isPromise = (given: unknown): boolean => {
-  if (!(given instanceof Promise)) return false
-  given.catch(() => undefined)
-  return true
+  const isThenable = typeof given === 'object' && given !== null && 'then' in given && typeof given.then === 'function'
+  if (isThenable) void Promise.resolve(given).catch(() => undefined)
+  return isThenable
 }
 
 const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })

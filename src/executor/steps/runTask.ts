@@ -20,7 +20,6 @@ import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
 export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
   step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 
-/** Runs a task that is due. */
 export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promise<E.Either<RecordError, StepEnd>> => {
   const { recorder } = scope
   const { place, step: task, node } = due

@@ -15,7 +15,6 @@ import { runTask } from './runTask.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
-/** Runs a step that is due, with all its parts. */
 export const runStep: RunStep = async (scope, due) => {
   const { step } = due
   if (step._tag === 'Task') {

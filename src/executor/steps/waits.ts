@@ -27,7 +27,6 @@ export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit
   return awake
 }
 
-/** How a wait stands now. */
 export type WaitEnd =
   | { readonly _tag: 'Waits' | 'Rejected' | 'TimedOut' }
   | { readonly _tag: 'Completed'; readonly output: Json | undefined }
@@ -56,7 +55,6 @@ export const endOfWait = (
   return wait._tag === 'Timer' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
 }
 
-/** The wait of a unit, if it has started. */
 export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undefined => {
   const found = get(pending, unit)
   return found?._tag === 'Job' ? undefined : found

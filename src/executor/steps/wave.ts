@@ -14,9 +14,9 @@ import type { ProgramGroup, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { hasCode, runStarted } from './runTask.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
-/** A group that ended, or that could not be recorded. */
 interface GroupEnd {
   readonly name: string
   readonly group: ProgramGroup
@@ -32,10 +32,7 @@ interface DueGroup {
   open: number
 }
 
-/**
- * Where the groups of a wave stand. `ready`: those that wait for nothing but their turn, in the order of the wave;
- * `pendingCount`: how many wait.
- */
+/** `ready`: groups that only need a free slot, in the order of the wave. */
 interface Board {
   readonly waiting: Map<string, DueGroup>
   readonly needing: Map<string, Array<DueGroup>>
@@ -168,7 +165,6 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
   }
 }
 
-/** Whether no failure forbids the start of further groups. */
 const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
@@ -238,13 +234,7 @@ const linked = (
   }
 }
 
-/** The next turn of the event loop. Taken when the module is loaded, before a test may replace it by a fake. */
-const { setImmediate: nextTurn } = globalThis
-
-/**
- * What comes in while nobody looks is handed over at once when somebody does. If more is expected, what comes in the
- * same turn of the event loop is handed over together.
- */
+/** If more items are expected, those of the same turn of the event loop are handed over together. */
 const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>

@@ -13,8 +13,8 @@ import * as Redaction from '../../domain/data/Redaction.js'
 import type { TransitionError } from '../../domain/change/Transition.js'
 import { apply } from '../../domain/change/Transition.js'
 import type { CheckpointStorage, Claim, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import { callPort, STORE, writeFailed } from '../callPort.js'
 
-/** Writes one run. */
 export interface Recorder {
   /** The checkpoint with everything staged so far, durable or not. */
   readonly checkpoint: () => Checkpoint
@@ -24,15 +24,11 @@ export interface Recorder {
   readonly commit: TaskEither<RecordError, Checkpoint>
 }
 
-/** Why a change could not be recorded. */
 export type RecordError = StorageError | TransitionError
 
 type Saved = E.Either<RecordError, Checkpoint>
 
-/**
- * A recorder that goes on from a checkpoint. `first`: revisions made already that are to go out with the first save;
- * `redaction`: what no change that is recorded may have in it.
- */
+/** `first`: revisions that go out with the first save. */
 export const make = (
   storage: CheckpointStorage,
   claim: Claim,
@@ -54,13 +50,9 @@ export const make = (
     const reached = checkpoint
     staged = []
     if (!isNonEmpty(revisions)) return invalid ?? E.right(reached)
-    let saved: E.Either<StorageError, void>
-    try {
-      saved = claim.lost.aborted ? fencedOff(claim) : await storage.save(claim, revisions)()
-    } catch (cause) {
-      // A store that throws instead of returning an error has failed as well.
-      saved = E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'save', code: 'THREW', cause })
-    }
+    const saved = claim.lost.aborted
+      ? fencedOff(claim)
+      : await callPort('save', () => storage.save(claim, revisions), writeFailed(STORE))
     saving = undefined
     if (E.isLeft(saved)) {
       failure = saved
@@ -106,7 +98,6 @@ const fencedOff = ({ runId, epoch }: Claim): E.Left<StorageError> => ({
 
 const isNonEmpty = <A>(all: ReadonlyArray<A>): all is ReadonlyNonEmptyArray<A> => all.length > 0
 
-/** A revision of a checkpoint, for a store. */
 export const revisionOf = (checkpoint: Checkpoint, change: Change): Revision => ({
   revision: checkpoint.revision,
   change,

@@ -1,7 +1,8 @@
 /** The changes that the executor records, and the events that tell of them once they are durable. */
 import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
-import { inFlight } from '../../domain/checkpoint/CheckpointState.js'
+import { failures, inFlight } from '../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Submission } from '../../domain/checkpoint/Pending.js'
 import { keyFor } from '../../domain/checkpoint/Pending.js'
@@ -19,7 +20,7 @@ import { get, within } from '../../domain/data/Units.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
 import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
-import { timestamp } from '../RunScope.js'
+import { report, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { add } from '../Values.js'
 
@@ -39,7 +40,6 @@ const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArr
   return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
 }
 
-/** It is known of which items a map is. */
 export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<Item>): Change => ({
   _tag: 'Expanded',
   at: timestamp(scope.environment.clock.now()),
@@ -47,7 +47,6 @@ export const mapExpanded = (scope: RunScope, place: Place, items: ReadonlyArray<
   items
 })
 
-/** An attempt has handed its work over. */
 export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag: 'Done' }): Change => ({
   _tag: 'JobSubmitted',
   at: timestamp(result.endedAt),
@@ -56,7 +55,6 @@ export const jobSubmitted = (place: Place, result: TaskResult & { readonly _tag:
   ...(result.output === undefined ? {} : { job: result.output })
 })
 
-/** An attempt failed and another will follow. */
 export const attemptFailed = (
   place: Place,
   failure: StepFailure,
@@ -73,10 +71,7 @@ export const attemptFailed = (
   delayBeforeNextMillis
 })
 
-/**
- * What is to be recorded of a stopped attempt: that it did nothing, if it says so and doing it twice may do harm, so that
- * nobody is asked. Of everything else nothing: it stays in flight, and is repeated under its own number.
- */
+/** A stopped attempt stays in flight and is repeated under its number, unless it is not idempotent and says that it did nothing. */
 export const attemptStopped = (
   place: Place,
   { idempotent }: ProgramTask,
@@ -84,10 +79,7 @@ export const attemptStopped = (
 ): ReadonlyArray<Change> =>
   idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
 
-/**
- * What is to be recorded of a task that was stopped. If all work stops: see {@link attemptStopped}. If its wave does, because another group
- * failed, it has failed as well.
- */
+/** If only its wave stops, because another group failed, a stopped task has failed. */
 export const taskStopped = (
   scope: RunScope,
   place: Place,
@@ -102,7 +94,6 @@ export const taskStopped = (
 
 export const HALTED = 'stopped because another group of the wave failed'
 
-/** The attempt of a task is suspended. */
 export const taskSuspended = (
   { environment }: RunScope,
   unit: Unit,
@@ -122,16 +113,13 @@ export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number 
   return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
 }
 
-/** What a completed unit left. */
 interface Left {
   readonly output?: Json | undefined
-  /** The variables that its output becomes. */
   readonly captured?: ReadonlyArray<string>
   readonly evidence?: ReadonlyArray<Evidence>
   readonly subStep?: SubStep
 }
 
-/** A unit ended well. */
 export const unitCompleted = (
   unit: Unit,
   { attempt, startedAt, endedAt }: AttemptTimes,
@@ -150,17 +138,27 @@ export const unitCompleted = (
 })
 
 /** Stages that a unit has completed. What it left is there for the steps to come. */
-export const stageCompleted = ({ recorder, values }: RunScope, place: Place, completed: UnitCompleted): void => {
+export const stageCompleted = (scope: RunScope, place: Place, completed: UnitCompleted): void => {
+  const { recorder, values } = scope
+  reportUnused(scope, place)
   add(values, recorder.checkpoint().items, place, completed.output, completed.captured)
   values.evident ||= completed.evidence.length > 0
   recorder.stage([completed])
 }
 
-/** A unit ended badly. */
 export const taskFailed = (unit: Unit, result: AttemptTimes & { readonly failure: StepFailure }): UnitFailed => {
   const { _tag, error, outcome } = result.failure
   const last = { attempt: result.attempt, startedAt: timestamp(result.startedAt), error, outcome }
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
+}
+
+/** Answers to waits that a completed task never began are dropped with its completion. */
+const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
+  const { answers, runId } = recorder.checkpoint()
+  if (answers.size === 0) return
+  const expected = 'a unit that waits (NotAWait)'
+  for (const { unit, by } of within(answers, task))
+    if (unit !== task) report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
 
 /** A sub-step ended badly. Its task may still end well. */
@@ -195,8 +193,7 @@ export const subStepsUndone = (scope: RunScope, task: Unit, failed: Unit = task)
 /** What observers are told when a change is durable. */
 export const eventsOf = (
   program: Program<unknown, never>,
-  items: Items,
-  runId: string,
+  { items, runId, state }: Checkpoint,
   change: Change
 ): ReadonlyArray<Event> => {
   const found = (unit: Unit) => find<ProgramStep>(program, items, unit)
@@ -231,8 +228,10 @@ export const eventsOf = (
       return [{ _tag: 'StepWaiting', ...eventUnit(change.unit), wait: change.wait }]
     case 'Suspended':
       return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
-    case 'JobEnded':
-      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
+    case 'JobEnded': {
+      const attempts = get(failures(state), change.unit)?.attempts.at(-1)?.attempt ?? 1
+      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts }]
+    }
     // Attempts report StepRetrying themselves; a stopped one has no retry to report.
     case 'AttemptFailed':
     case 'Started':

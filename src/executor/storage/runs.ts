@@ -6,7 +6,8 @@ import { progress, status } from '../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Found, Holder, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
-import { callStore, restoreStored } from './stored.js'
+import { callPort, load, readFailed, STORE } from '../callPort.js'
+import { restoreStored } from './stored.js'
 
 /**
  * What a listing says of a run.
@@ -52,9 +53,9 @@ export interface ListedRun {
  */
 export const viewRun =
   (runId: string): Executor<O.Option<RunView>> =>
-  ({ storage }) =>
+  (environment) =>
   async () => {
-    const stored = await callStore('load', () => storage.load(runId))
+    const stored = await load(environment, runId)
     if (E.isLeft(stored)) return stored
     if (O.isNone(stored.right)) return E.right(O.none)
     const view = viewOf(runId, stored.right.value)
@@ -70,11 +71,11 @@ export const viewRun =
 export const listRuns: Executor<ReadonlyArray<ListedRun>> =
   ({ storage }) =>
   async () => {
-    const listed = await callStore('list', storage.list)
+    const listed = await callPort('list', storage.list, readFailed(STORE))
     if (E.isLeft(listed)) return listed
     const runs: Array<ListedRun> = []
     for (const runId of listed.right) {
-      const stored = await callStore('load', () => storage.load(runId))
+      const stored = await load({ storage }, runId)
       if (E.isLeft(stored)) runs.push({ runId, summary: stored })
       else if (O.isSome(stored.right))
         runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })

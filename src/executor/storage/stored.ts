@@ -1,7 +1,6 @@
 /** What a store has of a run, and the claim on it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describe as describeCodec, restore } from '../../domain/checkpoint/CheckpointCodec.js'
 import { isObject } from '../../domain/data/Json.js'
@@ -16,30 +15,13 @@ import type {
   Stored
 } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { RunError } from '../RunError.js'
 import { report } from '../RunScope.js'
 import { recall, remember } from './unreleased.js'
 
-/** Asks a store. One that throws where it should answer has failed as well. */
-export const callStore = async <A, Failure = never>(
-  operation: string,
-  ask: () => TaskEither<StorageError | Failure, A>
-): Promise<E.Either<StorageError | Failure, A>> => {
-  try {
-    return await ask()()
-  } catch (cause) {
-    return E.left({ _tag: 'ReadFailed', where: 'the store', operation, code: 'THREW', cause })
-  }
-}
-
-/** Releases a claim; a store that throws counts as failed. */
-const release = async (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> => {
-  try {
-    return await storage.release(claim)()
-  } catch (cause) {
-    return E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'release', code: 'THREW', cause })
-  }
-}
+const release = (storage: CheckpointStorage, claim: Claim): Promise<E.Either<StorageError, void>> =>
+  callPort('release', () => storage.release(claim), writeFailed(STORE))
 
 /** The run has already ended: reports a failed release, and releases again before the next claim. */
 const releaseClaim = async (environment: Environment, claim: Claim): Promise<void> => {
@@ -55,7 +37,7 @@ const claimRun = async (
   runId: string,
   how: ClaimOptions
 ): Promise<E.Either<StorageError, Claimed>> => {
-  const claim = () => callStore('claim', () => storage.claim(runId, owner, how))
+  const claim = () => callPort('claim', () => storage.claim(runId, owner, how), readFailed(STORE))
   const claimed = await claim()
   if (E.isLeft(claimed) && claimed.left._tag !== 'HeldBy') return claimed
   const former = recall(storage, runId)
@@ -66,7 +48,6 @@ const claimRun = async (
   return claimed
 }
 
-/** Claims a run, uses the claim and the stored state, and releases the claim. */
 export const holding = async <A>(
   environment: Environment,
   runId: string,
@@ -109,10 +90,7 @@ export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'r
 const filesIn = (reason: unknown): LostFiles | undefined =>
   typeof reason === 'object' && reason !== null ? (reason as Partial<Fenced>).files : undefined
 
-/**
- * The checkpoint that a store keeps, decoded. Content of a newer format is `UnsupportedFormat`, anything else that does not decode is
- * `Corrupt`, and so is that of another run where `runId` is given.
- */
+/** Content of a newer format is `UnsupportedFormat`; anything else that does not decode, or belongs to another run, is `Corrupt`. */
 export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageError, Checkpoint> => {
   const where = 'the stored checkpoint'
   const restored = restore(stored)

@@ -5,10 +5,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 
-/**
- * The error that a call rejects with. It has only what is recorded of an error. It is a `StepFailure` as well, so that a task that rejects
- * with it fails in the same way.
- */
+/** It is a `StepFailure` as well, so that a task that rejects with it fails in the same way. */
 export const errorOf = (failure: StepFailure): Error => {
   const { name, message, code, data } = failure.error
   const error = Object.assign(new Error(message), code === undefined ? {} : { code })

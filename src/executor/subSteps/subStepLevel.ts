@@ -35,7 +35,6 @@ export interface Level {
   readonly isIdempotent: boolean
   readonly attempt: Attempt
   readonly counts: Map<string, number>
-  /** The open sub-steps. */
   readonly open: Map<Unit, Promise<unknown>>
   /** The waits whose start or end is being saved. */
   readonly saving: Map<Unit, Promise<unknown>>
@@ -83,7 +82,6 @@ export const placed = (
 
 const isLevel = (value: unknown): value is Level => typeof value === 'object' && value !== null && 'root' in value
 
-/** A name that a call can have. */
 export const named = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 

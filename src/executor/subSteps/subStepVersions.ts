@@ -16,10 +16,7 @@ import { errorOf, inDoubt, usedAlready } from './subStepFailures.js'
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
 
-/**
- * Drops a sub-step and all that earlier attempts recorded after it. If one of them is not idempotent, the attempt ends, and the next plan asks for
- * confirmation.
- */
+/** Drops a sub-step and all that earlier attempts recorded after it. If one of them is not idempotent, the next plan asks. */
 export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
   const { scope, place, given, own } = root
   const checkpoint = scope.recorder.checkpoint()
@@ -40,10 +37,7 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
 }
 
-/**
- * Stages unknown outcomes for the sub-steps in flight of a task, or of one of its sub-steps (`failed`), that has failed. It is not retried
- * while one of them is in doubt, nor if code of one overran its grace and may still run.
- */
+/** A unit is not retried while a sub-step of it is in doubt, nor if code of one overran its grace and may still run. */
 export const settledIn = (
   scope: RunScope,
   task: Place,

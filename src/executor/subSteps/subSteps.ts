@@ -35,7 +35,6 @@ import type { Suspend } from './subWaits.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
-/** The sub-steps of one attempt of a task. */
 export interface AttemptCalls {
   readonly step: RunSubStep
   readonly sleep: SleepUntil
@@ -44,9 +43,7 @@ export interface AttemptCalls {
   readonly close: () => Promise<Closed> | undefined
 }
 
-/**
- * `left`: the sub-steps that were open; `waits`: the open waits; `dropped`: those that earlier code of the task started, and this did not; `refused`: why the attempt fails because of its sub-steps, even if its code caught the error; `isOverrun`: code of a sub-step did not end within its grace.
- */
+/** `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
 export interface Closed {
   readonly left: ReadonlyArray<Unit>
   readonly waits: ReadonlyArray<Unit>
@@ -93,7 +90,6 @@ export const subStepsOfAttempt = (
   }
 }
 
-/** What there is from the first call on. */
 interface Made extends Omit<AttemptCalls, 'close'> {
   readonly level: Level
 }
@@ -159,7 +155,6 @@ const callSubStep = async (
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
-/** Numbers and checks a call. */
 const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Either<StepFailure, Call> => {
   const { root, counts } = level
   const [options, run] = more.length < 2 ? [{}, more[0]] : more
@@ -190,7 +185,6 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
 }
 
-/** Left: what the call rejects with. */
 type Ending = E.Either<Error, unknown>
 
 /** Returns the recorded result, or runs the sub-step and records its result. */

@@ -13,19 +13,16 @@ import { sleepOf, waitForOf } from '../program/awaits.js'
 import { conversions } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
 import { timestamp } from '../RunScope.js'
-import { sleep as sleepOn } from '../sleep.js'
+import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
-import { isToStop } from '../requests/RequestWatch.js'
 import { endOfWait, timeout, waitOf } from '../steps/waits.js'
 
-/** Suspends the attempt. */
 export type Suspend = () => void
 
-/** The waits of a task's code. */
 export const waitsOf = (
   level: Level,
   suspend: Suspend
@@ -165,30 +162,24 @@ const kept = async <A>(level: Level, unit: Unit, saving: Promise<A>): Promise<A>
   return saved
 }
 
-/** Resolves when the wait may be over, or the attempt stops. The timer is needed only while other work of the task runs. */
+/** Resolves when the wait may be over, or the attempt stops. Only other work of the task keeps the code from being suspended meanwhile. */
 const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void> => {
-  const { scope } = level.root
-  const { recorder, environment } = scope
+  const { recorder, environment, requests } = level.root.scope
+  const { clock } = environment
   const wait = waitOf(recorder.checkpoint(), unit)
   const end = wait === undefined ? undefined : endOf(wait)
+  const due = end === undefined ? Infinity : Date.parse(end)
   const waking = new AbortController()
   level.waits.set(unit, waking)
   const ignore = onAbort(stoppingOf(level), () => waking.abort())
   checkLater(level, suspend)
-  const left = end === undefined ? LONGEST : Date.parse(end) - environment.clock.now()
-  const isAsked = wait?._tag === 'Answer' && environment.requests !== undefined
-  await sleepOn(environment.clock, Math.min(left, isAsked ? LOOK_MILLIS : LONGEST), waking.signal)
-  // The answer may be in the inbox, and nothing else looks there while sub-steps run.
-  if (isAsked && !level.isClosed) await isToStop(scope)
+  do {
+    await sleepOn(clock, Math.min(due - clock.now(), LOOK_MILLIS), waking.signal)
+    if (!waking.signal.aborted) await requests.look()
+  } while (!waking.signal.aborted && clock.now() < due && !Units.has(recorder.checkpoint().answers, unit))
   ignore()
   level.waits.delete(unit)
 }
-
-/** How often the inbox is looked into while sub-steps run beside a wait. */
-const LOOK_MILLIS = 1_000
-
-/** What a timer of Node takes. */
-const LONGEST = 2 ** 31 - 1
 
 /** Suspends the attempt if waits are open, no sub-step is, and a turn of the event loop passes without a call. Other promises of the code are not seen. */
 export const checkLater = (level: Level, suspend: Suspend): void => {
@@ -198,6 +189,3 @@ export const checkLater = (level: Level, suspend: Suspend): void => {
     if (!isOpen && level.waits.size > 0 && level.calls === calls) suspend()
   })
 }
-
-/** Taken when the module is loaded, before a test may replace it by a fake. */
-const { setImmediate: nextTurn } = globalThis

@@ -11,12 +11,12 @@ import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/Art
 import type { Attempt } from '../steps/Attempt.js'
 import type { Program } from '../program/Program.js'
 import type { Recorder } from '../storage/Recorder.js'
+import { errorOf } from '../subSteps/subStepFailures.js'
 import { describeArtifact } from '../RunError.js'
 import type { Secured } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
-/** The attempt of a unit that reads and puts artifacts. */
 export interface Holder {
   readonly scope: {
     readonly environment: Secured
@@ -28,15 +28,14 @@ export interface Holder {
   readonly attempt: Attempt
 }
 
-/** The artifacts of the run, for one attempt of a unit. */
 export const artifactsFor = (holder: Holder): StepArtifacts => {
   const { runId } = holder.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
+    if (!isData(data)) return E.left(NOT_BYTES(id))
     const { redaction } = holder.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
     if (holder.attempt.isOver()) return E.left(ATTEMPT_OVER)
-    if (!isData(data)) return E.left(NOT_BYTES(id))
     const store = writable(holder)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
@@ -66,15 +65,7 @@ const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<St
   return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
 }
 
-const errorOf = (failure: StepFailure): Error => {
-  const { name, message, code } = failure.error
-  return Object.assign(new Error(message), failure, { name, code })
-}
-
-/**
- * What one attempt was given, without what writes: asking changes nothing, and an answer that is kept is an old one. Such a
- * context is changed in place.
- */
+/** The context without what writes: polling changes nothing. */
 export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
   const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
@@ -121,10 +112,10 @@ const LOST = failure(
   'this process has lost the run (another process superseded it, or its files were deleted) and cannot write artifacts'
 )
 
-/** A step in JavaScript may give anything. */
-const isText = (value: unknown): value is string => typeof value === 'string'
-
-const isData = (value: unknown): boolean => isText(value) || value instanceof Uint8Array
+/** A step in JavaScript may pass anything, and bytes of another realm are no instance of `Uint8Array`. */
+const isData = (value: unknown): boolean =>
+  typeof value === 'string' ||
+  (ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]')
 
 const NOT_BYTES = (id: string): StepFailure =>
   failure('NotBytes', `what is put as "${id}" is neither text nor bytes (a Uint8Array)`)

@@ -1,6 +1,7 @@
 /** Evidence: taken when a unit has ended well, and looked for before a run goes on. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CompletedStep, Evidence, ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { otherAt } from '../../domain/plan/evidenceOf.js'
@@ -9,13 +10,12 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
+import { callPort, readFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import { describeArtifact } from '../RunError.js'
 import { workingTreeOf } from './workspace.js'
 
-/**
- * Completed units of a run: a checkpoint, or some of its records. `workspace`: where it works, if that is not the tree of the environment.
- */
+/** A checkpoint, or some of its records. `workspace`: where the run works, if not in the tree of the environment. */
 export interface CompletedUnits {
   readonly runId: string
   readonly completedSteps: Iterable<CompletedStep>
@@ -72,7 +72,6 @@ export const collectEvidence =
     return E.right(records.flatMap((record) => foundOf(record, other)))
   }
 
-/** Evidence that is missing, or changed with its current state. */
 interface Other {
   readonly missing: Set<Evidence>
   readonly changed: Map<Evidence, Changed>
@@ -87,17 +86,11 @@ const foundOf = ({ unit, evidence }: CompletedStep, { missing, changed }: Other)
   ]
 }
 
-/** Asks a tree. One that throws where it should answer can't be looked at. */
-export const looking = async <A>(
-  ask: () => Promise<E.Either<TreeUnreadable, A>>
-): Promise<E.Either<TreeUnreadable, A>> => {
-  try {
-    return await ask()
-  } catch (cause) {
+export const looking = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.Either<TreeUnreadable, A>> =>
+  callPort('look', ask, (_, cause) => {
     const { message } = StepError.fromUnknown(cause)
-    return E.left({ _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause })
-  }
-}
+    return { _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause }
+  })
 
 type Looking = Promise<E.Either<TreeUnreadable, void>>
 
@@ -117,13 +110,13 @@ const lookInTree = async (
   )
   if (E.isLeft(commits)) return commits
   for (const files of byPlace(evidence.filter((one) => one._tag === 'File'))) {
-    const there = await looking(() => tree.has(files[0].path)())
+    const there = await looking(() => tree.has(files[0].path))
     if (E.isLeft(there)) return there
     if (!there.right) for (const one of files) other.missing.add(one)
   }
   for (const artifacts of byPlace(evidence.filter((one) => one._tag === 'Artifact'))) {
     const { path } = artifacts[0]
-    const found = await looking(() => tree.content(path, signal)())
+    const found = await looking(() => tree.content(path, signal))
     if (E.isLeft(found)) return found
     const content = O.toUndefined(found.right)
     noteOther(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, other)
@@ -138,12 +131,12 @@ const lookForCommits = async (
   other: Other
 ): Looking => {
   if (commits.length === 0) return LOOKED
-  const outside = await looking(() => tree.missingCommits(commits.map(({ hash }) => hash))())
+  const outside = await looking(() => tree.missingCommits(commits.map(({ hash }) => hash)))
   if (E.isLeft(outside)) return outside
   if (outside.right.length === 0) return LOOKED
-  const stored = await looking(() => tree.storedCommits(outside.right)())
+  const stored = await looking(() => tree.storedCommits(outside.right))
   if (E.isLeft(stored)) return stored
-  const head = stored.right.length === 0 ? E.right(O.none) : await looking(() => tree.head())
+  const head = stored.right.length === 0 ? E.right(O.none) : await looking(() => tree.head)
   if (E.isLeft(head)) return head
   const [lost, kept] = [new Set(outside.right), new Set(stored.right)]
   const is: Pick<Changed, 'is'> = O.isSome(head.right) ? { is: { _tag: 'Commit', hash: head.right.value } } : {}
@@ -194,7 +187,7 @@ const lookInStore = async (
   const unreadable = (code: string, why: string, cause?: unknown): E.Either<TreeUnreadable, never> =>
     E.left({ _tag: 'TreeUnreadable', where: `the artifacts of run ${runId}`, code, why, cause })
   if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
-  const listed = await artifacts.list(runId)()
+  const listed = await callPort('list', () => artifacts.list(runId), readFailed('the artifacts'))
   if (E.isLeft(listed)) return unreadable(listed.left._tag, describeArtifact(listed.left), listed.left)
   const there = new Map(listed.right.map((one) => [one.id, one]))
   for (const left of byPlace(stored)) {
@@ -204,7 +197,6 @@ const lookInStore = async (
   return LOOKED
 }
 
-/** What was found of the evidence that a unit is to leave. */
 export interface Taken {
   readonly evidence: ReadonlyArray<Evidence>
   readonly missing: ReadonlyArray<ExpectedEvidence>
@@ -212,7 +204,6 @@ export interface Taken {
 
 const NONE: E.Either<TreeUnreadable, O.Option<Evidence>> = E.right(O.none)
 
-/** Takes the evidence that a unit is to have left. */
 export const take = async (
   tree: WorkingTree,
   expected: ReadonlyArray<ExpectedEvidence>,
@@ -222,7 +213,8 @@ export const take = async (
   const missing: Array<ExpectedEvidence> = []
   for (const one of expected) {
     // The folder itself would be meant by an empty path: what makes it up has gone wrong.
-    const found = one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => evidenceOf(tree, one, signal))
+    const found =
+      one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => () => evidenceOf(tree, one, signal))
     if (E.isLeft(found)) return found
     if (O.isSome(found.right)) evidence.push(found.right.value)
     else missing.push(one)

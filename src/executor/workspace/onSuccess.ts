@@ -5,23 +5,20 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
-import * as StepError from '../../domain/data/StepError.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
 import type { ArtifactError, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
+import { callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Program } from '../program/Program.js'
 import { describe, describeArtifact, describeStorage } from '../RunError.js'
 import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
 import { viewRun } from '../storage/runs.js'
-import { callStore } from '../storage/stored.js'
+import { callWorkspaces } from './workspace.js'
 
-/**
- * Does what the program says of its runs that have completed, once that is durable and the run is given back. If that fails, or
- * the process dies before, the run is still there, completed, and the next resume of it tries again.
- */
+/** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
 export const disposing =
   <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
     { onSuccess = 'keep' }: Program<Outputs, Input, unknown, unknown>,
@@ -38,10 +35,7 @@ export const disposing =
     return ended
   }
 
-/**
- * Does with the state of a run what is to be done when it has completed, if it has. First it is in the archive, then its state
- * goes: in between it is in both.
- */
+/** The run is archived before its state is removed. */
 export const dispose =
   (how: OnSuccess, checkpoint: Checkpoint): Executor<void> =>
   (environment) =>
@@ -88,65 +82,59 @@ const keep = async (
   checkpoint: Checkpoint
 ): Promise<E.Either<string, string | undefined>> => {
   const { runId, createdAt } = checkpoint
-  try {
-    const kept = await archive?.keep({ runId, createdAt, checkpoint: encode(checkpoint) })()
-    return kept === undefined ? E.right(undefined) : E.mapLeft(describeStorage)(kept)
-  } catch (cause) {
-    return E.left(StepError.fromUnknown(cause).message)
-  }
+  if (archive === undefined) return E.right(undefined)
+  const run = { runId, createdAt, checkpoint: encode(checkpoint) }
+  return E.mapLeft(describeStorage)(await callPort('keep', () => archive.keep(run), writeFailed('the archive')))
 }
 
-/**
- * Why a run is not removed yet: it has a workspace of its own, where work may be that is wanted. Without its state nobody could
- * merge that, or clean it.
- */
+/** A run with a workspace stays: without its state the workspace could be neither merged nor cleaned. */
 export const keptBy = async (
   { workspaces }: Environment,
   { runId, workspace }: Pick<Checkpoint, 'runId' | 'workspace'>
 ): Promise<string | undefined> => {
   if (!isOwn(workspace) || workspaces === undefined) return undefined
-  const found = await workspaces.find(runId, workspace)()
+  const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
   if (E.isRight(found) && !found.right.there) return undefined
   return `its workspace is still there: ${workspace.path}. Merge it, or clean it`
 }
 
-/**
- * Removes a run, and what of its artifacts and of the folders of its steps is not removed with it. Without its
- * last checkpoint it is not known whose the folders are: they stay.
- */
+/** Without the last checkpoint the owner of the folders is unknown: they stay. */
 export const removeRun = async (
   environment: Environment,
   runId: string,
   checkpoint: Checkpoint | undefined
 ): Promise<E.Either<StorageError | ArtifactError, void>> => {
   const { storage, artifacts } = environment
-  const removed: E.Either<StorageError, void> = await callStore('remove', () => storage.remove(runId))
+  const removed: E.Either<StorageError, void> = await callPort(
+    'remove',
+    () => storage.remove(runId),
+    writeFailed(STORE)
+  )
   if (E.isLeft(removed)) return removed
   if (checkpoint !== undefined) await removeFolders(environment, checkpoint)
   return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
 }
 
-/**
- * Nobody would find the folders of its steps any more. They go last: a run that is still there may need what is in them. What can't be
- * deleted is in nobody's way.
- */
+/** The folders go last, because a run that still exists may need them. Those that cannot be deleted do no harm. */
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
-  const { workspaces, storage } = environment
+  const { workspaces } = environment
   if (workspaces === undefined || isOwn(workspace)) return
-  const anew = await callStore('load', () => storage.load(runId))
-  if (E.isRight(anew) && O.isNone(anew.right)) await workspaces.remove(runId, undefined)()
+  const anew = await load(environment, runId)
+  if (E.isRight(anew) && O.isNone(anew.right)) await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
 }
 
 /** A store of artifacts that is a part of the store of checkpoints has none left. */
 const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise<E.Either<ArtifactError, void>> => {
-  const left = await artifacts.list(runId)()
+  const left = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(left)) return left
   for (const { id } of left.right) {
-    const gone = await artifacts.remove(runId, id)()
+    const gone = await callPort('remove', () => artifacts.remove(runId, id), writeFailed(ARTIFACTS))
     if (E.isLeft(gone)) return gone
   }
   return E.right(undefined)
 }
+
+const ARTIFACTS = 'the artifacts'
 
 /** Why a run can't be removed, as a text. */
 export const describeLeft = (error: StorageError | ArtifactError): string =>

@@ -1,6 +1,7 @@
 /** The workspace of a run: found, made, or missed. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -13,15 +14,25 @@ import { isOwn } from '../../domain/workflow/Workspace.js'
 import { leftIn, needOf, wasAttempted } from '../../domain/plan/WorkspaceNeed.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { WorkingTree } from '../../ports/WorkingTree.js'
-import type { MergeEnd, RemovedWorkspace, Workspaces } from '../../ports/Workspaces.js'
+import type { MergeEnd, RemovedWorkspace, WorkspaceError, Workspaces } from '../../ports/Workspaces.js'
+import { callPort, load } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Runnable } from '../program/Program.js'
 import type { NoWorkspaces, RunError } from '../RunError.js'
 import { describeWorkspace } from '../RunError.js'
 import type { RunScope } from '../RunScope.js'
 import { report } from '../RunScope.js'
-import { callStore, holding, restoreStored } from '../storage/stored.js'
+import { holding, restoreStored } from '../storage/stored.js'
 import type { Place } from '../Values.js'
+
+export const callWorkspaces = <A>(
+  operation: string,
+  ask: () => TaskEither<WorkspaceError, A>
+): Promise<E.Either<WorkspaceError, A>> =>
+  callPort(operation, ask, (_, cause) => {
+    const { message } = StepError.fromUnknown(cause)
+    return { _tag: 'WorkspaceFailed', where: 'the workspaces', operation, code: 'THREW', why: message, cause }
+  })
 
 /** What the workspace of a new run will be, if it wants one. Nothing is made, and nothing is asked about a run that is there. */
 export const workspaceFor = async (
@@ -30,10 +41,11 @@ export const workspaceFor = async (
   wanted: WantedWorkspace | undefined
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
   if (typeof wanted !== 'string') return E.right(wanted)
-  const there = await callStore('load', () => environment.storage.load(runId))
+  const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   if (O.isSome(there.right)) return E.right(undefined)
-  return environment.workspaces === undefined ? none(runId) : await environment.workspaces.plan(runId, wanted)()
+  const { workspaces } = environment
+  return workspaces === undefined ? none(runId) : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
 }
 
 const none = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
@@ -49,7 +61,7 @@ export const hasWorkspace =
   async () => {
     if (workspace === undefined) return E.right(true)
     if (workspaces === undefined) return isOwn(workspace) ? none(runId) : E.right(true)
-    const found = await workspaces.find(runId, workspace)()
+    const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
     return E.isLeft(found) ? found : E.right(found.right.there)
   }
 
@@ -57,7 +69,6 @@ export const hasWorkspace =
 export const unlessGone = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
   there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(goneOf(checkpoint))
 
-/** The error of a run whose workspace is gone. */
 export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceGone' } => ({
   _tag: 'WorkspaceGone',
   runId: checkpoint.runId,
@@ -70,10 +81,7 @@ export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'Wor
 export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
-/**
- * Makes the workspace where the plan needs a new one: when it is durable that there is to be one, and before anything that
- * counts is done in it. Stages the plan's overrides: before that, if work is taken back, and else after it.
- */
+/** A new workspace is durable before it is made. Overrides that take work back are staged before that, others after it. */
 export const makeReady = async (
   { environment, recorder, stop }: RunScope,
   plan: ResumePlan,
@@ -88,8 +96,9 @@ export const makeReady = async (
   if (makes) {
     const saved = await recorder.commit()
     if (E.isLeft(saved)) return saved
-    if (environment.workspaces === undefined) return none(runId)
-    const made = await environment.workspaces.make(runId, workspace)()
+    const { workspaces } = environment
+    if (workspaces === undefined) return none(runId)
+    const made = await callWorkspaces('make', () => workspaces.make(runId, workspace))
     // Ctrl+C reaches git as well. Then nothing has failed.
     if (E.isLeft(made) && stop() === undefined) return made
     const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
@@ -123,7 +132,9 @@ export const cleanWorkspace =
   (runId: string): Executor<RemovedWorkspace> =>
   (environment) =>
   () =>
-    atRest(environment, runId, (workspaces, { workspace }) => workspaces.remove(runId, workspace)())
+    atRest(environment, runId, (workspaces, { workspace }) =>
+      callWorkspaces('remove', () => workspaces.remove(runId, workspace))
+    )
 
 /**
  * Merges the worktree of a run into the branch that it was made from, and removes it. None if the run has no worktree, or has
@@ -137,9 +148,10 @@ export const mergeWorkspace =
   () =>
     atRest<O.Option<MergeEnd>>(environment, runId, async (workspaces, { workspace }) => {
       if (workspace?.kind !== 'worktree') return E.right(O.none)
-      const found = await workspaces.find(runId, workspace)()
+      const found = await callWorkspaces('find', () => workspaces.find(runId, workspace))
       if (E.isLeft(found) || !found.right.there) return E.map(() => O.none)(found)
-      return E.map((ended: MergeEnd) => O.some(ended))(await workspaces.merge(runId, workspace)())
+      const merged = await callWorkspaces('merge', () => workspaces.merge(runId, workspace))
+      return E.map((ended: MergeEnd) => O.some(ended))(merged)
     })
 
 /** Does something about the workspace of a run that rests, while nobody else can take it up. */
@@ -148,9 +160,9 @@ const atRest = async <A>(
   runId: string,
   act: (workspaces: Workspaces, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
 ): Promise<E.Either<RunError, A>> => {
-  const { storage, workspaces } = environment
+  const { workspaces } = environment
   if (workspaces === undefined) return none(runId)
-  const there = await callStore('load', () => storage.load(runId))
+  const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
   return await holding(environment, runId, async (_, stored) => {
@@ -177,7 +189,7 @@ export const ownPlace = async (
   const { runId } = recorder.checkpoint()
   if (workspaces === undefined) return E.left(notBegun('NO_WORKSPACES', NO_WORKSPACES))
   const folder = { runId, unit }
-  const made = await workspaces.stepFolder(folder, kind === 'fresh')()
+  const made = await callWorkspaces('stepFolder', () => workspaces.stepFolder(folder, kind === 'fresh'))
   if (E.isRight(made)) return E.right({ folder: made.right, scope: lookingAt(scope, workspaces, made.right) })
   const { left } = made
   return E.left(notBegun(left._tag === 'WorkspaceFailed' ? left.code : left._tag, describeWorkspace(left)))

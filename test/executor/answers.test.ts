@@ -1,0 +1,101 @@
+/** What an answer may be, and what becomes of one that no unit takes. */
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryRequests } from '../../src/adapters/memory.js'
+import { describe as describeError } from '../../src/executor/RunError.js'
+import type { Requests } from '../../src/index.js'
+import { answer, Program, RequestCodec, resume, run } from '../../src/index.js'
+import { workflow } from '../../src/promise/index.js'
+import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
+
+const approving = pipe(Program.start('release'), Program.waitFor('ok'))
+
+describe('the name of who answers', () => {
+  test.each([
+    ['a tab', 'ada\tlovelace'],
+    ['no character', ''],
+    ['513 characters', 'x'.repeat(513)]
+  ])('with %s is refused before anything is left', async (_, by) => {
+    const left: Array<unknown> = []
+    const memory = memoryRequests()
+    const requests: Requests = {
+      ...memory,
+      leave: (request) => {
+        left.push(request)
+        return memory.leave(request)
+      }
+    }
+    const process = newProcess(newWorld(), { requests })
+    ended(await process.perform(run(approving, 'r', {})), 'Pending')
+    const error = refused(await answer('r', 'ok', 1, { by })(process.environment)(), 'AnswerRefused')
+    assert.equal(error.why, 'InvalidName')
+    assert.equal(
+      describeError(error),
+      'Cannot answer ok of run r: `by` must have 1 to 512 characters and no control characters; pass another name'
+    )
+    right(await process.storage.claim('r', { host: 'other', pid: 1 })())
+    refused(await answer('r', 'ok', 1, { by })(process.environment)(), 'AnswerRefused')
+    assert.deepEqual(left, [])
+  })
+
+  test('with 512 characters is left, and its request can be decoded', async () => {
+    const requests = memoryRequests()
+    const process = newProcess(newWorld(), { requests })
+    ended(await process.perform(run(approving, 'r', {})), 'Pending')
+    right(await process.storage.claim('r', { host: 'other', pid: 1 })())
+    assert.equal(right(await answer('r', 'ok', 1, { by: '𝄞'.repeat(512) })(process.environment)())._tag, 'Requested')
+    for (const one of right(await requests.list('r')()))
+      assert.deepEqual(RequestCodec.decodeRequest(RequestCodec.encode(one)), E.right(one))
+  })
+})
+
+describe('an answer with the value of a secret', () => {
+  test('that is left for an owner which has released the run is recorded without the value', async () => {
+    const requests = memoryRequests()
+    const secrets = { where: 'here', read: () => TE.right(O.some('hunter2-hunter2')) }
+    const process = newProcess(newWorld(), { requests, secrets })
+    const program = pipe(
+      Program.start('w', { secrets: ['TOKEN'] }),
+      Program.step('one', () => async () => {
+        const given = await answer('r', 'ok', 'it is hunter2-hunter2', { by: 'hunter2-hunter2' })(process.environment)()
+        assert.equal(right(given)._tag, 'Requested')
+        return E.left('it fails')
+      }),
+      Program.waitFor('ok')
+    )
+    ended(await process.perform(run(program, 'r', {})), 'Failed')
+    const { answers } = await stored(process.storage)
+    assert.deepEqual(
+      [...answers].map(({ value, by }) => [value, by]),
+      [['it is ***', '***']]
+    )
+  })
+})
+
+describe('an answer to a wait that its task never begins', () => {
+  test('is reported as rejected when the task completes', async () => {
+    const process = newProcess()
+    const program = workflow('w')
+      .step('t', ({ waitFor }) => waitFor('ok'))
+      .step('u', () => 1)
+    ended(await process.perform(run(program, 'r', {})), 'Pending')
+    for (const unit of ['t/oc', 't/ok']) right(await answer('r', unit, 1, { by: 'ada' })(process.environment)())
+    ended(await process.perform(resume(program, 'r')), 'Completed')
+    const rejected = process.events.filter(({ _tag }) => _tag === 'AnswerRejected')
+    assert.deepEqual(rejected, [
+      {
+        _tag: 'AnswerRejected',
+        runId: 'r',
+        unit: 't/oc',
+        stepIndex: 0,
+        by: 'ada',
+        path: '$',
+        expected: 'a unit that waits (NotAWait)'
+      }
+    ])
+  })
+})

@@ -1,0 +1,39 @@
+/** The key of an item may be any string: its unit has the escaped key in its path. */
+import assert from 'node:assert/strict'
+import { test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { nameOf } from '../../src/domain/workflow/Unit.js'
+import { planRun, resume, runOutcome, workflow } from '../../src/promise/index.js'
+
+const KEYS = ['a b', 'a/b', '100 %', '#2', 'ж', '..', ' ', 'x'.repeat(512)]
+
+const crawl = (seen: Array<string>, failing?: string) =>
+  workflow('crawl').map('pages', { forEach: () => KEYS, key: (key) => key }, ({ item, itemKey, unit }) => {
+    if (item === failing) return Promise.reject(new Error('no'))
+    seen.push(nameOf(unit))
+    return Promise.resolve(`${itemKey} is done`)
+  })
+
+test('any key names an item, its unit, and the step from which a run starts again', async () => {
+  const options = { id: 'r', storage: memoryStorage() }
+  const seen: Array<string> = []
+  assert.equal((await runOutcome(crawl(seen, 'a/b'), options))._tag, 'Failed')
+  const outputs = await resume(crawl(seen), options)
+  assert.deepEqual(
+    outputs.pages,
+    KEYS.map((key) => `${key} is done`)
+  )
+  assert.deepEqual([...seen].sort(), [...KEYS].sort())
+  const { plan } = await planRun(crawl(seen), { ...options, fromStep: 'pages/a%20b' })
+  const again = plan.decisions.filter(({ _tag }) => _tag === 'Run').map(({ unit }) => unit)
+  assert.ok(again.includes('pages/a%20b') && !again.includes('pages/a%2Fb'), JSON.stringify(again))
+})
+
+test.each([
+  ['an empty key', ''],
+  ['a key of 513 characters', 'x'.repeat(513)]
+])('%s fails the map with the remedy', async (_, key) => {
+  const program = workflow('crawl').map('pages', { forEach: () => [1], key: () => key }, () => 1)
+  const outcome = await runOutcome(program, { id: 'r', storage: memoryStorage() })
+  assert.match(outcome._tag === 'Failed' ? (outcome.failures[0]?.error.message ?? '') : '', /1 to 512 characters/)
+})

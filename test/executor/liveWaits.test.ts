@@ -1,0 +1,80 @@
+/** Waits of a process that stays: requests reach them while other work of the run goes on. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { describe, test } from 'vitest'
+import { memoryRequests } from '../../src/adapters/memory.js'
+import { answer, pause } from '../../src/index.js'
+import { status } from '../../src/domain/checkpoint/Checkpoint.js'
+import { runOutcome, workflow } from '../../src/promise/index.js'
+import { fakeClock, newProcess, patiently } from './fixtures.js'
+
+const world = () => {
+  const clock = fakeClock()
+  const process = newProcess(undefined, { clock, requests: memoryRequests() })
+  const { environment, storage, events } = process
+  const options = { id: 'r', storage, environment }
+  const later = (millis: number): Promise<void> => clock.sleep(millis, new AbortController().signal)()
+  const until = <A>(promise: Promise<A>): Promise<A> => patiently(clock, promise)
+  return { ...process, clock, options, later, until, events }
+}
+
+describe('an answer to a wait in the code of a task', () => {
+  test('ends the wait while a sub-step of the task runs', async () => {
+    const { options, later, until, environment, clock } = world()
+    const answered = later(300).then(() => answer('r', 't/ok', 'yes')(environment)())
+    const before = clock.now()
+    const taken: Array<number> = []
+    const racing = workflow('w').step('t', async (context) => {
+      const won = await Promise.race([
+        context.waitFor('ok'),
+        context.step('slow', () => later(20_000).then(() => 'slow'))
+      ])
+      taken.push(clock.now() - before)
+      await context.step('slow-is-over', () => later(20_000))
+      return won
+    })
+    const outcome = await until(runOutcome(racing, options))
+    assert.ok(E.isRight(await answered))
+    assert.equal(outcome._tag === 'Completed' && outcome.outputs.t, 'yes', JSON.stringify(outcome))
+    assert.ok((taken[0] ?? Infinity) <= 1_300, String(taken[0]))
+  })
+})
+
+describe('a pause of a run that waits and has no owner', () => {
+  const waiting = workflow('w')
+    .waitFor('ok')
+    .step('after', () => 'done')
+
+  test('is recorded at once, and a resume goes on with the wait', async () => {
+    const { options, environment, events } = world()
+    assert.equal((await runOutcome(waiting, options))._tag, 'Pending')
+    const paused = await pause('r')(environment)()
+    assert.ok(E.isRight(paused) && paused.right._tag === 'Paused', JSON.stringify(paused))
+    assert.equal(status(paused.right.checkpoint, false), 'paused')
+    assert.deepEqual(
+      events.slice(-3).map(({ _tag }) => _tag),
+      ['CheckpointSaved', 'RunInterrupted', 'RunPaused']
+    )
+    assert.deepEqual(await pause('r')(environment)(), E.right({ _tag: 'AtRest', runId: 'r', status: 'paused' }))
+    assert.ok(E.isRight(await answer('r', 'ok', 1)(environment)()))
+    assert.equal((await runOutcome(waiting, options))._tag, 'Completed')
+  })
+
+  test('ends a process that stays with it, with that outcome', async () => {
+    const { options, environment, until, later } = world()
+    const paused = later(500).then(() => pause('r')(environment)())
+    const outcome = await until(runOutcome(waiting, { ...options, wait: true }))
+    assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'paused', JSON.stringify(outcome))
+    const result = await paused
+    assert.ok(E.isRight(result) && result.right._tag === 'Paused')
+  })
+
+  test('changes nothing of a run that has ended', async () => {
+    const { options, environment } = world()
+    await runOutcome(
+      workflow('w').step('one', () => 1),
+      options
+    )
+    assert.deepEqual(await pause('r')(environment)(), E.right({ _tag: 'AtRest', runId: 'r', status: 'completed' }))
+  })
+})

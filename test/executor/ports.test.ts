@@ -1,0 +1,192 @@
+/** A port that throws instead of returning an error has failed: no call of the executor rejects. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryArtifacts, memoryRequests } from '../../src/adapters/memory.js'
+import type { ArtifactStore, CheckpointStorage, Environment, Requests, Workspaces } from '../../src/index.js'
+import {
+  answer,
+  cancel,
+  cleanWorkspace,
+  hasWorkspace,
+  listRuns,
+  mergeWorkspace,
+  pause,
+  Program,
+  removeRuns,
+  resume,
+  run
+} from '../../src/index.js'
+import type { Worktree } from '../../src/domain/workflow/Workspace.js'
+import { memoryTree } from '../../src/testing/memoryTree.js'
+import { ended, newProcess, newWorld, refused, right } from './fixtures.js'
+
+const BROKEN = new Error('not connected')
+
+const throwing = (): never => {
+  throw BROKEN
+}
+
+const once = (options: { readonly onSuccess?: 'delete' } = {}, fresh = false) =>
+  pipe(
+    Program.start('w', options),
+    Program.step('one', { ...(fresh ? { workspace: 'fresh' as const } : {}), run: () => TE.right(1) })
+  )
+
+describe('workspaces that throw', () => {
+  const world = newWorld()
+  const path = '/ws/r'
+  const working: Workspaces = {
+    plan: (_, kind) => TE.right(kind === 'worktree' ? worktree : { kind, path }),
+    make: () => TE.right(undefined),
+    find: () => TE.right({ there: true, folders: [path] }),
+    stepFolder: () => TE.right('/steps'),
+    tree: () => memoryTree(world.tree),
+    commit: () => throwing,
+    merge: () => throwing,
+    remove: () => TE.right({ folders: [path] })
+  }
+  const worktree: Worktree = {
+    kind: 'worktree',
+    path,
+    root: path,
+    repository: '/repo',
+    branch: 'b',
+    commit: 'a'.repeat(40)
+  }
+
+  test.each(['plan', 'make'] as const)('refuse a new run as WorkspaceFailed: %s', async (call) => {
+    const process = newProcess(newWorld(), { workspaces: { ...working, [call]: throwing } })
+    const { operation, code, cause } = refused(
+      await process.perform(run(once(), 'r', {}, { workspace: 'directory' })),
+      'WorkspaceFailed'
+    )
+    assert.deepEqual([operation, code, cause], [call, 'THREW', BROKEN])
+  })
+
+  test('refuse a resume as WorkspaceFailed: find', async () => {
+    const process = newProcess(newWorld(), { workspaces: working })
+    ended(await process.perform(run(once(), 'r', {}, { workspace: 'directory' })), 'Completed')
+    const workspaces = { ...working, find: throwing }
+    refused(await resume(once(), 'r')({ ...process.environment, workspaces })(), 'WorkspaceFailed')
+    refused(
+      await hasWorkspace({ runId: 'r', workspace: { kind: 'directory', path } })({
+        ...process.environment,
+        workspaces
+      })(),
+      'WorkspaceFailed'
+    )
+  })
+
+  test('fail the step whose folder they should make', async () => {
+    const process = newProcess(newWorld(), { workspaces: { ...working, stepFolder: throwing } })
+    const { failures } = ended(await process.perform(run(once({}, true), 'r', {})), 'Failed')
+    assert.equal(failures[0]?.error.code, 'THREW')
+  })
+
+  test('refuse to clean and to merge', async () => {
+    const process = newProcess(newWorld(), { workspaces: working })
+    ended(await process.perform(run(once(), 'r', {}, { workspace: 'worktree' })), 'Completed')
+    const workspaces = { ...working, remove: throwing, merge: throwing }
+    const environment = { ...process.environment, workspaces }
+    refused(await cleanWorkspace('r')(environment)(), 'WorkspaceFailed')
+    refused(await mergeWorkspace('r')(environment)(), 'WorkspaceFailed')
+  })
+
+  test('leave a completed run as it is, and report why', async () => {
+    const process = newProcess(newWorld(), { workspaces: { ...working, find: throwing } })
+    const outcome = await process.perform(run(once({ onSuccess: 'delete' }), 'r', {}, { workspace: 'worktree' }))
+    assert.ok(E.isLeft(outcome) ? outcome.left._tag === 'WorkspaceFailed' : outcome.right._tag === 'Completed')
+    const removing = newProcess(newWorld(), { workspaces: { ...working, remove: throwing } })
+    ended(await removing.perform(run(once({ onSuccess: 'delete' }), 'r', {})), 'Completed')
+    assert.equal(removing.events.at(-1)?._tag, 'RunRemoved')
+  })
+})
+
+describe('an artifact store that throws', () => {
+  const putting = (onSuccess: 'keep' | 'delete') =>
+    pipe(
+      Program.start('w', { onSuccess }),
+      Program.step('one', { run: ({ artifacts }) => artifacts.put('report', 'all of it').then(() => 1) })
+    )
+
+  test('refuses a resume as TreeUnreadable', async () => {
+    const artifacts = memoryArtifacts()
+    const process = newProcess(newWorld(), { artifacts })
+    ended(await process.perform(run(putting('keep'), 'r', {})), 'Completed')
+    const environment = { ...process.environment, artifacts: { ...artifacts, list: throwing } }
+    assert.match(refused(await resume(putting('keep'), 'r')(environment)(), 'TreeUnreadable').why, /not connected/)
+  })
+
+  test.each(['list', 'remove'] as const)(
+    'leaves a run that cannot be removed, and the event says why: %s',
+    async (call) => {
+      const artifacts: ArtifactStore = { ...memoryArtifacts(), [call]: throwing }
+      const process = newProcess(newWorld(), { artifacts })
+      ended(await process.perform(run(putting('delete'), 'r', {})), 'Completed')
+      const last = process.events.at(-1)
+      assert.ok(last?._tag === 'RunLeft' && last.why.includes('not connected'), JSON.stringify(last))
+    }
+  )
+})
+
+describe('a working tree that throws', () => {
+  test.each(['head', 'commitsSince'] as const)(
+    'fails the step that counts commits as TreeUnreadable: %s',
+    async (call) => {
+      const world = newWorld()
+      const tree = { ...memoryTree(world.tree), [call]: throwing }
+      const process = newProcess(world, { tree })
+      const program = pipe(Program.start('w'), Program.step('one', { expect: { commits: 1 }, run: () => TE.right(1) }))
+      const { failures } = ended(await process.perform(run(program, 'r', {})), 'Failed')
+      assert.equal(failures[0]?.error.name, 'TreeUnreadable')
+    }
+  )
+})
+
+describe('a failed write is labelled as a write', () => {
+  const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
+
+  /** The environment while another process owns the run. */
+  const held = async (given: Partial<Requests>): Promise<Environment> => {
+    const process = newProcess(newWorld(), { requests: { ...memoryRequests(), ...given } })
+    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
+    right(await process.storage.claim('r', { host: 'other', pid: 1 })())
+    return process.environment
+  }
+
+  test('when a request cannot be left', async () => {
+    const environment = await held({ leave: throwing })
+    for (const asking of [pause('r'), cancel('r'), answer('r', 'ok', 1)])
+      assert.equal(refused(await asking(environment)(), 'WriteFailed').operation, 'leave')
+  })
+
+  test('when a request cannot be withdrawn', async () => {
+    const world = newWorld()
+    const requests: Requests = { ...memoryRequests(), withdraw: throwing }
+    const process = newProcess(world, { requests })
+    ended(await process.perform(run(waiting, 'r', {})), 'Pending')
+    const { claim } = right(await process.storage.claim('r', { host: 'other', pid: 1 })())
+    const leaving: Requests = {
+      ...requests,
+      leave: (request) => async () => {
+        const left = await requests.leave(request)()
+        right(await process.storage.release(claim)())
+        return left
+      }
+    }
+    const asked = await pause('r')({ ...process.environment, requests: leaving })()
+    assert.equal(refused(asked, 'WriteFailed').operation, 'withdraw')
+  })
+
+  test('when a run cannot be removed', async () => {
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, remove: throwing })
+    const process = newProcess(newWorld(), { around })
+    ended(await process.perform(run(once(), 'r', {})), 'Completed')
+    const runs = right(await listRuns(process.environment)()).map(({ summary }) => right(summary))
+    const { left } = right(await removeRuns(runs)(process.environment)())
+    assert.match(left[0]?.why ?? '', /^Writing the store failed: remove: THREW: not connected/)
+  })
+})

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { interruptFrom, nodeEnvironment } from '../../src/adapters/node/index.js'
+import type { Interrupt } from '../../src/index.js'
+import { runOutcome, workflow } from '../../src/promise/index.js'
+
+describe('the option signal', () => {
+  const waiting = workflow('w').step('one', () => new Promise<void>(() => undefined))
+
+  test('stops a run whose environment is a complete one', async () => {
+    const storage = memoryStorage()
+    const stopper = new AbortController()
+    const ending = runOutcome(waiting, {
+      id: 'r',
+      storage,
+      signal: stopper.signal,
+      environment: { ...nodeEnvironment(storage), graceMillis: 0 }
+    })
+    setTimeout(() => stopper.abort(), 10)
+    const outcome = await ending
+    assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'aborted', outcome._tag)
+  })
+
+  test('leaves the interrupt of the environment in force, with its reason', async () => {
+    const storage = memoryStorage()
+    const stopper = new AbortController()
+    const interrupt: Interrupt = { ...interruptFrom(stopper.signal), reason: () => 'signal' }
+    const { signal } = new AbortController()
+    const ending = runOutcome(waiting, { id: 'r', storage, signal, environment: { interrupt, graceMillis: 0 } })
+    setTimeout(() => stopper.abort(), 10)
+    const outcome = await ending
+    assert.ok(outcome._tag === 'Interrupted' && outcome.reason === 'signal', outcome._tag)
+  })
+})
