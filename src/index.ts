@@ -125,7 +125,7 @@ export * as Checkpoint from './public/Checkpoint.js'
 export * as CheckpointCodec from './public/CheckpointCodec.js'
 export type { Status, Variables } from './domain/checkpoint/Checkpoint.js'
 export type { CompletedStep, Evidence, ExpectedEvidence } from './domain/checkpoint/CompletedStep.js'
-export type { Pending } from './domain/checkpoint/Pending.js'
+export type { PendingUnit } from './domain/checkpoint/Pending.js'
 export type { SubStep } from './domain/checkpoint/SubStep.js'
 export type { Units } from './domain/data/Units.js'
 

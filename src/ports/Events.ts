@@ -93,7 +93,7 @@ export type Event =
   | (EventUnit & {
       readonly _tag: 'StepRetrying'
       readonly attempt: number
-      readonly attempts: number
+      readonly maxAttempts: number
       readonly delayMillis: number
       readonly error: StepError
     })
@@ -102,7 +102,7 @@ export type Event =
   | (EventUnit & { readonly _tag: 'StepWaiting'; readonly wait: Wait })
   | (EventUnit & { readonly _tag: 'StepSuspended' })
   | (EventUnit & OutputMismatch & { readonly _tag: 'AnswerRejected'; readonly by: string })
-  | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
+  | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempt: number })
   | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
   | (EventUnit & { readonly _tag: 'RunWentBack' })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }

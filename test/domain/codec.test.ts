@@ -336,18 +336,18 @@ describe('a checkpoint of format 1', () => {
       path: '/srv/release.yaml',
       fingerprint: `v1:${'a'.repeat(64)}`,
       steps: [
-        { name: 'build', kind: 'task', fingerprint: `v1:${'b'.repeat(64)}`, idempotent: true },
+        { _tag: 'Task', name: 'build', fingerprint: `v1:${'b'.repeat(64)}`, idempotent: true },
         {
+          _tag: 'Wave',
           name: 'checks',
-          kind: 'wave',
           fingerprint: `v1:${'c'.repeat(64)}`,
-          own: `v1:${'7'.repeat(64)}`,
+          ownFingerprint: `v1:${'7'.repeat(64)}`,
           groups: [
-            { name: 'unit', kind: 'task', fingerprint: `v1:${'d'.repeat(64)}`, idempotent: true },
-            { name: 'lint', kind: 'task', fingerprint: `v1:${'e'.repeat(64)}`, idempotent: false }
+            { _tag: 'Task', name: 'unit', fingerprint: `v1:${'d'.repeat(64)}`, idempotent: true },
+            { _tag: 'Task', name: 'lint', fingerprint: `v1:${'e'.repeat(64)}`, idempotent: false }
           ]
         },
-        { name: 'publish', kind: 'task', fingerprint: `v1:${'f'.repeat(64)}`, idempotent: false }
+        { _tag: 'Task', name: 'publish', fingerprint: `v1:${'f'.repeat(64)}`, idempotent: false }
       ]
     })
   })

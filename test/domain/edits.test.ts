@@ -11,7 +11,7 @@ import { planResume } from '../../src/domain/plan/planResume.js'
 import * as Units from '../../src/domain/data/Units.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
 import type { Unit } from '../../src/domain/workflow/Unit.js'
-import { definitionAt } from '../../src/domain/workflow/Tree.js'
+import { definitionAt } from '../../src/domain/workflow/Node.js'
 import type { Step, Workflow } from '../../src/domain/workflow/Workflow.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
@@ -229,6 +229,6 @@ test('a strict plan names each difference on its own level', () => {
 test('the record of a composite keeps what it is beside its parts', () => {
   const sequence = W.sequence('deploy', [task('push')])
   const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
-  expect(record?.fingerprint).toBe(sequence.own)
-  expect(W.sequence('deploy', [task('push'), task('more')]).own).toBe(sequence.own)
+  expect(record?.fingerprint).toBe(sequence.ownFingerprint)
+  expect(W.sequence('deploy', [task('push'), task('more')]).ownFingerprint).toBe(sequence.ownFingerprint)
 })

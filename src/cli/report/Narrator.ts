@@ -54,7 +54,6 @@ type StepEvent = Extract<Event, { readonly stepIndex: number; readonly attempt: 
 export const make = (telling: Telling): Narrator => {
   const { screen, steps, now } = telling
   const waves = Wave.make(steps, now)
-  const kinds = steps.map(({ _tag }) => ({ kind: KINDS[_tag] }))
   const active = new Map<string, Active>()
   const partial = new Map<string, Prefixed>()
   let decisions: ReadonlyMap<string, Decision> = new Map()
@@ -96,7 +95,7 @@ export const make = (telling: Telling): Narrator => {
       if (event._tag === 'StepCompleted' && isTop(event.unit)) done.add(event.stepIndex)
     }
     screen.status(
-      active.size === 0 ? undefined : () => `${progressText(kinds, done.size)}, ${statusOf(active, waves, now())}`
+      active.size === 0 ? undefined : () => `${progressText(steps, done.size)}, ${statusOf(active, waves, now())}`
     )
   }
   return {
@@ -140,8 +139,6 @@ const HOLD_MILLIS = 1_000
 
 const STREAMS = ['stdout', 'stderr'] as const
 
-const KINDS = { Task: 'task', Sequence: 'sequence', Wave: 'wave', Map: 'map' } as const
-
 /** What a unit is called beside its wave. */
 const below = (wave: Wave.Wave | undefined, unit: Unit): string =>
   wave !== undefined && isWithin(unit, wave.unit) ? unit.slice(wave.unit.length + 1) : unit
@@ -172,7 +169,7 @@ const linesOf = (
         : started(telling, decisions.get(event.unit), event)
     case 'StepRetrying': {
       const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
-      const failed = `attempt ${event.attempt}/${event.attempts} failed: ${event.error.message}`
+      const failed = `attempt ${event.attempt}/${event.maxAttempts} failed: ${event.error.message}`
       return troubles(
         telling,
         waves,

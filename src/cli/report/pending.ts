@@ -1,11 +1,11 @@
 /** What pending units wait for, as text and as JSON. */
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import type { Pending } from '../../domain/checkpoint/Pending.js'
+import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { clipped } from './facts.js'
 
 /** What a unit waits for, for a line that names the unit already. */
-export const waitText = (pending: Pending): string => {
+export const waitText = (pending: PendingUnit): string => {
   switch (pending._tag) {
     case 'Job': {
       const given = pending.job === undefined ? '' : ` ${describeJob(pending.job)}`
@@ -19,7 +19,7 @@ export const waitText = (pending: Pending): string => {
 }
 
 /** What a run waits for: a line for each unit. */
-export const waitingFor = (pending: Pending): string => {
+export const waitingFor = (pending: PendingUnit): string => {
   const { unit } = pending
   switch (pending._tag) {
     case 'Job': {
@@ -33,25 +33,25 @@ export const waitingFor = (pending: Pending): string => {
   }
 }
 
-const questionOf = ({ question }: Pending & { readonly _tag: 'Answer' }): string =>
+const questionOf = ({ question }: PendingUnit & { readonly _tag: 'Answer' }): string =>
   question === undefined ? '' : `: ${clipped(question.split('\n', 1)[0] ?? '')}`
 
 /** The pending units of a run: `jobs`, and `waits` for timers and answers. A kind that there is none of is left out. */
-export const pendingJson = (all: ReadonlyArray<Pending>): JsonObject => {
+export const pendingJson = (all: ReadonlyArray<PendingUnit>): JsonObject => {
   const jobs = all.flatMap((one) => (one._tag === 'Job' ? [jobJson(one)] : []))
   const waits = all.flatMap((one) => (one._tag === 'Job' ? [] : [waitJson(one)]))
   return { ...(jobs.length === 0 ? {} : { jobs }), ...(waits.length === 0 ? {} : { waits }) }
 }
 
 /** A pending job. */
-export const jobJson = ({ unit, job, key, submittedAt }: Pending & { readonly _tag: 'Job' }): JsonObject => ({
+export const jobJson = ({ unit, job, key, submittedAt }: PendingUnit & { readonly _tag: 'Job' }): JsonObject => ({
   unit,
   job: job ?? null,
   idempotency_key: key,
   submitted_at: submittedAt
 })
 
-const waitJson = (wait: Exclude<Pending, { readonly _tag: 'Job' }>): JsonObject =>
+const waitJson = (wait: Exclude<PendingUnit, { readonly _tag: 'Job' }>): JsonObject =>
   wait._tag === 'Timer'
     ? { unit: wait.unit, for: 'timer', wake_at: wait.wakeAt, started_at: wait.startedAt }
     : {

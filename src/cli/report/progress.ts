@@ -8,8 +8,8 @@ export const progressOf = (checkpoint: Checkpoint): string =>
   progressText(checkpoint.workflow.steps, progress(checkpoint).completed)
 
 /** The count as text: `2/3 waves done (67%)` if there are several steps and all are waves, else `2/5 steps done (40%)`. */
-export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, done: number): string => {
-  const areWaves = steps.length > 1 && steps.every(({ kind }) => kind === 'wave' || kind === 'map')
+export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, '_tag'>>, done: number): string => {
+  const areWaves = steps.length > 1 && steps.every(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
   return `${grouped(done)}/${grouped(steps.length)} ${areWaves ? 'waves' : 'steps'} done (${share(done, steps.length)}%)`
 }
 

@@ -4,7 +4,7 @@ import * as State from '../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../domain/checkpoint/CompletedStep.js'
 import * as Units from '../../domain/data/Units.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Pending } from '../../domain/checkpoint/Pending.js'
+import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { attemptOf } from '../../domain/checkpoint/Pending.js'
 import type { StepError } from '../../domain/data/StepError.js'
 import { subStepsOf } from '../../domain/plan/subSteps.js'
@@ -20,14 +20,14 @@ import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 export interface UnitView {
   readonly index: number
   readonly unit: Unit
-  readonly kind: StepIdentity['kind'] | 'sub-step'
+  readonly kind: Lowercase<StepIdentity['_tag']> | 'sub-step'
   readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
   readonly parts?: { readonly completed: number; readonly total: number }
   readonly assumed: boolean
   readonly attempts: number
   readonly durationMillis?: number
   readonly output?: Json
-  readonly pending?: Pending
+  readonly pending?: PendingUnit
   readonly error?: StepError
 }
 
@@ -37,8 +37,8 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const { items, workflow } = checkpoint
   const subSteps = subStepsOf(checkpoint)
   const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
-    const place: Place = { index, unit, kind: step.kind }
-    if (step.kind === 'task') {
+    const place: Place = { index, unit, kind: step._tag.toLowerCase() as Lowercase<StepIdentity['_tag']> }
+    if (step._tag === 'Task') {
       const calls = subSteps.get(unit) ?? []
       return [unitOf(known, place), ...calls.map((one) => unitOf(known, { index, unit: one.unit, kind: 'sub-step' }))]
     }
@@ -58,7 +58,7 @@ interface Facts {
   readonly records: Units.Units<CompletedStep>
   readonly inFlight: Units.Units<State.InFlight>
   readonly failures: Units.Units<State.Failure>
-  readonly waiting: Units.Units<Pending>
+  readonly waiting: Units.Units<PendingUnit>
 }
 
 const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoint): Facts => ({

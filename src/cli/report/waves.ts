@@ -1,6 +1,6 @@
 /** Counts the completed groups of each wave and map while it runs, and what was printed about it. There may be thousands. */
 import type { ResumePlan } from '../../domain/plan/Plan.js'
-import { definitionAt } from '../../domain/workflow/Tree.js'
+import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, parent, top } from '../../domain/workflow/Unit.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'

@@ -162,7 +162,7 @@ const expanded = (self: Fields, change: Change.Expanded): Result => {
   const found = unitAt(self, unit)
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  if (found.definition.kind !== 'map') return refuse(self, change, 'NoMap', unit)
+  if (found.definition._tag !== 'Map') return refuse(self, change, 'NoMap', unit)
   if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
   if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
   return E.right({ items: new Map([...self.items, [unit, change.items]]) })
@@ -206,7 +206,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
 /** Attempts are of tasks of the step that have neither a record nor a job. */
 const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  if (top(unit) !== step.name || unitAt(self, unit)?.definition.kind !== 'task') return 'UnknownUnit'
+  if (top(unit) !== step.name || unitAt(self, unit)?.definition._tag !== 'Task') return 'UnknownUnit'
   return Units.has(self.pending, unit) ? 'StillPending' : undefined
 }
 
@@ -232,12 +232,12 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { definition, step, stepIndex } = found
   const isJob = isCollected(self, change)
   const before = openAt(self.state, stepIndex)
-  if (definition.kind === 'task') {
+  if (definition._tag === 'Task') {
     if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
       return notInFlight(self, change, unit)
   } else {
     const missing = unrecorded(self, unit, definition)
-    const isUnknown = definition.kind === 'map' && !self.items.has(unit)
+    const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
     if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
   }
   const isWhole = unit === step.name
@@ -260,7 +260,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
-  const isTask = definition.kind === 'task'
+  const isTask = definition._tag === 'Task'
   if (last === undefined) {
     if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
     return runsAny(before.inFlight)
@@ -371,7 +371,7 @@ const stateAfterAssumption = (
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const { unit, evidence } = change
   const found = unitAt(self, unit) ?? subStepAt(self, unit)
-  if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
+  if (found === undefined || (found.definition._tag !== 'Task' && evidence === undefined))
     return refuse(self, change, 'UnknownUnit', unit)
   if (Units.has(self.pending, unit)) return refuse(self, change, 'StillPending', unit)
   if (evidence !== undefined) {

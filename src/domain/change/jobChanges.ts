@@ -43,7 +43,7 @@ export const withKeys = (
 export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result => {
   const { unit, attempt, job, at } = change
   const found = unitAt(self, unit)
-  if (found?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  if (found?.definition._tag !== 'Task') return refuse(self, change, 'UnknownUnit', unit)
   const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const submission = Units.get(self.submissions, unit)

@@ -18,7 +18,7 @@ import {
   withAttempt,
   withoutPending
 } from './transitionParts.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
@@ -28,7 +28,7 @@ export const wrongStart = (
   starting: ReadonlySet<Unit>
 ): TransitionError['why'] | undefined => {
   const task = taskAt(self, unit)
-  if (task?.definition.kind !== 'task') return 'UnknownUnit'
+  if (task?.definition._tag !== 'Task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
   return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
@@ -45,10 +45,10 @@ export const withoutEarlier = (
 
 /** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt goes on with them. */
 export const withoutEarlierWaits = (
-  pending: Units.Units<Pending>,
+  pending: Units.Units<PendingUnit>,
   inFlight: Units.Units<InFlight>,
   starting: ReadonlyArray<InFlight>
-): Units.Units<Pending> =>
+): Units.Units<PendingUnit> =>
   anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
 
 /** What there is of tasks whose new attempt starts. */
@@ -100,7 +100,7 @@ const ended = (
 ): E.Either<TransitionError, SubStepEnd> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)
-  if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  if (subStep === undefined || task?.definition._tag !== 'Task') return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
   return hasStarted && runs(State.inFlight(self.state), task.unit)

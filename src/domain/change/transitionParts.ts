@@ -8,11 +8,12 @@ import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../data/Units.js'
 import { brief } from '../data/StepError.js'
 import type { Found } from '../workflow/Tree.js'
-import { find, listedParts, taskAround } from '../workflow/Tree.js'
+import { find, taskAround } from '../workflow/Tree.js'
+import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
-import { printOf } from '../workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 /**
  * Why a change cannot follow a checkpoint.
@@ -192,7 +193,7 @@ export const recordFrom = (
   }: Omit<Change.UnitCompleted, '_tag'>,
   { stepIndex, definition }: Found<StepIdentity>
 ): CompletedStep => {
-  const fingerprint = printOf(definition)
+  const fingerprint = recordedFingerprint(definition)
   return output === undefined
     ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }
     : { unit, stepIndex, fingerprint, output, captured, attempts, startedAt, completedAt, durationMillis, evidence }
@@ -205,7 +206,7 @@ export const unrecorded = (
   definition: StepIdentity
 ): Unit | undefined => {
   const isOpen = (name: string): boolean => !Units.has(completedSteps, join(unit, name))
-  if (definition.kind !== 'map') {
+  if (definition._tag !== 'Map') {
     const open = listedParts(definition).find(({ name }) => isOpen(name))
     return open === undefined ? undefined : join(unit, open.name)
   }
@@ -220,7 +221,7 @@ export const hasBegun = (
   definition: StepIdentity
 ): boolean => {
   const begun = (name: string, part: StepIdentity): boolean =>
-    Units.has(self.completedSteps, join(unit, name)) || (part.kind !== 'task' && hasBegun(self, join(unit, name), part))
-  if (definition.kind !== 'map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
+    Units.has(self.completedSteps, join(unit, name)) || (part._tag !== 'Task' && hasBegun(self, join(unit, name), part))
+  if (definition._tag !== 'Map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
   return self.items.get(unit)?.some(({ key }) => begun(key, definition.each)) === true
 }

@@ -4,7 +4,7 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import { mayStandAt } from './jobChanges.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../data/Units.js'
@@ -17,7 +17,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const found = whole ?? task
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   const { definition, step, stepIndex } = found
-  if (definition.kind !== 'task' || (whole !== undefined && definition.wait !== wait._tag))
+  if (definition._tag !== 'Task' || (whole !== undefined && definition.wait !== wait._tag))
     return refuse(self, change, 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const before = openAt(self.state, stepIndex)
@@ -44,7 +44,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)
   const found = whole ?? taskAt(self, unit)
-  if (found?.definition.kind !== 'task')
+  if (found?.definition._tag !== 'Task')
     return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const isBelowWait = whole === undefined && found.definition.wait !== undefined
@@ -65,5 +65,5 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait)))
     return refuse(self, change, 'NotPending', unit)
   const inFlight = Units.replace(state.inFlight, { ...attempt, suspended: true })
-  return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<Pending>, self.pending) })
+  return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<PendingUnit>, self.pending) })
 }

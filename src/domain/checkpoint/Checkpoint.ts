@@ -9,7 +9,7 @@ import type { Items } from './Items.js'
 import { around, none as noItems } from './Items.js'
 import type { Json } from '../data/Json.js'
 import { isObject } from '../data/Json.js'
-import type { GivenAnswer, Pending, Submission } from './Pending.js'
+import type { GivenAnswer, PendingUnit, Submission } from './Pending.js'
 import type { Units } from '../data/Units.js'
 import { none } from '../data/Units.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
@@ -48,7 +48,7 @@ export interface Fields {
   readonly state: CheckpointState
   readonly completedSteps: Units<CompletedStep>
   readonly items: Items
-  readonly pending: Units<Pending>
+  readonly pending: Units<PendingUnit>
   readonly answers: Units<GivenAnswer>
   readonly submissions: Units<Submission>
   readonly renewals: Renewals

@@ -36,7 +36,7 @@ export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: stri
  *
  * @category model
  */
-export type Pending = PendingJob | PendingWait
+export type PendingUnit = PendingJob | PendingWait
 
 /** An answer that no wait has taken yet. `by`: who gave it; `at`: UTC, ISO 8601. */
 export interface GivenAnswer {
@@ -68,13 +68,14 @@ export const keyFor = (
 // --- destructors
 
 /** When a unit began to wait. */
-export const since = (pending: Pending): string => (pending._tag === 'Job' ? pending.submittedAt : pending.startedAt)
+export const since = (pending: PendingUnit): string =>
+  pending._tag === 'Job' ? pending.submittedAt : pending.startedAt
 
 /** The number of the attempt that waits. */
-export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
+export const attemptOf = (pending: PendingUnit): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
 
 /** The next time (UTC, ISO 8601) at which a wait ends by itself, if there is one. */
-export const wakeAt = (all: Iterable<Pending>): string | undefined => {
+export const wakeAt = (all: Iterable<PendingUnit>): string | undefined => {
   let first: string | undefined
   for (const one of all) {
     const time = endOf(one)
@@ -84,5 +85,5 @@ export const wakeAt = (all: Iterable<Pending>): string | undefined => {
 }
 
 /** When a wait ends by itself (UTC, ISO 8601): a timer at its time, a wait for an answer when it times out. */
-export const endOf = (pending: Pending): string | undefined =>
+export const endOf = (pending: PendingUnit): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined

@@ -97,7 +97,11 @@ const taskAt = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): T
 
 const NO_PATHS: ReadonlyArray<string> = []
 
-const pathsOf = ({ variables, items }: Checkpoint, { leaves }: Task, unit: Unit): ReadonlyArray<string> => {
+const pathsOf = (
+  { variables, items }: Checkpoint,
+  { artifactPaths: leaves }: Task,
+  unit: Unit
+): ReadonlyArray<string> => {
   if (leaves === undefined) return NO_PATHS
   const item = around(items, unit)?.item
   const known: Known = item === undefined ? { variables } : { variables, item: item.value }

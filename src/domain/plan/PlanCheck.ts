@@ -11,14 +11,15 @@ import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
-import type { Node } from '../workflow/Tree.js'
-import { find, isComposite, listedParts, taskAround } from '../workflow/Tree.js'
+import type { Node } from '../workflow/Node.js'
+import { find, taskAround } from '../workflow/Tree.js'
+import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
-import { printOf } from '../workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 /** Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
@@ -38,7 +39,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
     if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
       yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
   for (const [unit] of items)
-    if (find(workflow, items, unit)?.definition.kind !== 'map')
+    if (find(workflow, items, unit)?.definition._tag !== 'Map')
       yield wrong(`"${unit}" has items, but there is no such map`)
   for (const why of wrongPending(checkpoint)) yield wrong(why)
   const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
@@ -75,7 +76,7 @@ function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
     const isTask =
       task === undefined
         ? kind !== 'Job' && isUnit(checkpoint, unit, state.stepIndex)
-        : task.kind === 'task' && (task.wait ?? 'Job') === kind
+        : task._tag === 'Task' && (task.wait ?? 'Job') === kind
     if (!isTask) yield `"${unit}" is pending (${kind}), but there is no such task`
     if (Units.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
     if (seen.has(unit)) yield `"${unit}" is pending twice`
@@ -176,11 +177,11 @@ function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
     const definition = definitionOf(edited, unit, stepIndex)
-    const now = definition === undefined ? undefined : printOf(definition)
+    const now = definition === undefined ? undefined : recordedFingerprint(definition)
     if (now === fingerprint || isRedone(edited, unit)) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     // Only an accepted plan lets a recorded run adopt another definition.
-    if (now !== undefined && was !== undefined && printOf(was) === now) continue
+    if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
     const map = [...ancestors(unit)].reverse().find((one) => checkpoint.items.has(one))
     if (map === undefined) {
       const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
@@ -355,7 +356,7 @@ function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem>
 }
 
 function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanProblem> {
-  const isSameKind = isComposite(was) && isComposite(now) && printOf(was) === printOf(now)
+  const isSameKind = isComposite(was) && isComposite(now) && recordedFingerprint(was) === recordedFingerprint(now)
   const inside = isSameKind ? [...editsOfAll(was, now, unit)] : []
   if (inside.length === 0) yield changed('changed', unit, was.fingerprint, now.fingerprint)
   else yield* inside
@@ -370,7 +371,7 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
     if (was === undefined) yield* vanishedSubStep(edited, unit)
-    if (was?.kind !== 'task' || was.idempotent) continue
+    if (was?._tag !== 'Task' || was.idempotent) continue
     const present = definitionOf(edited, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue

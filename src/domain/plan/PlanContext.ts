@@ -10,9 +10,10 @@ import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
-import type { GivenAnswer, Pending } from '../checkpoint/Pending.js'
+import type { GivenAnswer, PendingUnit } from '../checkpoint/Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
-import { find, listedParts, partNames } from '../workflow/Tree.js'
+import { find, partNames } from '../workflow/Tree.js'
+import { isComposite, listedParts } from '../workflow/Node.js'
 import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -31,7 +32,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
-  readonly pending: Units.Units<Pending>
+  readonly pending: Units.Units<PendingUnit>
   readonly answers: Units.Units<GivenAnswer>
   readonly begun: ReadonlySet<Unit>
   readonly inFlight: Units.Units<InFlight>
@@ -136,7 +137,8 @@ export const unknownNames = (
   const problems: Array<PlanProblem> = []
   if (fromStep !== undefined && targetsOf(workflow, items, { fromStep }, subSteps).from === undefined)
     problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
-  if (restartWave !== undefined && !isComposite(find<Step>(workflow, items, restartWave)?.definition)) {
+  const restarted = restartWave === undefined ? undefined : find<Step>(workflow, items, restartWave)?.definition
+  if (restartWave !== undefined && (restarted === undefined || !isComposite(restarted))) {
     const steps = workflow.steps.map(({ name }) => name)
     const waves = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
@@ -146,8 +148,6 @@ export const unknownNames = (
       problems.push({ _tag: 'UnknownStep', step, available: [...answerable] })
   return problems
 }
-
-const isComposite = (step: Step | undefined): boolean => step !== undefined && step._tag !== 'Task'
 
 /** The units on the level on which a path stops to name one. */
 const besides = (

@@ -10,7 +10,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { isWithin, join } from '../workflow/Unit.js'
 import * as Units from '../data/Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
-import { isIdempotent, partsOf } from '../workflow/Workflow.js'
+import { isIdempotent, listedParts } from '../workflow/Node.js'
 import type { At, Decided, Described, Placed, Planned } from './decideTask.js'
 import {
   ASSUMED,
@@ -74,7 +74,7 @@ export const decideItems = (
   const visit = (step: Step, unit: Unit, task: Described): void => {
     found.push(run({ unit, stepIndex, task }, reason))
     if (step._tag === 'Sequence' || step._tag === 'Wave')
-      for (const part of partsOf(step)) visit(part, join(unit, part.name), part)
+      for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name), part)
   }
   for (const { key } of items) visit(each, join(unit, key), ofItem(each, key))
   return found
@@ -84,7 +84,7 @@ export const decideItems = (
 const ofItem = <S extends Step>(each: S, key: string): S => {
   const summary = each.summary === each.name ? key : each.summary
   if (each._tag !== 'Task') return { ...each, name: key, summary }
-  const { fingerprint, idempotent, captures, numbered, wait, accepts, leaves } = each
+  const { fingerprint, idempotent, captures, numbered, wait, accepts, artifactPaths: leaves } = each
   return {
     _tag: 'Task',
     name: key,
@@ -95,7 +95,7 @@ const ofItem = <S extends Step>(each: S, key: string): S => {
     numbered,
     wait,
     accepts,
-    leaves
+    artifactPaths: leaves
   } as Step as S
 }
 
@@ -132,7 +132,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
   const placed: Placed<Task> = {
     ...at,
     task,
-    own: map.own,
+    ownFingerprint: map.ownFingerprint,
     record: recordOf(context, unit),
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
@@ -165,7 +165,7 @@ const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
 
 const decideComposite = (context: PlanContext, step: Sequence | Wave, at: At, out: Planned): Decided => {
-  const parts = partsOf(step)
+  const parts = listedParts<Step>(step)
   return decideParts(context, step, at, parts.length, (index) => parts[index] as Step, out)
 }
 
@@ -184,7 +184,7 @@ const decideParts = (
   const keptAbove = own.kept ?? at.keptAbove
   const here = out.decisions.length
   const record = recordOf(context, unit, at.expected)
-  const placed: Placed = { ...at, task: step, own: step.own, record }
+  const placed: Placed = { ...at, task: step, ownFingerprint: step.ownFingerprint, record }
   out.decisions.push(skip(placed, ASSUMED))
   const decisions: Array<Decision> = []
   let isDone = true

@@ -8,7 +8,7 @@ import { isAnew } from './demands.js'
 import { describeEvidence } from '../explain/Explain.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
@@ -17,7 +17,7 @@ import type { Unit } from '../workflow/Unit.js'
 import { isTop, top } from '../workflow/Unit.js'
 import * as Units from '../data/Units.js'
 import type { Task } from '../workflow/Workflow.js'
-import { isIdempotent as wasIdempotent } from '../workflow/WorkflowIdentity.js'
+import { isIdempotent } from '../workflow/Node.js'
 
 /**
  * The decisions so far, in document order, and what stands against them. Units add theirs: 100,000 short lists would cost more than
@@ -54,8 +54,8 @@ export interface Placed<A extends Described = Described> extends At {
   readonly task: A
   readonly record: CompletedStep | undefined
   readonly hasBegun?: boolean
-  readonly own?: string
-  readonly pending?: Pending
+  readonly ownFingerprint?: string
+  readonly pending?: PendingUnit
   readonly edited?: Edited
 }
 
@@ -94,7 +94,10 @@ export const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject
 
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
-export const skipReasonOf = ({ task, own = task.fingerprint }: Placed, record: CompletedStep): SkipReason => {
+export const skipReasonOf = (
+  { task, ownFingerprint: own = task.fingerprint }: Placed,
+  record: CompletedStep
+): SkipReason => {
   if (record.fingerprint !== own) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
   return record.assumed === true ? ASSUMED : COMPLETED
 }
@@ -137,7 +140,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
 }
 
 /** What a unit waits for. A wait that an edit made something else is over. */
-const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): Pending | undefined => {
+const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): PendingUnit | undefined => {
   const pending = Units.get(context.pending, unit)
   if (pending === undefined || pending._tag === 'Job' || pending._tag === task.wait) return pending
   const { workflow, items } = context.checkpoint
@@ -225,13 +228,13 @@ export const repeats = (
   return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
-const poll = (context: PlanContext, placed: Placed, pending: Pending): Poll => ({
+const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll => ({
   _tag: 'Poll',
   ...aboutOf(placed),
   reason: pollReason(context, pending)
 })
 
-const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
+const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason => {
   switch (pending._tag) {
     case 'Job': {
       const { submittedAt, job } = pending
@@ -255,7 +258,7 @@ const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
 interface Known {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
-  readonly pending: Pending | undefined
+  readonly pending: PendingUnit | undefined
 }
 
 /**
@@ -294,8 +297,8 @@ const schedule = (
 /** What was not idempotent when it began does not become so by an edit. */
 const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
   const before = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
-  const isLeaf = before?.kind === 'task' || before?.kind === 'map'
-  return task.idempotent && !(isLeaf && !wasIdempotent(before))
+  const isLeaf = before?._tag === 'Task' || before?._tag === 'Map'
+  return task.idempotent && !(isLeaf && !isIdempotent(before))
 }
 
 /** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */

@@ -2,16 +2,10 @@
 import { indexed, indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
 import { get } from '../checkpoint/Items.js'
+import type { Node } from './Node.js'
+import { isComposite, listedParts } from './Node.js'
 import type { Unit } from './Unit.js'
-import { ancestors, join, nameOf, names, top } from './Unit.js'
-
-/** A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or what a map does for each item. A task has none. */
-export interface Node {
-  readonly name: string
-  readonly steps?: ReadonlyArray<Node>
-  readonly groups?: ReadonlyArray<Node>
-  readonly each?: Node
-}
+import { ancestors, join, nameOf, top } from './Unit.js'
 
 /** A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of. */
 export interface Found<N> {
@@ -19,12 +13,6 @@ export interface Found<N> {
   readonly step: N
   readonly stepIndex: number
 }
-
-/** The parts that a definition lists; none of a task, or of a map. */
-export const listedParts = <N extends Node>({ steps, groups }: N): ReadonlyArray<N> =>
-  (steps ?? groups ?? NO_PARTS) as ReadonlyArray<N>
-
-const NO_PARTS: ReadonlyArray<never> = []
 
 /** The names of the parts of a unit, in order: of a map, the keys of its known items; `undefined` if they are not known. */
 export const partNames = (node: Node, unit: Unit, items: Items): ReadonlyArray<string> | undefined =>
@@ -78,20 +66,4 @@ export const taskAround = <N extends Node>(
     if (found !== undefined) return isComposite(found.definition) ? undefined : { ...found, unit: above }
   }
   return undefined
-}
-
-/** Detects a sequence, wave or map. */
-export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
-
-/** The definition of a unit, whatever the items of maps are: each key is one of an item. */
-export const definitionAt = <N extends Node>(
-  { steps }: { readonly steps: ReadonlyArray<N> },
-  unit: Unit
-): N | undefined => {
-  const [first, ...inner] = names(unit)
-  let found = steps.find(({ name }) => name === first)
-  for (const name of inner)
-    found =
-      found?.each === undefined ? found && listedParts(found).find((part) => part.name === name) : (found.each as N)
-  return found
 }

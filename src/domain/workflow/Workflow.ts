@@ -10,6 +10,7 @@ import type { Json, JsonObject } from '../data/Json.js'
 import { listed } from '../explain/listed.js'
 import { inCycle } from '../plan/needs.js'
 import type { Wait } from '../checkpoint/Pending.js'
+import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
 // --- model
@@ -44,7 +45,7 @@ export interface Task {
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
-  readonly leaves?: ((known: Known) => ReadonlyArray<string>) | undefined
+  readonly artifactPaths?: ((known: Known) => ReadonlyArray<string>) | undefined
 }
 
 /** The values known before a task runs: the run's variables, and the item of a map's group. */
@@ -59,7 +60,7 @@ export interface Sequence {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly steps: ReadonlyArray<Step>
 }
 
@@ -77,7 +78,7 @@ export interface Wave {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly groups: ReadonlyArray<Group>
 }
 
@@ -90,7 +91,7 @@ export interface MapStep {
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly each: Step
 }
 
@@ -143,7 +144,7 @@ export interface TaskOptions {
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
-  readonly leaves?: (known: Known) => ReadonlyArray<string>
+  readonly artifactPaths?: (known: Known) => ReadonlyArray<string>
 }
 
 const ACCEPTED = E.right(undefined)
@@ -180,7 +181,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     numbered: options.numbered ?? false,
     wait: options.wait,
     accepts: options.accepts ?? acceptsAnything,
-    leaves: options.leaves ?? leavesNothing
+    artifactPaths: options.artifactPaths ?? leavesNothing
   }
 }
 
@@ -206,19 +207,19 @@ export const sequence = (
   _tag: 'Sequence',
   name,
   summary,
-  ...printsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
+  ...fingerprintsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
   steps
 })
 
 /** What a composite is, with its parts and without them. */
-const printsOf = (
+const fingerprintsOf = (
   kind: string,
   name: string,
   parts: JsonObject,
   definition: Json | undefined
-): Pick<Sequence, 'fingerprint' | 'own'> => {
+): Pick<Sequence, 'fingerprint' | 'ownFingerprint'> => {
   const own = { kind, ...(definition === undefined ? {} : { definition }) }
-  return { fingerprint: fingerprint({ ...own, name, ...parts }), own: fingerprint(own) }
+  return { fingerprint: fingerprint({ ...own, name, ...parts }), ownFingerprint: fingerprint(own) }
 }
 
 /**
@@ -244,7 +245,12 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
   _tag: 'Wave',
   name,
   summary,
-  ...printsOf('wave', name, { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) }, definition),
+  ...fingerprintsOf(
+    'wave',
+    name,
+    { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) },
+    definition
+  ),
   groups
 })
 
@@ -264,7 +270,7 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   _tag: 'Map',
   name,
   summary,
-  ...printsOf('map', name, { each: each.fingerprint }, definition),
+  ...fingerprintsOf('map', name, { each: each.fingerprint }, definition),
   each
 })
 
@@ -310,23 +316,11 @@ export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => 
   const visit = (step: Step, place: string): void => {
     if (step._tag === 'Task') found.push({ task: step, place })
     else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
-    else for (const part of partsOf(step)) visit(part, join(place, part.name))
+    else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name))
   }
   for (const step of steps) visit(step, step.name)
   return found
 }
-
-/** The parts that a sequence or a wave lists. */
-export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
-  step._tag === 'Sequence' ? step.steps : step.groups
-
-/** Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice. */
-export const isIdempotent = (step: Step): boolean =>
-  step._tag === 'Task'
-    ? step.idempotent
-    : step._tag === 'Map'
-      ? isIdempotent(step.each)
-      : partsOf(step).every(isIdempotent)
 
 // --- validation
 
@@ -411,7 +405,7 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
       const body: Setters = new Map()
       all.push(body)
       visit(step.each, `${place}/*`, body)
-    } else for (const part of partsOf(step)) visit(part, join(place, part.name), setters)
+    } else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), setters)
   }
   for (const step of steps) visit(step, step.name, top)
   const found: Array<WorkflowProblem> = []

@@ -11,8 +11,8 @@ import type { Step, Workflow } from './Workflow.js'
 
 /** A task as it was defined. `wait`: what it waits for, if waiting is all that it does. */
 export interface TaskIdentity {
+  readonly _tag: 'Task'
   readonly name: string
-  readonly kind: 'task'
   readonly fingerprint: string
   readonly idempotent: boolean
   readonly wait?: Wait['_tag']
@@ -20,28 +20,28 @@ export interface TaskIdentity {
 
 /** A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites. */
 export interface SequenceIdentity {
+  readonly _tag: 'Sequence'
   readonly name: string
-  readonly kind: 'sequence'
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
 /** A wave as it was defined. */
 export interface WaveIdentity {
+  readonly _tag: 'Wave'
   readonly name: string
-  readonly kind: 'wave'
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly groups: ReadonlyArray<StepIdentity>
 }
 
 /** A map as it was defined, with what it does for each item. */
 export interface MapIdentity {
+  readonly _tag: 'Map'
   readonly name: string
-  readonly kind: 'map'
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly each: StepIdentity
 }
 
@@ -93,32 +93,19 @@ const ofStep = (step: Step): StepIdentity => {
   switch (step._tag) {
     case 'Task':
       return step.wait === undefined
-        ? { name, kind: 'task', fingerprint, idempotent: step.idempotent }
-        : { name, kind: 'task', fingerprint, idempotent: step.idempotent, wait: step.wait }
+        ? { _tag: 'Task', name, fingerprint, idempotent: step.idempotent }
+        : { _tag: 'Task', name, fingerprint, idempotent: step.idempotent, wait: step.wait }
     case 'Sequence':
-      return { name, kind: 'sequence', fingerprint, own: step.own, steps: step.steps.map(ofStep) }
+      return { _tag: 'Sequence', name, fingerprint, ownFingerprint: step.ownFingerprint, steps: step.steps.map(ofStep) }
     case 'Wave':
-      return { name, kind: 'wave', fingerprint, own: step.own, groups: step.groups.map(ofStep) }
+      return { _tag: 'Wave', name, fingerprint, ownFingerprint: step.ownFingerprint, groups: step.groups.map(ofStep) }
     case 'Map':
-      return { name, kind: 'map', fingerprint, own: step.own, each: ofStep(step.each) }
+      return { _tag: 'Map', name, fingerprint, ownFingerprint: step.ownFingerprint, each: ofStep(step.each) }
   }
 }
 
 // --- destructors
 
 /** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
-export const printOf = (step: Step | StepIdentity): string => ('own' in step ? step.own : step.fingerprint)
-
-/** Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice. */
-export const isIdempotent = (step: StepIdentity): boolean => {
-  switch (step.kind) {
-    case 'task':
-      return step.idempotent
-    case 'sequence':
-      return step.steps.every(isIdempotent)
-    case 'wave':
-      return step.groups.every(isIdempotent)
-    case 'map':
-      return isIdempotent(step.each)
-  }
-}
+export const recordedFingerprint = (step: Step | StepIdentity): string =>
+  'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint

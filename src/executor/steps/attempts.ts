@@ -86,7 +86,7 @@ const tellOfRetry = (
   delayMillis: number
 ): void => {
   const { runId } = recorder.checkpoint()
-  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
+  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, maxAttempts: attempts, delayMillis, error })
 }
 
 const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>

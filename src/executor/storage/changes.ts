@@ -221,7 +221,7 @@ export const eventsOf = (
       const { last } = change
       return last === undefined
         ? []
-        : [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: last.error, attempts: last.attempt }]
+        : [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: last.error, attempt: last.attempt }]
     }
     case 'JobSubmitted': {
       const { job } = change
@@ -232,7 +232,7 @@ export const eventsOf = (
     case 'Suspended':
       return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
     case 'JobEnded':
-      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts: 1 }]
+      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempt: 1 }]
     // Attempts report StepRetrying themselves; a stopped one has no retry to report.
     case 'AttemptFailed':
     case 'Started':

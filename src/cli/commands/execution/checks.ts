@@ -1,7 +1,7 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
 import type { SignalHandlers } from '../../../adapters/node/index.js'
-import { definitionAt } from '../../../domain/workflow/Tree.js'
+import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
 import type { Prompt } from '../../terminal/Prompt.js'

@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Item } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
 import { equals } from '../../../domain/data/Json.js'
-import type { Pending, PendingWait, Wait } from '../../../domain/checkpoint/Pending.js'
+import type { PendingUnit, PendingWait, Wait } from '../../../domain/checkpoint/Pending.js'
 import { endOf } from '../../../domain/checkpoint/Pending.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
@@ -31,7 +31,7 @@ export interface WaitWitness {
   /** An answer was acknowledged, left for the owner, or refused. */
   readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused') => void
   /** The run rests because of these units. */
-  readonly rests: (units: ReadonlyArray<Pending>) => void
+  readonly rests: (units: ReadonlyArray<PendingUnit>) => void
   /** What is stored between two processes. */
   readonly looked: (checkpoint: Checkpoint) => void
 }

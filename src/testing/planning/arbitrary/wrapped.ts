@@ -35,7 +35,15 @@ const stateInside = (state: CheckpointState): CheckpointState => {
 
 const identityInside = (of: WorkflowIdentity): WorkflowIdentity => ({
   ...of,
-  steps: [{ name: NAME, kind: 'sequence', fingerprint: of.fingerprint, own: sequence(NAME, []).own, steps: of.steps }]
+  steps: [
+    {
+      _tag: 'Sequence',
+      name: NAME,
+      fingerprint: of.fingerprint,
+      ownFingerprint: sequence(NAME, []).ownFingerprint,
+      steps: of.steps
+    }
+  ]
 })
 
 const runInside = (run: Checkpoint): Checkpoint =>

@@ -12,7 +12,7 @@ import { find, partNames } from '../../../domain/workflow/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, names, parent, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
-import { printOf } from '../../../domain/workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
 import { damagedMoment } from '../arbitrary/damage.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -179,7 +179,7 @@ interface Named {
 
 /** The fingerprints that records of the units keep. */
 const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
-  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, printOf(step)]))
+  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, recordedFingerprint(step)]))
 
 /** The names of the steps of each sequence as they were and as they are, those of the workflow included. */
 const sequencesIn = (
@@ -193,7 +193,7 @@ const sequencesIn = (
   const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
   const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
     const was = find(workflow, items, unit, stepIndex)?.definition
-    return step._tag === 'Sequence' && was?.kind === 'sequence'
+    return step._tag === 'Sequence' && was?._tag === 'Sequence'
       ? [{ parent: unit, were: names(was.steps), are: names(step.steps) }]
       : []
   })
@@ -204,7 +204,7 @@ const sequencesIn = (
 const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit): boolean => {
   for (const above of ancestors(unit)) {
     const was = find(workflow, items, above)?.definition
-    if (was !== undefined) return was.kind === find<Step>(edited, items, above)?.definition._tag.toLowerCase()
+    if (was !== undefined) return was._tag === find<Step>(edited, items, above)?.definition._tag
   }
   return true
 }
@@ -213,7 +213,7 @@ const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit):
 const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
   [...State.inDoubt(state)].filter((unit) => {
     const begun = find(workflow, items, unit, state.stepIndex)?.definition
-    return begun?.kind === 'task' && !begun.idempotent
+    return begun?._tag === 'Task' && !begun.idempotent
   })
 
 /** Who ignores changes ignores as well that what was in doubt is gone. */
