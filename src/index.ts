@@ -127,7 +127,7 @@ export type { Status, Variables } from './domain/checkpoint/Checkpoint.js'
 export type { CompletedStep, Evidence, ExpectedEvidence } from './domain/checkpoint/CompletedStep.js'
 export type { PendingUnit } from './domain/checkpoint/Pending.js'
 export type { SubStep } from './domain/checkpoint/SubStep.js'
-export type { Units } from './domain/data/Units.js'
+export type { Units } from './domain/checkpoint/Units.js'
 
 /** Where a run stands. */
 export type CheckpointState = model.CheckpointState
@@ -173,7 +173,6 @@ export type {
   Fenced,
   HeldBy,
   Insecure,
-  InvalidRunId,
   LostFiles,
   ReadFailed,
   RevisionConflict,
@@ -181,6 +180,7 @@ export type {
   UnsupportedFormat,
   WriteFailed
 } from './ports/CheckpointStorage.js'
+export type { InvalidRunId } from './domain/checkpoint/RunId.js'
 export type { Archive, ArchiveError } from './ports/Archive.js'
 export * as ArtifactId from './public/ArtifactId.js'
 export type { ArtifactError, ArtifactInfo, ArtifactStore } from './ports/ArtifactStore.js'

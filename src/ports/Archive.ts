@@ -1,7 +1,8 @@
 /** Where the last checkpoints of runs go that are over and whose state is deleted. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../domain/data/Json.js'
-import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
+import type { Insecure, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 
 /**
  * A run that goes to the archive: which it was, when it was made (UTC, ISO 8601), and its last checkpoint as it is stored. Two runs that

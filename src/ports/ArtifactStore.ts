@@ -7,15 +7,8 @@
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { InvalidArtifactId } from '../domain/data/ArtifactId.js'
-import type {
-  Corrupt,
-  Insecure,
-  InvalidRunId,
-  ReadFailed,
-  TooLarge,
-  UnsupportedFormat,
-  WriteFailed
-} from './CheckpointStorage.js'
+import type { Corrupt, Insecure, ReadFailed, TooLarge, UnsupportedFormat, WriteFailed } from './CheckpointStorage.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 
 /**
  * An artifact without its content: `size` in bytes, `sha256` in 64 lower-case hex digits.

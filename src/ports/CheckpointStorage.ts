@@ -8,6 +8,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/change/Change.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 import type { Json } from '../domain/data/Json.js'
 
 /**
@@ -244,17 +245,6 @@ export interface TooLarge {
   readonly bytes: number
   readonly limitBytes: number
   readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
-}
-
-/**
- * The text is no run id.
- *
- * @category errors
- */
-export interface InvalidRunId {
-  readonly _tag: 'InvalidRunId'
-  readonly runId: string
-  readonly why: string
 }
 
 /**

@@ -8,15 +8,8 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
 import type { Unit } from '../domain/workflow/Unit.js'
-import type {
-  Corrupt,
-  Insecure,
-  InvalidRunId,
-  ReadFailed,
-  TooLarge,
-  UnsupportedFormat,
-  WriteFailed
-} from './CheckpointStorage.js'
+import type { Corrupt, Insecure, ReadFailed, TooLarge, UnsupportedFormat, WriteFailed } from './CheckpointStorage.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 
 /**
  * What can go wrong with requests.

@@ -8,8 +8,9 @@ import type { Change } from '../../src/domain/change/Change.js'
 import { decode as decodeChange } from '../../src/domain/change/ChangeCodec.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { start } from '../../src/domain/checkpoint/Checkpoint.js'
-import type { CodecError } from '../../src/domain/checkpoint/CheckpointCodec.js'
-import { decode, describe as describeError, encode, restore } from '../../src/domain/checkpoint/CheckpointCodec.js'
+import type { CodecError } from '../../src/domain/change/restore.js'
+import { decode, encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
+import { describe as describeError, restore } from '../../src/domain/change/restore.js'
 import type { Json, JsonObject } from '../../src/domain/data/Json.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import { replay } from '../../src/domain/change/Transition.js'
@@ -285,7 +286,7 @@ describe('content that is no checkpoint', () => {
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]
     })
     assert.ok(E.isLeft(found))
-    assert.equal(describeError(found.left), "change Interrupted after revision 0 can't be: x: UnknownUnit")
+    assert.equal(describeError(found.left), 'change Interrupted of "x" cannot follow revision 0: UnknownUnit')
   })
 })
 

@@ -1,7 +1,8 @@
 /** What a change of a run says, on one line. */
 import type { Change } from '../../domain/change/Change.js'
-import { describeEvidence, describeJob } from '../../domain/explain/Explain.js'
-import { listed } from '../../domain/explain/listed.js'
+import { describeJob } from '../../domain/explain/Explain.js'
+import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { listed } from '../../domain/data/listed.js'
 import * as Duration from '../workflow/Duration.js'
 
 /** The step or group that a change is about, its attempt, and what happened. */

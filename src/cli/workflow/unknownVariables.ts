@@ -1,5 +1,5 @@
 /** Variables that a `run:` step names and that nobody sets: found before anything runs. */
-import { listed } from '../../domain/explain/listed.js'
+import { listed } from '../../domain/data/listed.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_TOLD } from './Problem.js'
 import * as Template from './Template.js'

@@ -4,8 +4,9 @@
  *
  * @module
  */
-import type { InFlight, InterruptReason, Outcome } from '../checkpoint/CheckpointState.js'
-import type { Workspace } from '../workflow/Workspace.js'
+import type { InFlight, InterruptReason } from '../checkpoint/CheckpointState.js'
+import type { Outcome } from '../data/StepFailure.js'
+import type { Started } from '../checkpoint/Checkpoint.js'
 import type { Evidence } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
@@ -15,6 +16,8 @@ import type { SubStep } from '../checkpoint/SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
+export type { Started } from '../checkpoint/Checkpoint.js'
+
 /** What every fact says: when it happened, UTC, ISO 8601. */
 interface Fact {
   readonly at: string
@@ -23,15 +26,6 @@ interface Fact {
 /** A fact about one unit. */
 interface UnitFact extends Fact {
   readonly unit: Unit
-}
-
-/** The run began. It is the change of revision 0, and of no other. */
-export interface Started extends Fact {
-  readonly _tag: 'Started'
-  readonly runId: string
-  readonly workflow: WorkflowIdentity
-  readonly input: Json
-  readonly workspace?: Workspace
 }
 
 /**

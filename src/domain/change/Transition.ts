@@ -6,13 +6,19 @@ import { adopted } from './adopted.js'
 import { make } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
-import { subStepCompleted, subStepFailed, withoutEarlier, withoutEarlierWaits, wrongStart } from './subStepChanges.js'
+import {
+  subStepCompleted,
+  subStepFailed,
+  withoutEarlier,
+  withoutEarlierWaits,
+  wrongStart,
+  failedInDoubt
+} from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
-import { failedInDoubt } from '../plan/subSteps.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   keptAttempt,
@@ -32,7 +38,7 @@ import {
   withAttempt,
   withoutPending
 } from './transitionParts.js'
-import type { Found } from '../workflow/Tree.js'
+import type { FoundUnit } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
@@ -360,7 +366,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
 /** What is taken as done out of turn does not move the run. */
 const stateAfterAssumption = (
   { state, completedSteps }: Fields,
-  { step, stepIndex }: Found<StepIdentity>,
+  { step, stepIndex }: FoundUnit<StepIdentity>,
   unit: Unit
 ): CheckpointState => {
   const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)

@@ -3,13 +3,13 @@ import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import type { Item, Items } from '../checkpoint/Items.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import { hasBegun, unrecorded } from './transitionParts.js'
-import type { Found } from '../workflow/Tree.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import type { FoundUnit } from '../checkpoint/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
@@ -62,14 +62,14 @@ export const adopted = (
 }
 
 /** Detects a task that runs code. */
-const hasCode = (found: Found<StepIdentity> | undefined): boolean =>
+const hasCode = (found: FoundUnit<StepIdentity> | undefined): boolean =>
   found?.definition._tag === 'Task' && found.definition.wait === undefined
 
 /** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
 const definedAs = (
   { unit, stepIndex, subStep }: CompletedStep,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>
-): Found<StepIdentity> | undefined =>
+): FoundUnit<StepIdentity> | undefined =>
   subStep === undefined ? find(workflow, items, unit, stepIndex) : taskAround(workflow, items, unit, stepIndex)
 
 /** The items of maps that are still there; outer maps come before inner ones. */

@@ -4,7 +4,7 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   keptAttempt,
@@ -107,3 +107,9 @@ const ended = (
     ? E.right({ task, before: openAt(self.state, task.stepIndex) })
     : refuse(self, change, 'NotInFlight', unit)
 }
+
+/** The failed sub-steps of a task that are not idempotent and may have had their effect. */
+export const failedInDoubt = (failures: Units.Units<Failure>, task: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
+    subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
+  )

@@ -5,10 +5,10 @@ import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, FailedAttempt, Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { brief } from '../data/StepError.js'
-import type { Found } from '../workflow/Tree.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import type { FoundUnit } from '../checkpoint/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join, top } from '../workflow/Unit.js'
@@ -91,7 +91,7 @@ export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Re
   refuse(self, change, 'NotInFlight', unit)
 
 /** The unit that a fact is about. It is usually part of the step at which the run stands, or of the next one. */
-export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): Found<StepIdentity> | undefined =>
+export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUnit<StepIdentity> | undefined =>
   find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
 /** Finds the task of a sub-step. */
@@ -191,7 +191,7 @@ export const recordFrom = (
     durationMillis,
     evidence
   }: Omit<Change.UnitCompleted, '_tag'>,
-  { stepIndex, definition }: Found<StepIdentity>
+  { stepIndex, definition }: FoundUnit<StepIdentity>
 ): CompletedStep => {
   const fingerprint = recordedFingerprint(definition)
   return output === undefined

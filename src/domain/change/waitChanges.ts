@@ -7,7 +7,7 @@ import { mayStandAt } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 
 /** Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {

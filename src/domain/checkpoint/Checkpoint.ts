@@ -1,5 +1,4 @@
 /** The whole state of a run at one revision. What changes it is in Transition. */
-import type { Started } from '../change/Change.js'
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
@@ -10,8 +9,8 @@ import { around, none as noItems } from './Items.js'
 import type { Json } from '../data/Json.js'
 import { isObject } from '../data/Json.js'
 import type { GivenAnswer, PendingUnit, Submission } from './Pending.js'
-import type { Units } from '../data/Units.js'
-import { none } from '../data/Units.js'
+import type { Units } from './Units.js'
+import { none } from './Units.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import type { Workspace } from '../workflow/Workspace.js'
 
@@ -55,6 +54,16 @@ export interface Fields {
   readonly workspace?: Workspace
   readonly createdAt: string
   readonly updatedAt: string
+}
+
+/** The run started: the first change of a run. `at`: UTC, ISO 8601. */
+export interface Started {
+  readonly _tag: 'Started'
+  readonly at: string
+  readonly runId: string
+  readonly workflow: WorkflowIdentity
+  readonly input: Json
+  readonly workspace?: Workspace
 }
 
 /** The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read. */

@@ -6,35 +6,21 @@
  */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from '../change/Change.js'
-import { decode as decodeChange } from '../change/ChangeCodec.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import type { Item } from './Items.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { equals } from '../data/Json.js'
-import type { Malformed } from '../data/JsonCodec.js'
+import type { Malformed, NewerFormat } from '../data/JsonCodec.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
 import type { GivenAnswer, Submission } from './Pending.js'
 import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
-import type { TransitionError } from '../change/Transition.js'
-import { replay } from '../change/Transition.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Plain } from '../data/Units.js'
-import { from } from '../data/Units.js'
+import type { Plain } from './Units.js'
+import { from } from './Units.js'
 
 // --- model
-
-/** The content was written by a newer version. */
-export interface NewerFormat {
-  readonly _tag: 'NewerFormat'
-  readonly found: number
-  readonly supported: number
-}
-
-/** Why stored content gives no checkpoint. */
-export type CodecError = Malformed | NewerFormat | TransitionError
 
 /** How often a unit got another idempotency key. */
 interface Renewal {
@@ -146,7 +132,7 @@ const decodeStored = decodeWith(stored)
  *
  * @category decoding
  */
-export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
+export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Checkpoint> => {
   const format = formatOf(content)
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
@@ -200,40 +186,4 @@ const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boole
 const formatOf = (content: unknown): number | undefined => {
   const format = typeof content === 'object' && content !== null && 'format' in content ? content.format : undefined
   return typeof format === 'number' ? format : undefined
-}
-
-/**
- * Decodes what a store keeps: a checkpoint and the changes after it, oldest first.
- *
- * @category decoding
- */
-export const restore = (content: {
-  readonly checkpoint: unknown
-  readonly changes: ReadonlyArray<unknown>
-}): E.Either<CodecError, Checkpoint> => {
-  const base = decode(content.checkpoint)
-  if (E.isLeft(base)) return base
-  const changes: Array<Change> = []
-  for (const one of content.changes) {
-    const change = decodeChange(one)
-    if (E.isLeft(change)) return E.left({ ...change.left, path: `changes[${changes.length}] ${change.left.path}` })
-    changes.push(change.right)
-  }
-  return replay(base.right, changes)
-}
-
-/**
- * What is wrong, as a sentence.
- *
- * @category destructors
- */
-export const describe = (error: CodecError): string => {
-  switch (error._tag) {
-    case 'Malformed':
-      return `at ${error.path} expected ${error.expected}`
-    case 'NewerFormat':
-      return `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`
-    case 'TransitionError':
-      return `change ${error.change} after revision ${error.revision} can't be: ${error.unit}: ${error.why}`
-  }
 }

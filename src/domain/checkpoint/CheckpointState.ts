@@ -4,15 +4,13 @@
  * @module
  */
 import type { StepError } from '../data/StepError.js'
+import type { Outcome } from '../data/StepFailure.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Units } from '../data/Units.js'
-import { from, none } from '../data/Units.js'
+import type { Units } from './Units.js'
+import { from, none } from './Units.js'
 
 // --- model
-
-/** Whether a failed attempt can have had an effect. `notApplied`: the step knows that nothing happened outside. */
-export type Outcome = 'notApplied' | 'unknown'
 
 /**
  * An attempt of a unit that was started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code was dropped,
@@ -161,20 +159,6 @@ export const interrupted = (
   failures: from(details.failures ?? none),
   reason
 })
-
-// --- refinements
-
-/** @category refinements */
-export const isBeforeStep = (state: CheckpointState): state is BeforeStep => state._tag === 'BeforeStep'
-
-/** @category refinements */
-export const isCompleted = (state: CheckpointState): state is Completed => state._tag === 'Completed'
-
-/** @category refinements */
-export const isFailed = (state: CheckpointState): state is Failed => state._tag === 'Failed'
-
-/** @category refinements */
-export const isInterrupted = (state: CheckpointState): state is Interrupted => state._tag === 'Interrupted'
 
 // --- pattern matching
 

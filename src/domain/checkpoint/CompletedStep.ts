@@ -54,3 +54,16 @@ export interface CompletedStep {
   readonly subStep?: SubStep
   readonly inDoubt?: ReadonlyArray<Unit>
 }
+
+/** Describes one piece of evidence. */
+export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
+  switch (evidence._tag) {
+    case 'Artifact':
+    case 'File':
+      return evidence.path
+    case 'Commit':
+      return `commit ${evidence.hash}`
+    case 'Stored':
+      return `artifact ${evidence.id}`
+  }
+}

@@ -2,8 +2,8 @@
 import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Units } from '../data/Units.js'
-import { get } from '../data/Units.js'
+import type { Units } from './Units.js'
+import { get } from './Units.js'
 
 // --- model
 

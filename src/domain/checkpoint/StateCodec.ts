@@ -9,16 +9,16 @@ import type {
   Failure,
   InFlight,
   Interrupted,
-  InterruptReason,
-  Outcome
+  InterruptReason
 } from './CheckpointState.js'
+import type { Outcome } from '../data/StepFailure.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { PendingUnit, PendingJob, PendingWait, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from '../data/JsonCodec.js'
 import type { StepError } from '../data/StepError.js'
 import type { SubStep } from './SubStep.js'
-import type { Plain } from '../data/Units.js'
+import type { Plain } from './Units.js'
 import type {
   MapIdentity,
   SequenceIdentity,

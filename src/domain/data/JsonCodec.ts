@@ -16,6 +16,19 @@ export interface Malformed {
   readonly expected: string
 }
 
+/** A newer version wrote the content. `found`: its format; `supported`: the newest that this version reads. */
+export interface NewerFormat {
+  readonly _tag: 'NewerFormat'
+  readonly found: number
+  readonly supported: number
+}
+
+/** Describes why content cannot be decoded. */
+export const describe = (error: Malformed | NewerFormat): string =>
+  error._tag === 'Malformed'
+    ? `at ${error.path} expected ${error.expected}`
+    : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`
+
 /** A codec that answers quickly when the value is right. */
 export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
   new t.Type<A>(

@@ -4,11 +4,8 @@
  * A value is looked for as it is, line by line if it has several, and as it stands in JSON text. What a program makes of it
  * (base64, a hash, its first half) is not known to be one.
  */
-import type { Change } from '../change/Change.js'
-import type { Evidence } from '../checkpoint/CompletedStep.js'
 import type { Json, JsonArray, JsonObject } from './Json.js'
 import * as Search from './Search.js'
-import type { Wait } from '../checkpoint/Pending.js'
 import type { StepError } from './StepError.js'
 
 // --- model
@@ -161,72 +158,13 @@ export const error = (self: Redaction, { name, message, code, stack, data }: Ste
   ...(data === undefined ? {} : { data: json(self, data) })
 })
 
-/**
- * A change without the values: what is stored of it has none. What stands in the definition of the workflow (names, summaries, its path) is
- * no place for a secret and stays as it is.
- */
-export const change = (self: Redaction, one: Change): Change => {
-  switch (one._tag) {
-    case 'Started':
-    case 'InputReplaced':
-      return { ...one, input: json(self, one.input) }
-    case 'Recovered':
-      return { ...one, from: text(self, one.from), lost: text(self, one.lost), agreedBy: text(self, one.agreedBy) }
-    case 'AttemptFailed':
-    case 'JobEnded':
-      return { ...one, error: error(self, one.error) }
-    case 'UnitFailed':
-      return one.last === undefined ? one : { ...one, last: { ...one.last, error: error(self, one.last.error) } }
-    case 'UnitCompleted':
-      return { ...withOutput(self, one), evidence: one.evidence.map((left) => evidence(self, left)) }
-    case 'JobSubmitted':
-      return one.job === undefined ? one : { ...one, job: json(self, one.job) }
-    case 'Assumed':
-      return withOutput(self, one)
-    case 'Expanded':
-      return { ...one, items: one.items.map(({ key, value }) => ({ key, value: json(self, value) })) }
-    case 'Rewound':
-      return { ...one, why: text(self, one.why) }
-    case 'Confirmed':
-      return one.evidence === undefined ? one : { ...one, evidence: one.evidence.map((left) => evidence(self, left)) }
-    case 'WaitStarted':
-      return { ...one, wait: wait(self, one.wait) }
-    case 'Answered':
-      return { ...one, value: json(self, one.value), by: text(self, one.by) }
-    case 'WorkflowEdited':
-    case 'AttemptStarted':
-    case 'Suspended':
-    case 'Interrupted':
-      return one
-  }
-}
-
-const wait = (self: Redaction, one: Wait): Wait =>
-  one._tag === 'Timer' || one.question === undefined ? one : { ...one, question: text(self, one.question) }
-
-const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: A): A =>
-  one.output === undefined ? one : { ...one, output: json(self, one.output) }
-
-/** Evidence without the values: in paths, and in the ids of artifacts. */
-export const evidence = (self: Redaction, one: Evidence): Evidence => {
-  switch (one._tag) {
-    case 'Artifact':
-    case 'File':
-      return isIn(self, one.path) ? { ...one, path: text(self, one.path) } : one
-    case 'Stored':
-      return isIn(self, one.id) ? { ...one, id: text(self, one.id) } : one
-    case 'Commit':
-      return one
-  }
-}
-
 // --- streams
 
 /**
  * The held-back end of a stream, which may be the start of a value; it is shorter than the longest value. The first `covered` bytes belong
  * to a value whose {@link MARK} was already emitted. `found`: the complete values in it; `node`: the state of the search.
  */
-export interface Held {
+export interface StreamTail {
   readonly bytes: Uint8Array
   readonly covered: number
   readonly found: ReadonlyArray<{ readonly from: number; readonly to: number }>
@@ -234,7 +172,7 @@ export interface Held {
 }
 
 /** Before the first piece of a stream nothing is held back. */
-export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
+export const nothingHeld: StreamTail = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
 
 /**
  * The next piece of a stream: what can be told of it, and what is held back. However a stream is cut into pieces, what is told of all of
@@ -242,9 +180,9 @@ export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [
  */
 export const next = (
   self: Redaction,
-  held: Held,
+  held: StreamTail,
   piece: Uint8Array
-): { readonly told: Uint8Array; readonly held: Held } => {
+): { readonly told: Uint8Array; readonly held: StreamTail } => {
   if (isNone(self)) return { told: joined([held.bytes, piece]), held: nothingHeld }
   const search = searchFor(self.bytes)
   const { spans, node } = Search.find(search, asCharacters(piece), held.node, held.bytes.length, spansIn(held))
@@ -253,17 +191,17 @@ export const next = (
 }
 
 /** What was held back, once the stream has ended. */
-export const rest = (_: Redaction, held: Held): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
+export const rest = (_: Redaction, held: StreamTail): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
 
-const spansIn = ({ covered, found }: Held): ReadonlyArray<Search.Span> =>
+const spansIn = ({ covered, found }: StreamTail): ReadonlyArray<Search.Span> =>
   covered === 0 ? found : [{ from: 0, to: covered }, ...found]
 
 /** Emits everything before `end`, with a mark for each value that starts there. */
 const upTo = (
-  { bytes, covered, node }: Held,
+  { bytes, covered, node }: StreamTail,
   spans: ReadonlyArray<Search.Span>,
   end: number
-): { readonly told: Uint8Array; readonly held: Held } => {
+): { readonly told: Uint8Array; readonly held: StreamTail } => {
   const told: Array<Uint8Array> = []
   const found: Array<Search.Span> = []
   let at = 0

@@ -4,11 +4,13 @@
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Outcome } from '../checkpoint/CheckpointState.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
 import * as StepError from './StepError.js'
 
 // --- model
+
+/** What is known of the effects of a failed attempt. `notApplied`: the step knows that nothing happened outside. */
+export type Outcome = 'notApplied' | 'unknown'
 
 /** The same attempt may succeed later: overload, a timeout, a lost connection. */
 export interface Transient {

@@ -97,9 +97,6 @@ const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> =
 export const at = <A>(self: Vector<A>, index: number): A | undefined =>
   index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
 
-/** The last element, or `undefined` for the empty list. */
-export const last = <A>(self: Vector<A>): A | undefined => self.tail[self.tail.length - 1]
-
 const leafFor = <A>(self: Vector<A>, index: number): ReadonlyArray<A> => {
   if (index >= self.length - self.tail.length) return self.tail
   let node: Node<A> = self.root

@@ -1,9 +1,9 @@
 /** Plans and what stands against them, in words for people. */
 import type { PollReason } from '../plan/Plan.js'
-import type { Evidence, ExpectedEvidence } from '../checkpoint/CompletedStep.js'
+import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
-import { listed } from './listed.js'
+import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
 import { isTop, nameOf } from '../workflow/Unit.js'
@@ -203,19 +203,6 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
   answered === true
     ? 'its answer is recorded'
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
-
-/** What should be there, in words. */
-export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
-  switch (evidence._tag) {
-    case 'Artifact':
-    case 'File':
-      return evidence.path
-    case 'Commit':
-      return `commit ${evidence.hash}`
-    case 'Stored':
-      return `artifact ${evidence.id}`
-  }
-}
 
 /** Describes changed evidence as text. */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>

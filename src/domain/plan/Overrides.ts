@@ -6,12 +6,12 @@ import type * as Change from '../change/Change.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { equals } from '../data/Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
-import { find, partNames } from '../workflow/Tree.js'
+import { find, partNames } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
@@ -29,7 +29,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const known: Known = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
+  const known: PlanFacts = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
   const back = rewound(known, at)
   const taken = takenBack(back)
   return [
@@ -44,7 +44,7 @@ export const overrides = (
 }
 
 /** What a plan was made from, and the plan. */
-interface Known {
+interface PlanFacts {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly plan: ResumePlan
@@ -52,7 +52,7 @@ interface Known {
 }
 
 /** What a unit is defined as. */
-const definitionOf = ({ checkpoint, workflow }: Known, { unit, stepIndex }: Decision): Step | undefined =>
+const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: Decision): Step | undefined =>
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
 const edited = (
@@ -71,7 +71,7 @@ interface Dropped {
 }
 
 /** Drops the records of units that run again, of what follows them in their sequence, and of units whose output an answer replaces. */
-const rewound = (known: Known, at: string): Change.Rewound | undefined => {
+const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
   const asIs = asItIs(plan)
   const held = heldUnits(checkpoint)
@@ -187,7 +187,7 @@ const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => b
 
 /** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
 const answered = (
-  known: Known,
+  known: PlanFacts,
   { confirm }: PlanOptions,
   isTakenBack: (decision: Decision) => boolean,
   at: string
@@ -221,7 +221,7 @@ const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confi
 
 /** What is taken as done and has no record, or none that stays. A composite follows its parts. */
 const assumed = (
-  known: Known,
+  known: PlanFacts,
   isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Assumed> => {

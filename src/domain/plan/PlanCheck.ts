@@ -2,17 +2,17 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { isAnew } from './demands.js'
 import { indexOfStep } from '../data/indexed.js'
-import { neededBy } from './needs.js'
+import { neededBy } from '../workflow/needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
 import type { Node } from '../workflow/Node.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join, nameOf, parent, top } from '../workflow/Unit.js'
@@ -110,7 +110,7 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  const edited: Edited = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
+  const edited: Comparison = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
   return policy === 'strict'
     ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
     : [
@@ -125,7 +125,7 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
  * The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is
  * recorded; `placesNow`: where new tasks stand, by fingerprint, once that was asked for.
  */
-interface Edited {
+interface Comparison {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly context: PlanContext
@@ -142,11 +142,14 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
 })
 
 /** What a unit is defined as now. */
-const definitionOf = ({ workflow, checkpoint: { items } }: Edited, unit: Unit, expected?: number): Step | undefined =>
-  find<Step>(workflow, items, unit, expected)?.definition
+const definitionOf = (
+  { workflow, checkpoint: { items } }: Comparison,
+  unit: Unit,
+  expected?: number
+): Step | undefined => find<Step>(workflow, items, unit, expected)?.definition
 
 /** Whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
-const isRedone = (edited: Edited, unit: Unit): boolean => {
+const isRedone = (edited: Comparison, unit: Unit): boolean => {
   const { checkpoint, workflow, context, redoneWas } = edited
   if (isAnew(context.demands.of(unit))) return true
   const gone = [...ancestors(unit)]
@@ -168,7 +171,7 @@ const isRedone = (edited: Edited, unit: Unit): boolean => {
 }
 
 /** Completed units that were removed or changed, except those that run again whatever is recorded. */
-function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
+function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()
   for (const { unit, stepIndex, fingerprint, subStep } of checkpoint.completedSteps) {
@@ -199,7 +202,11 @@ function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
 }
 
 /** A removed task that stands elsewhere now, where there was none before. */
-const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, fingerprint: string): PlanProblem => {
+const moved = (
+  { checkpoint, workflow, placesNow }: Comparison,
+  edit: PlanProblem,
+  fingerprint: string
+): PlanProblem => {
   if (placesNow.size === 0)
     for (const { task, place } of tasks(workflow.steps)) {
       const isNew = find(checkpoint.workflow, checkpoint.items, place) === undefined
@@ -210,7 +217,7 @@ const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, f
 }
 
 /** Finds edited or removed units whose job is pending, but for those that run again in any case. A wait may be edited: what it recorded stays. */
-function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
+function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint } = edited
   for (const { unit, _tag } of checkpoint.pending) {
     if (_tag !== 'Job') continue
@@ -229,7 +236,7 @@ function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
  * after all of it has run.
  */
 function* misplaced(
-  edited: Edited,
+  edited: Comparison,
   was: Node,
   now: Node,
   unit: Unit | undefined,
@@ -266,11 +273,11 @@ function* misplaced(
 }
 
 /** Whether something of a unit counts that was recorded of it. */
-const counts = ({ context }: Edited, unit: Unit): boolean =>
+const counts = ({ context }: Comparison, unit: Unit): boolean =>
   hasRecords(context, unit) && !isAnew(context.demands.of(unit))
 
 function* misplacedSteps(
-  edited: Edited,
+  edited: Comparison,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Step>,
   parent: Unit | undefined,
@@ -301,7 +308,7 @@ function* misplacedSteps(
 }
 
 function* misplacedGroups(
-  edited: Edited,
+  edited: Comparison,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Group>,
   parent: Unit | undefined,
@@ -323,7 +330,7 @@ function* misplacedGroups(
 }
 
 function* misplacedIn(
-  edited: Edited,
+  edited: Comparison,
   was: StepIdentity | undefined,
   now: Step,
   unit: Unit,
@@ -366,7 +373,7 @@ function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanPr
  * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
  * could be asked about them.
  */
-function* vanished(edited: Edited): Iterable<PlanProblem> {
+function* vanished(edited: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = edited.checkpoint
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
@@ -383,7 +390,7 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
 }
 
 /** Refuses to remove the task of a sub-step that may have had its effect. */
-function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
+function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
   if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint

@@ -5,14 +5,14 @@ import * as State from '../checkpoint/CheckpointState.js'
 import type { EvidencePlan } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
 import type { GivenAnswer, PendingUnit } from '../checkpoint/Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
-import { find, partNames } from '../workflow/Tree.js'
+import { find, partNames } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
@@ -64,7 +64,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     checkpoint,
     pending: checkpoint.pending,
     answers: checkpoint.answers,
-    begun: begunIn(checkpoint.completedSteps),
+    begun: compositesWithRecords(checkpoint.completedSteps),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
     inDoubt: State.inDoubt(state),
@@ -101,7 +101,7 @@ const isKnown = (subSteps: SubStepsByTask, unit: Unit): boolean => {
   return false
 }
 
-const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
+const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
   const begun = new Set<Unit>()
   let last: Unit | undefined
   for (const { unit, subStep } of records) {

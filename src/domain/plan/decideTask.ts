@@ -5,17 +5,17 @@ import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isAnew } from './demands.js'
-import { describeEvidence } from '../explain/Explain.js'
+import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isTop, top } from '../workflow/Unit.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import { isIdempotent } from '../workflow/Node.js'
 
@@ -255,7 +255,7 @@ const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason 
 }
 
 /** What is known of a unit that is due. */
-interface Known {
+interface DueUnit {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
   readonly pending: PendingUnit | undefined
@@ -268,7 +268,7 @@ interface Known {
 const schedule = (
   context: PlanContext,
   placed: Placed<Task>,
-  { record, scheduled, pending }: Known,
+  { record, scheduled, pending }: DueUnit,
   again: boolean
 ): Decision => {
   const begun = pending === undefined ? trace(context, placed) : undefined

@@ -6,10 +6,10 @@
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
-import { needing, neededBy } from './needs.js'
+import { needing, neededBy } from '../workflow/needs.js'
 import type { RunReason } from './Plan.js'
 import type { Node } from '../workflow/Node.js'
-import { find, partNamed } from '../workflow/Tree.js'
+import { find, partNamed } from '../checkpoint/Tree.js'
 import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isWithin, join, nameOf, top } from '../workflow/Unit.js'
@@ -116,7 +116,7 @@ const partToward = (parent: Unit | undefined, target: Unit | undefined): Unit | 
  * What is asked of the parts of a composite, as seen from there: the parts that a target is, or is part of. `isBefore`: the composite
  * is before the step to run from, and counts as done up to the wave in it that is restarted.
  */
-interface Level extends Asked {
+interface AskedOfParts extends Asked {
   readonly parent: Unit | undefined
   readonly toFrom: Unit | undefined
   readonly toRestart: Unit | undefined
@@ -143,7 +143,7 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Ask
 
 const inSequence = (
   steps: ReadonlyArray<Node>,
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: AskedOfParts
 ): OfPart => {
   const indexOf = (unit: Unit | undefined): number =>
     unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
@@ -164,7 +164,7 @@ const inSequence = (
 
 const inWave = (
   groups: Wave['groups'],
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: AskedOfParts
 ): OfPart => {
   const demands = new Map<string, Demand>()
   const again = groups.filter(({ name }) => touched.has(join(parent, name)))
@@ -191,7 +191,7 @@ const inWave = (
 }
 
 /** No item needs another. */
-const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: Level): OfPart => {
+const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: AskedOfParts): OfPart => {
   const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
   return (_, name) => {
     if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED

@@ -5,7 +5,7 @@ import type { PlanOptions } from './Plan.js'
 import { demandsOf } from './demands.js'
 import { targetsOf } from './PlanContext.js'
 import { subStepsOf } from './subSteps.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
 /**

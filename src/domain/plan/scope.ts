@@ -4,15 +4,15 @@
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
-import { neededBy } from './needs.js'
-import { partNamed } from '../workflow/Tree.js'
+import { neededBy } from '../workflow/needs.js'
+import { partNamed } from '../checkpoint/Tree.js'
 import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, nameOf, parent } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 
 /** A level of a tree on the way to a unit: the parts of a composite that the unit sees, by name. */
-export interface Level {
+export interface VisibleParts {
   readonly parent: Unit | undefined
   readonly composite: Workflow | Step
   /** The part that is the unit, or that the unit is part of. */
@@ -23,8 +23,8 @@ export interface Level {
 }
 
 /** The levels around a unit, from the root. */
-export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<Level> => {
-  const levels: Array<Level> = []
+export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<VisibleParts> => {
+  const levels: Array<VisibleParts> = []
   let composite: Workflow | Step = workflow
   let parent: Unit | undefined
   for (const one of [...ancestors(unit)].reverse().concat(unit)) {
@@ -38,7 +38,7 @@ export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): Readonly
   return levels
 }
 
-const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: string): Level => {
+const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: string): VisibleParts => {
   const parts = listedParts<Workflow | Step>(composite)
   if ('groups' in composite) {
     let needed: ReadonlySet<string> | undefined

@@ -4,10 +4,10 @@ import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { RunReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 
 /** A sub-step with its recorded call. */
 export interface KnownSubStep {
@@ -47,12 +47,6 @@ const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 /** Detects a sub-step that is not idempotent and may have had its effect. */
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
-
-/** The failed sub-steps of a task that are not idempotent and may have had their effect. */
-export const failedInDoubt = (failures: Units.Units<State.Failure>, task: Unit): ReadonlyArray<Unit> =>
-  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
-    subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
-  )
 
 /** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
 export interface Restart {

@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { unrecorded } from '../change/transitionParts.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 
 // --- model

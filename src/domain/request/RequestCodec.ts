@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
-import type { Malformed, Spec } from '../data/JsonCodec.js'
+import type { Malformed, NewerFormat, Spec } from '../data/JsonCodec.js'
 import { decodeWith, fields, json, list, matching, natural, optional, tagged, time } from '../data/JsonCodec.js'
 import type { ContinueHere } from './Pause.js'
 import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
@@ -15,8 +15,7 @@ import * as RunId from '../checkpoint/RunId.js'
 export const FORMAT = 1
 
 /** What can be wrong with a request or a pointer. */
-export type RequestCodecError =
-  Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
+export type RequestCodecError = Malformed | NewerFormat
 
 // --- codecs
 
@@ -117,15 +116,3 @@ export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Req
  * @category decoding
  */
 export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = supported(pointer)
-
-// --- destructors
-
-/**
- * What is wrong, as a sentence.
- *
- * @category destructors
- */
-export const describe = (error: RequestCodecError): string =>
-  error._tag === 'Malformed'
-    ? `at ${error.path} expected ${error.expected}`
-    : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`

@@ -7,13 +7,15 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
-import { listed } from '../explain/listed.js'
-import { inCycle } from '../plan/needs.js'
-import type { Wait } from '../checkpoint/Pending.js'
+import { listed } from '../data/listed.js'
+import { inCycle } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
 // --- model
+
+/** What a wait waits for: a time, or an answer. */
+export type WaitKind = 'Timer' | 'Answer'
 
 /** Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there. */
 export interface OutputMismatch {
@@ -41,15 +43,15 @@ export interface Task {
   readonly idempotent: boolean
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
-  readonly wait?: Wait['_tag'] | undefined
+  readonly wait?: WaitKind | undefined
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
-  readonly artifactPaths?: ((known: Known) => ReadonlyArray<string>) | undefined
+  readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
 /** The values known before a task runs: the run's variables, and the item of a map's group. */
-export interface Known {
+export interface KnownValues {
   readonly variables: ReadonlyMap<string, Json>
   readonly item?: Json
 }
@@ -140,11 +142,11 @@ export interface TaskOptions {
   readonly idempotent?: boolean
   readonly captures?: ReadonlyArray<string>
   readonly numbered?: boolean
-  readonly wait?: Wait['_tag']
+  readonly wait?: WaitKind
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
-  readonly artifactPaths?: (known: Known) => ReadonlyArray<string>
+  readonly artifactPaths?: (known: KnownValues) => ReadonlyArray<string>
 }
 
 const ACCEPTED = E.right(undefined)

@@ -4,8 +4,7 @@
  * @module
  */
 import { fingerprint } from '../data/Digest.js'
-import type { Wait } from '../checkpoint/Pending.js'
-import type { Step, Workflow } from './Workflow.js'
+import type { Step, WaitKind, Workflow } from './Workflow.js'
 
 // --- model
 
@@ -15,7 +14,7 @@ export interface TaskIdentity {
   readonly name: string
   readonly fingerprint: string
   readonly idempotent: boolean
-  readonly wait?: Wait['_tag']
+  readonly wait?: WaitKind
 }
 
 /** A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites. */

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
-import * as Units from '../../domain/data/Units.js'
+import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
-import { listed } from '../../../domain/explain/listed.js'
+import { listed } from '../../../domain/data/listed.js'
 import type { Confirm, FoundEvidence, PlanOptions, PlanProblem, ResumePlan } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'

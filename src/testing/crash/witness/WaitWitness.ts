@@ -8,7 +8,7 @@ import type { PendingUnit, PendingWait, Wait } from '../../../domain/checkpoint/
 import { endOf } from '../../../domain/checkpoint/Pending.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
-import { has } from '../../../domain/data/Units.js'
+import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { CrashLaw } from '../CrashReport.js'

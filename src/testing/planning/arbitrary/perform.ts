@@ -3,7 +3,7 @@
  * Knows nothing of how decisions are made.
  */
 import type { UnitCompleted } from '../../../domain/change/Change.js'
-import type { Outcome } from '../../../domain/checkpoint/CheckpointState.js'
+import type { Outcome } from '../../../domain/data/StepFailure.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { keyFor } from '../../../domain/checkpoint/Pending.js'

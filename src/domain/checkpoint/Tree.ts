@@ -1,14 +1,14 @@
 /** Units and their parts, in definitions and in what a checkpoint remembers of them. */
 import { indexed, indexOfStep } from '../data/indexed.js'
-import type { Items } from '../checkpoint/Items.js'
-import { get } from '../checkpoint/Items.js'
-import type { Node } from './Node.js'
-import { isComposite, listedParts } from './Node.js'
-import type { Unit } from './Unit.js'
-import { ancestors, join, nameOf, top } from './Unit.js'
+import type { Items } from './Items.js'
+import { get } from './Items.js'
+import type { Node } from '../workflow/Node.js'
+import { isComposite, listedParts } from '../workflow/Node.js'
+import type { Unit } from '../workflow/Unit.js'
+import { ancestors, join, nameOf, top } from '../workflow/Unit.js'
 
 /** A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of. */
-export interface Found<N> {
+export interface FoundUnit<N> {
   readonly definition: N
   readonly step: N
   readonly stepIndex: number
@@ -33,7 +33,7 @@ export const find = <N extends Node>(
   items: Items,
   unit: Unit,
   expected = 0
-): Found<N> | undefined => {
+): FoundUnit<N> | undefined => {
   const name = top(unit)
   const stepIndex = indexOfStep(steps, name, expected)
   const step = stepIndex === undefined ? undefined : steps[stepIndex]
@@ -60,7 +60,7 @@ export const taskAround = <N extends Node>(
   items: Items,
   unit: Unit,
   expected = 0
-): (Found<N> & { readonly unit: Unit }) | undefined => {
+): (FoundUnit<N> & { readonly unit: Unit }) | undefined => {
   for (const above of ancestors(unit)) {
     const found = find(tree, items, above, expected)
     if (found !== undefined) return isComposite(found.definition) ? undefined : { ...found, unit: above }

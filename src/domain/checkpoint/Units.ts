@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { Vector } from './Vector.js'
-import * as Vec from './Vector.js'
+import type { Vector } from '../data/Vector.js'
+import * as Vec from '../data/Vector.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop } from '../workflow/Unit.js'
 

@@ -2,13 +2,13 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { around } from '../checkpoint/Items.js'
-import type { FoundEvidence } from '../plan/Plan.js'
+import type { FoundEvidence } from './Plan.js'
 import type { Unit } from '../workflow/Unit.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import { top } from '../workflow/Unit.js'
-import type { Known, Step, Task, Workflow } from '../workflow/Workflow.js'
+import type { KnownValues, Step, Task, Workflow } from '../workflow/Workflow.js'
 
 /** Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting for its job. */
 export const unexplained = (
@@ -104,7 +104,7 @@ const pathsOf = (
 ): ReadonlyArray<string> => {
   if (leaves === undefined) return NO_PATHS
   const item = around(items, unit)?.item
-  const known: Known = item === undefined ? { variables } : { variables, item: item.value }
+  const known: KnownValues = item === undefined ? { variables } : { variables, item: item.value }
   try {
     return leaves(known)
   } catch {
