@@ -102,5 +102,7 @@ const positionOf = ({ placed, byName }: Positions, problem: Placed): Position | 
       return placed.get(join(problem.unit, problem.group))
     case 'DuplicateCapture':
       return placed.get(problem.places.at(-1) ?? '')
+    case 'TooManyUnits':
+      return undefined
   }
 }

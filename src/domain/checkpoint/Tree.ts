@@ -5,7 +5,7 @@ import { get } from './Items.js'
 import type { Node } from '../workflow/Node.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, join, nameOf, top } from '../workflow/Unit.js'
+import { ancestors, childToward, join, nameOf, top } from '../workflow/Unit.js'
 
 /** A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of. */
 export interface FoundUnit<N> {
@@ -40,9 +40,7 @@ export const find = <N extends Node>(
   if (stepIndex === undefined || step === undefined) return undefined
   let definition = step
   let above = name
-  while (above.length < unit.length) {
-    const end = unit.indexOf('/', above.length + 1)
-    const path = end === -1 ? unit : unit.slice(0, end)
+  for (let path = childToward(above, unit); path !== undefined; path = childToward(above, unit)) {
     const key = nameOf(path)
     const part = partNamed(definition, above, key, items)
     // Each unit has one path: another spelling of it is not the unit.

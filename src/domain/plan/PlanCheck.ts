@@ -15,7 +15,7 @@ import type { Node } from '../workflow/Node.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, join, nameOf, parent, top } from '../workflow/Unit.js'
+import { fromTop, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
@@ -152,12 +152,9 @@ const definitionOf = (
 const isRedone = (edited: Comparison, unit: Unit): boolean => {
   const { checkpoint, workflow, context, redoneWas } = edited
   if (isAnew(context.demands.of(unit))) return true
-  const gone = [...ancestors(unit)]
-    .reverse()
-    .concat(unit)
-    .find((one) => definitionOf(edited, one) === undefined)
-  if (gone === undefined) return false
-  const above = parent(gone)
+  const removed = fromTop(unit).find((one) => definitionOf(edited, one) === undefined)
+  if (removed === undefined) return false
+  const above = parent(removed)
   const was = above === undefined ? checkpoint.workflow : find(checkpoint.workflow, checkpoint.items, above)?.definition
   const now = above === undefined ? workflow : definitionOf(edited, above)
   if (was === undefined || now === undefined || !('steps' in was) || !('steps' in now)) return false
@@ -167,7 +164,7 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
     from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
     redoneWas.set(above, from)
   }
-  return (indexOfStep(was.steps, nameOf(gone), 0) ?? -1) >= from
+  return (indexOfStep(was.steps, nameOf(removed), 0) ?? -1) >= from
 }
 
 /** Completed units that were removed or changed, except those that run again whatever is recorded. */
@@ -185,7 +182,7 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     // Only an accepted plan lets a recorded run adopt another definition.
     if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
-    const map = [...ancestors(unit)].reverse().find((one) => checkpoint.items.has(one))
+    const map = fromTop(unit).find((one) => checkpoint.items.has(one))
     if (map === undefined) {
       const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
       yield now === undefined ? moved(edited, edit, fingerprint) : edit

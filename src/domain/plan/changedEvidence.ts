@@ -194,7 +194,7 @@ const byUnit = (
   const add = (all: Map<string, Array<Evidence>>, unit: string, more: ReadonlyArray<Evidence>): void => {
     const there = all.get(unit)
     if (there === undefined) all.set(unit, [...more])
-    else there.push(...more)
+    else for (const one of more) there.push(one)
   }
   for (const found of evidence) {
     if ('missing' in found) add(missing, found.unit, found.missing)

@@ -12,7 +12,7 @@ import type { Node } from '../workflow/Node.js'
 import { find, partNamed } from '../checkpoint/Tree.js'
 import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isWithin, join, nameOf, top } from '../workflow/Unit.js'
+import { ancestors, childToward, fromTop, join, nameOf } from '../workflow/Unit.js'
 import type { Wave, Workflow } from '../workflow/Workflow.js'
 
 /** What is demanded of a unit and of all that is part of it: that it counts as done, that it runs again, or neither. */
@@ -61,7 +61,8 @@ export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Deman
     const whole = demand !== 'none' || parent === undefined ? demand : (asked.due.get(parent) ?? demand)
     if (whole !== 'none') return ofAllParts(composite, parent, whole)
     const { from, restart } = asked
-    const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+    const childOf = (target: Unit | undefined): Unit | undefined => target && childToward(parent, target)
+    const [toFrom, toRestart] = [childOf(from), childOf(restart)]
     const isBefore = isFirst && toRestart !== undefined && toFrom === undefined
     const level = { ...asked, toFrom, toRestart, isBefore, parent, touched }
     if (composite.each !== undefined) return inMap(level)
@@ -79,7 +80,7 @@ export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Deman
     let demand: Demand = 'none'
     let composite: Node = workflow
     let parent: Unit | undefined
-    for (const one of [...ancestors(unit)].reverse().concat(unit)) {
+    for (const one of fromTop(unit)) {
       const name = nameOf(one)
       const part = partNamed(composite, parent ?? '', name, items)
       if (part === undefined) return demand
@@ -104,14 +105,6 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
   return (index) => (index <= 0 ? demand : later)
 }
 
-/** The part of a unit that a target is, or is part of. */
-const partToward = (parent: Unit | undefined, target: Unit | undefined): Unit | undefined => {
-  if (target === undefined || parent === undefined) return target === undefined ? undefined : top(target)
-  if (target === parent || !isWithin(target, parent)) return undefined
-  const end = target.indexOf('/', parent.length + 1)
-  return end === -1 ? target : target.slice(0, end)
-}
-
 /**
  * What is asked of the parts of a composite, as seen from there: the parts that a target is, or is part of. `isBefore`: the composite
  * is before the step to run from, and counts as done up to the wave in it that is restarted.
@@ -129,7 +122,7 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Ask
   if (from === undefined || restart === undefined) return false
   const around = new Set<Unit | undefined>(ancestors(from))
   const parent = [...ancestors(restart)].find((one) => around.has(one))
-  const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+  const [toFrom, toRestart] = [childToward(parent, from), childToward(parent, restart)]
   if (toFrom === undefined || toRestart === undefined || toFrom === toRestart) return false
   const composite = parent === undefined ? workflow : find<Node>(workflow, items, parent)?.definition
   if (composite === undefined || 'each' in composite) return false

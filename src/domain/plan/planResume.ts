@@ -48,20 +48,19 @@ export const planResume = (
   workflow: Workflow,
   options: PlanOptions = {}
 ): E.Either<PlanError, ResumePlan> => {
-  const unfit = [
-    ...problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
+  const invalid = problemsOf(workflow)
+  const [first, ...more] = [
+    ...invalid.map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
     ...inconsistencies(checkpoint)
   ]
   const wrong = wrongWorkflow(checkpoint, workflow)
   const { items } = checkpoint
-  const [first, ...more] = unfit
-  if (first !== undefined)
-    return refuse([
-      first,
-      ...more,
-      ...wrong,
-      ...unknownNames(workflow, { items, subSteps: subStepsOf(checkpoint) }, options, leavesOf(workflow, items))
-    ])
+  if (first !== undefined) {
+    const isTooLarge = invalid.some(({ _tag }) => _tag === 'TooDeep' || _tag === 'TooManyUnits')
+    const known = { items, subSteps: subStepsOf(checkpoint) }
+    const unknown = isTooLarge ? [] : unknownNames(workflow, known, options, leavesOf(workflow, items))
+    return refuse([first, ...more, ...wrong, ...unknown])
+  }
   const context = contextOf(checkpoint, workflow, options)
   const decisions: Array<Decision> = []
   const found: Array<PlanProblem> = []

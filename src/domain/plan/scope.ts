@@ -8,7 +8,7 @@ import { neededBy } from '../workflow/needs.js'
 import { partNamed } from '../checkpoint/Tree.js'
 import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, nameOf, parent } from '../workflow/Unit.js'
+import { childToward, fromTop, nameOf, parent } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 
 /** A level of a tree on the way to a unit: the parts of a composite that the unit sees, by name. */
@@ -27,7 +27,7 @@ export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): Readonly
   const levels: Array<VisibleParts> = []
   let composite: Workflow | Step = workflow
   let parent: Unit | undefined
-  for (const one of [...ancestors(unit)].reverse().concat(unit)) {
+  for (const one of fromTop(unit)) {
     const toward = nameOf(one)
     levels.push(levelOf(composite, parent, toward))
     const part: Workflow | Step | undefined = partNamed<Workflow | Step>(composite, parent ?? '', toward, items)
@@ -61,11 +61,10 @@ export const sightOf = (workflow: Workflow, items: Items, unit: Unit): ((other: 
   const levels = levelsOf(workflow, items, unit)
   return (other) => {
     for (const { parent, toward, sees } of levels) {
-      const start = parent === undefined ? 0 : parent.length + 1
-      const end = other.indexOf('/', start)
-      const name = nameOf(end === -1 ? other : other.slice(0, end))
+      const part = childToward(parent, other)
+      if (part === undefined) return false
+      const name = nameOf(part)
       if (name !== toward) return sees(name)
-      if (end === -1) return false
     }
     return false
   }

@@ -31,7 +31,7 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
   const failed: Array<Unit> = []
   for (const { unit, subStep, inDoubt } of completedSteps) {
     if (subStep !== undefined) add(unit, subStep)
-    if (inDoubt !== undefined) failed.push(...inDoubt)
+    for (const one of inDoubt ?? []) failed.push(one)
   }
   for (const unit of failed) add(unit, NOT_IDEMPOTENT)
   for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)

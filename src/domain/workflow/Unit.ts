@@ -35,6 +35,9 @@ const escaped = (character: string): string => {
 /** The path of the nth sub-step with the same name, from 1. */
 export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : `${unit}#${number}`)
 
+/** The path of the first sub-step with the same name: the inverse of {@link nth}. */
+export const withoutNumber = (unit: Unit): Unit => unit.replace(/#\d+$/, '')
+
 /**
  * The names in a path, from the top: the inverse of {@link join}.
  *
@@ -73,7 +76,18 @@ export function* ancestors(unit: Unit): Iterable<Unit> {
   for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
 }
 
-/** The top-level step that a unit is, or is part of. */
+/** The units on the path to a unit, from its top-level step to the unit itself. */
+export const fromTop = (unit: Unit): ReadonlyArray<Unit> => [...ancestors(unit)].reverse().concat(unit)
+
+/** Returns the child of `above` (undefined: the workflow) that a unit is or is part of, or undefined if the unit is not below it. */
+export const childToward = (above: Unit | undefined, unit: Unit): Unit | undefined => {
+  if (above === undefined) return top(unit)
+  if (unit.length === above.length || !isWithin(unit, above)) return undefined
+  const end = unit.indexOf('/', above.length + 1)
+  return end === -1 ? unit : unit.slice(0, end)
+}
+
+/** The top-level step that a unit is or is part of. */
 export const top = (unit: Unit): Unit => {
   const end = unit.indexOf('/')
   return end === -1 ? unit : unit.slice(0, end)

@@ -127,6 +127,7 @@ export type WorkflowProblem =
   | { readonly _tag: 'NoSteps'; readonly unit?: string }
   | { readonly _tag: 'NoGroups'; readonly unit: string }
   | { readonly _tag: 'TooDeep'; readonly unit: string }
+  | { readonly _tag: 'TooManyUnits' }
   | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
   | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
   | { readonly _tag: 'UnknownNeed'; readonly unit: string; readonly group: string; readonly need: string }
@@ -315,35 +316,47 @@ export interface PlacedTask {
 /** All tasks of steps, those of the bodies of maps included, in the order of the workflow. */
 export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
   const found: Array<PlacedTask> = []
-  const visit = (step: Step, place: string): void => {
+  const visit = (step: Step, place: string, depth: number): void => {
     if (step._tag === 'Task') found.push({ task: step, place })
-    else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
-    else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name))
+    else if (depth >= MAX_DEPTH) return
+    else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`, depth + 1)
+    else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), depth + 1)
   }
-  for (const step of steps) visit(step, step.name)
+  for (const step of steps) visit(step, step.name, 1)
   return found
 }
 
 // --- validation
 
-/** How many levels of steps a workflow may have. */
+/** The maximum number of levels of steps in a workflow. */
 export const MAX_DEPTH = 16
 
+/** The maximum number of units in a workflow; the body of a map counts once. */
+export const MAX_UNITS = 1_000_000
+
 /**
- * Everything that is wrong with a definition; empty if it can be run. Linear time.
+ * Returns all problems of a definition; none if it can run. Linear time. Nothing below 16 levels is examined, and nothing after 1,000,000
+ * units.
  *
  * @category validation
  */
 export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const found: Array<WorkflowProblem> = [...nameProblems([workflow.name])]
-  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
+  const found: Array<WorkflowProblem> = []
+  let units = 0
+  const add = (more: Iterable<WorkflowProblem>): void => {
+    for (const problem of more) found.push(problem)
+  }
   const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
+    units += parts.length
+    if (units > MAX_UNITS) return
     const names = parts.map(({ name }) => name)
-    found.push(...nameProblems(names), ...duplicates(names, parent ?? workflow.name))
+    add(nameProblems(names))
+    add(duplicates(names, parent ?? workflow.name))
     if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
     else for (const part of parts) if (part._tag !== 'Task') visit(part, join(parent, part.name), depth)
   }
   const visit = (step: Step, unit: string, depth: number): void => {
+    if (units > MAX_UNITS) return
     switch (step._tag) {
       case 'Task':
         return
@@ -351,17 +364,22 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
         if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
         return level(step.steps, unit, depth + 1)
       case 'Wave':
-        found.push(...waveProblems(step, unit))
+        add(waveProblems(step, unit))
         return level(step.groups, unit, depth + 1)
       case 'Map':
+        units += 1
         if (step.each._tag === 'Task' && step.each.captures.length > 0)
           found.push({ _tag: 'InvalidSetting', place: unit, field: 'capture', expected: NOT_CAPTURED })
         if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
         else visit(step.each, `${unit}/*`, depth + 1)
     }
   }
+  add(nameProblems([workflow.name]))
+  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
   level(workflow.steps, undefined, 1)
-  return [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
+  return units > MAX_UNITS
+    ? [...found, { _tag: 'TooManyUnits' }]
+    : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
@@ -394,7 +412,7 @@ type Setters = Map<string, string | Array<string>>
 const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
   const top: Setters = new Map()
   const all = [top]
-  const visit = (step: Step, place: string, setters: Setters): void => {
+  const visit = (step: Step, place: string, setters: Setters, depth: number): void => {
     if (step._tag === 'Task') {
       for (const variable of step.captures) {
         const there = setters.get(variable)
@@ -402,14 +420,15 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
         else if (typeof there === 'string') setters.set(variable, [there, place])
         else there.push(place)
       }
-    } else if (step._tag === 'Map') {
+    } else if (depth >= MAX_DEPTH) return
+    else if (step._tag === 'Map') {
       if (step.each._tag === 'Task') return
       const body: Setters = new Map()
       all.push(body)
-      visit(step.each, `${place}/*`, body)
-    } else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), setters)
+      visit(step.each, `${place}/*`, body, depth + 1)
+    } else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), setters, depth + 1)
   }
-  for (const step of steps) visit(step, step.name, top)
+  for (const step of steps) visit(step, step.name, top, 1)
   const found: Array<WorkflowProblem> = []
   for (const setters of all)
     for (const [variable, places] of setters)
@@ -458,7 +477,9 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'NoGroups':
       return `wave "${problem.unit}" needs at least one group`
     case 'TooDeep':
-      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps`
+      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps; flatten it`
+    case 'TooManyUnits':
+      return `the workflow has more than ${MAX_UNITS} units; split it`
     case 'DuplicateName':
       return `the name "${problem.name}" is used more than once in "${problem.within}"`
     case 'DuplicateCapture':
