@@ -210,7 +210,7 @@ test('a step that moved under a new parent is removed, and the message says wher
   assert.ok(E.isLeft(plan))
   expect(plan.left.problems.map(describeProblem)).toEqual([
     '"push" was moved to "deploy/push" after it ran. A step that moves to another place in the tree is another unit',
-    expect.stringMatching(/^"deploy" was put before steps that ran already/)
+    expect.stringMatching(/^"deploy" was inserted before completed steps/)
   ])
 })
 

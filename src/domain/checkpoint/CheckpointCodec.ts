@@ -154,7 +154,7 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
     return E.left({ _tag: 'Malformed', path: '$.items', expected: 'different maps, or no such field' })
   const completedSteps = from(plain.completedSteps)
   if (!holds(variables, variablesOf(plain.input, completedSteps, known))) {
-    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
+    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'the variables of input and completedSteps' })
   }
   return E.right(
     make({

@@ -1,4 +1,4 @@
-/** Units and their parts, in definitions and in what a checkpoint remembers of them. */
+/** Finds units in a workflow or in its recorded identity. */
 import { indexed, indexOfStep } from '../data/indexed.js'
 import type { Items } from './Items.js'
 import { get } from './Items.js'
@@ -7,18 +7,18 @@ import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, childToward, join, nameOf, top } from '../workflow/Unit.js'
 
-/** A unit that is part of a tree: its definition, and that and the index of the top-level step that it is, or is part of. */
+/** A unit found in a tree: its definition, its top-level step and that step's index. */
 export interface FoundUnit<N> {
   readonly definition: N
   readonly step: N
   readonly stepIndex: number
 }
 
-/** The names of the parts of a unit, in order: of a map, the keys of its known items; `undefined` if they are not known. */
+/** Returns the names of the parts of a unit in order, for a map the keys of its recorded items; `undefined` if these are missing. */
 export const partNames = (node: Node, unit: Unit, items: Items): ReadonlyArray<string> | undefined =>
   node.each === undefined ? listedParts(node).map(({ name }) => name) : items.get(unit)?.map(({ key }) => key)
 
-/** The definition of the part of a unit with a name. All items of a map have the same. */
+/** Returns the definition of a part by name. All items of a map have the same. */
 export const partNamed = <N extends Node>(node: N, unit: Unit, name: string, items: Items): N | undefined => {
   if (node.each !== undefined) return get(items, unit, name) === undefined ? undefined : (node.each as N)
   const parts = listedParts(node)
@@ -27,7 +27,7 @@ export const partNamed = <N extends Node>(node: N, unit: Unit, name: string, ite
 
 const nameOfNode = ({ name }: Node): string => name
 
-/** A unit of a tree, if there is one at that path. `expected`: the usual index of its top-level step. */
+/** Finds a unit by its path. `expected`: the usual index of its top-level step. */
 export const find = <N extends Node>(
   { steps }: { readonly steps: ReadonlyArray<N> },
   items: Items,
@@ -43,7 +43,7 @@ export const find = <N extends Node>(
   for (let path = childToward(above, unit); path !== undefined; path = childToward(above, unit)) {
     const key = nameOf(path)
     const part = partNamed(definition, above, key, items)
-    // Each unit has one path: another spelling of it is not the unit.
+    // A path with another escape than `join` makes is not a unit.
     const isEscaped = key.length !== path.length - above.length - 1
     if (part === undefined || (isEscaped && join(above, key) !== path)) return undefined
     definition = part
@@ -52,7 +52,7 @@ export const find = <N extends Node>(
   return { definition, step, stepIndex }
 }
 
-/** The task that a unit is a sub-step of, and its path, if there is such a task. `expected` as of {@link find}. */
+/** Finds the task of a sub-step, and its path. `expected`: as in {@link find}. */
 export const taskAround = <N extends Node>(
   tree: { readonly steps: ReadonlyArray<N> },
   items: Items,

@@ -137,7 +137,7 @@ const verb = (decision: Decision): string => {
     case 'Confirm':
       return 'confirm'
     case 'Poll':
-      return 'poll'
+      return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
   }
 }
 
@@ -167,7 +167,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'AcceptedDespiteChange':
       return `completed; its definition changed since (${reason.recorded}), which is accepted`
     case 'Assumed':
-      return 'taken as done'
+      return 'assumed done'
     case 'FailedBefore':
       return `failed: ${firstLine(reason.message)}; its error is thrown again`
     case 'NotStarted':
@@ -181,7 +181,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'EarlierStepRunsAgain':
       return `the result of "${reason.step}" may differ`
     case 'Forced':
-      return 'asked for'
+      return 'forced'
     case 'Failed':
       return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
     case 'InFlight':
@@ -189,7 +189,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'Interrupted':
       return `was stopped (${reason.reason})`
     case 'JobPending':
-      return `its job is pending since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+      return `waits for its job since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
     case 'TimerPending':
       return `sleeps until ${reason.wakeAt}`
     case 'AnswerPending':
@@ -246,7 +246,7 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
   const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
-  return `"${question.unit}" is not idempotent and may have had its effect: ${why}`
+  return `"${question.unit}" may already have taken effect, and is not idempotent: ${why}`
 }
 
 /**
@@ -295,9 +295,9 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeChange(problem)
     case 'NotAsked':
       if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
-      return `"${problem.unit}" can't be confirmed as done: there is no doubt that it has to run`
+      return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; remove this answer`
     case 'UnitPending':
-      return `"${problem.unit}" can't be confirmed: it is pending; poll its job, answer it, or run from that step`
+      return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem.step, problem.available)
     case 'NotAWave':
@@ -305,15 +305,17 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InputWithoutStep':
       return 'the input differs from the recorded one; name the step from which it applies (fromStep), or omit the input'
     case 'InputInUse':
-      return `"${problem.unit}" has begun with the recorded input and goes on; run from a step that it is part of or that it follows (fromStep), or omit the input`
+      return `"${problem.unit}" already started with the recorded input; set fromStep to it or an earlier step, or omit the input`
     case 'StepOutOfRange':
-      return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
+      return `the checkpoint is at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
     case 'InconsistentCheckpoint':
-      return `the checkpoint contradicts itself: ${problem.why}`
+      return `the checkpoint is inconsistent: ${problem.why}`
     case 'OutputNotDecodable':
       return `the recorded output of "${problem.unit}" no longer fits: at ${problem.path} expected ${problem.expected}`
     case 'AssumedOutputMissing':
-      return `"${problem.unit}" can't be taken as done without its ${problem.evidence === true ? 'evidence' : 'output'}: expected ${problem.expected}`
+      return problem.evidence === true
+        ? `cannot assume "${problem.unit}" done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
+        : `cannot assume "${problem.unit}" done: its output is missing (expected ${problem.expected}); supply it`
   }
 }
 
@@ -325,21 +327,21 @@ const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _ta
   const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
   if (available.length > 0) return `${what}. Available: ${quoted(available)}`
   return isStep
-    ? `${what}: the workflow has no waves; run from that step instead`
-    : `${what}: the workflow has no waves; run from a step instead. Available steps: ${quoted(steps)}`
+    ? `${what}: the workflow has no sequence, wave or map; run from that step instead`
+    : `${what}: the workflow has no sequence, wave or map; run from a step instead. Available steps: ${quoted(steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = problem.unit
   if (problem.pending === true) {
-    const now = problem.present === undefined ? 'now gone' : `now ${problem.present}`
-    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Put it back until its job has ended, force it to submit another, or accept the edit with "ignore"`
+    const now = problem.present === undefined ? 'now removed' : `now ${problem.present}`
+    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Restore it until its job has ended, force it to submit another, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
-    return `"${name}" is only a number, and not the step any more that is not idempotent and may have had its effect (recorded ${problem.recorded}, now ${problem.present}). Put that back to its place and confirm it, or accept the edit with "ignore"`
+    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this number and confirm it, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true) {
-    return `"${name}" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${problem.recorded}). Put it back and confirm it`
+    return `"${name}" was removed, but is not idempotent and may have taken effect (recorded ${problem.recorded}). Restore it and confirm it`
   }
   switch (problem.edit) {
     case 'changed':
@@ -347,11 +349,11 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'removed':
       if (problem.movedTo !== undefined)
         return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now gone`
+      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now removed`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':
-      return `"${name}" was put before steps that ran already (now ${problem.present})`
+      return `"${name}" was inserted before completed steps (now ${problem.present})`
     case 'added':
       return `"${name}" was added (now ${problem.present})`
   }

@@ -37,7 +37,7 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
   for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
     if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
-      yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
+      yield wrong(`the run is at step "${state.step}", but its state lists "${unit}"`)
   for (const [unit] of items)
     if (find(workflow, items, unit)?.definition._tag !== 'Map')
       yield wrong(`"${unit}" has items, but there is no such map`)
@@ -89,14 +89,14 @@ function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
 const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
   switch (state._tag) {
     case 'Completed':
-      return done ? undefined : `"${state.step}" is said to be completed, but has no record`
+      return done ? undefined : `the state says that "${state.step}" completed, but it has no record`
     case 'Interrupted':
       return done && state.inProgress
-        ? `"${state.step}" is said to be in progress, but is recorded completed`
+        ? `the state says that "${state.step}" is in progress, but it is recorded completed`
         : undefined
     case 'BeforeStep':
     case 'Failed':
-      return done ? `the run stands at "${state.step}", but that is recorded completed` : undefined
+      return done ? `the run is at step "${state.step}", but that step is recorded completed` : undefined
   }
 }
 

@@ -192,7 +192,7 @@ export const missingBefore = (context: PlanContext, placed: Placed, out: Planned
   if (missing.size === 0 || placed.demand !== 'assumed') return
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
-  const expected = `${lost.missing.map(describeEvidence).join(', ')}, which is missing`
+  const expected = lost.missing.map(describeEvidence).join(', ')
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 

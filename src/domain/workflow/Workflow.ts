@@ -1,6 +1,5 @@
 /**
- * The definition of what is to be done, as data that a planner can read. What runs is added by a Program, which is a
- * Workflow too.
+ * A workflow as data that the planner reads. A Program adds the code to run.
  *
  * @module
  */
@@ -24,16 +23,16 @@ export interface OutputMismatch {
 }
 
 /**
- * One unit of work.
+ * A step that does work.
  *
- * - `fingerprint` tells whether the definition is the one that ran; `summary` is for people and not part of it.
- * - `idempotent: false` means that running it twice may do harm: if it may have taken effect, we ask before it runs again.
- * - `captures`: the variables that its output becomes.
- * - `numbered`: its name is only its number, so after an edit another task may bear it.
- * - `wait`: it runs nothing, and waits for a timer or an answer.
- * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
- * - `leaves`: the paths of its artifacts, as far as they are known before it runs. While it is in flight or failed, changes at
- *   these paths are attributed to it.
+ * - `fingerprint` identifies the definition that ran; `summary` is for people and not covered by it.
+ * - `idempotent: false`: running it twice may do harm. If it may have taken effect, a plan asks before it runs again.
+ * - `captures`: the variables that its output is stored in.
+ * - `numbered`: its name is its position, so an edit may give that name to another task.
+ * - `wait`: it runs no code, and waits for a timer or an answer.
+ * - `accepts` returns whether a recorded output (`undefined`: none) still fits.
+ * - `artifactPaths`: the paths of its artifacts that are known before it runs. While it is in flight or failed, changes at these paths are
+ *   attributed to it.
  */
 export interface Task {
   readonly _tag: 'Task'
@@ -44,9 +43,9 @@ export interface Task {
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
   readonly wait?: WaitKind | undefined
-  /** Whether a recorded output (`undefined`: none) still fits. */
+  /** Returns whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts, as far as they are known before it runs. */
+  /** The paths of its artifacts that are known before it runs. */
   readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
@@ -56,7 +55,7 @@ export interface KnownValues {
   readonly item?: Json
 }
 
-/** Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them. */
+/** Steps that run in order: a workflow inside a workflow. `fingerprint` covers its steps; `ownFingerprint` covers only its own settings. */
 export interface Sequence {
   readonly _tag: 'Sequence'
   readonly name: string
@@ -74,7 +73,7 @@ export interface Needing {
   readonly needs: ReadonlyArray<string>
 }
 
-/** A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them. */
+/** A step whose groups run in parallel. `fingerprint` covers its groups; `ownFingerprint` covers only its own settings. */
 export interface Wave {
   readonly _tag: 'Wave'
   readonly name: string
@@ -85,8 +84,8 @@ export interface Wave {
 }
 
 /**
- * A step that does `each` for each item of data, in parallel. The items are computed when it is due, and recorded; see `Items`. Its
- * fingerprint covers `each`; `own` covers what it is beside that.
+ * A step that runs `each` for each item of data, in parallel. The items are computed when it is due, and recorded. `fingerprint` covers
+ * `each`; `ownFingerprint` covers only its own settings.
  */
 export interface MapStep {
   readonly _tag: 'Map'
@@ -105,8 +104,8 @@ export interface MapStep {
 export type Step = Task | Sequence | Wave | MapStep
 
 /**
- * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and never what
- * they stand for.
+ * A named list of steps that run in order. `secrets`: the names of the secrets that the steps receive; a checkpoint records the names,
+ * never the values.
  */
 export interface Workflow {
   readonly name: string
@@ -114,11 +113,11 @@ export interface Workflow {
   readonly secrets?: ReadonlyArray<string>
 }
 
-/** What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
+/** The form of a name: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
- * What is wrong with a definition. `unit` is a path, `place` one or the workflow itself; `*` stands for the key of an item.
+ * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow. `*` stands for the key of an item.
  *
  * @category model
  */
@@ -136,7 +135,7 @@ export type WorkflowProblem =
 
 // --- constructors
 
-/** What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared options. */
+/** The options of a task. `definition`: what its fingerprint covers beside its name and the other options. */
 export interface TaskOptions {
   readonly summary?: string
   readonly definition?: Json
@@ -189,8 +188,7 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
 }
 
 /**
- * Declares steps that are done in order. `definition`: what of the sequence beside its steps must not change once it has completed, if
- * there is such.
+ * Declares a sequence. `definition`: the sequence's own settings, which must not change after it completed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -214,7 +212,7 @@ export const sequence = (
   steps
 })
 
-/** What a composite is, with its parts and without them. */
+/** Returns the fingerprints of a composite with and without its parts. */
 const fingerprintsOf = (
   kind: string,
   name: string,
@@ -233,7 +231,7 @@ const fingerprintsOf = (
 export const group = <S extends Step>(of: S, needs: ReadonlyArray<string> = []): S & Needing => ({ ...of, needs })
 
 /**
- * Declares a wave. `definition`: what of it beside its groups must not change once it has completed, if there is such.
+ * Declares a wave. `definition`: the wave's own settings, which must not change after it completed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -258,7 +256,7 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
 })
 
 /**
- * Declares a map. `definition`: what of it beside `each` must not change once it has completed, if there is such.
+ * Declares a map. `definition`: the map's own settings, which must not change after it completed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -278,7 +276,7 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
 })
 
 /**
- * Defines a workflow, or lists everything that is wrong with it.
+ * Defines a workflow, or returns all its problems.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -304,16 +302,13 @@ export const define = (
 
 // --- destructors
 
-/**
- * A task that a workflow has. `place`: its path, where `*` stands for the key of an item; of what a map does for each item, that of the
- * map.
- */
+/** A task in a workflow. `place`: its path, where `*` stands for the key of an item; for the body of a map, the path of the map. */
 export interface PlacedTask {
   readonly task: Task
   readonly place: string
 }
 
-/** All tasks of steps, those of the bodies of maps included, in the order of the workflow. */
+/** Returns all tasks of steps, including bodies of maps, in document order. */
 export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
   const found: Array<PlacedTask> = []
   const visit = (step: Step, place: string, depth: number): void => {
@@ -403,12 +398,12 @@ const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowPro
   return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
 }
 
-const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
+const NOT_CAPTURED = 'absent, because every item of a map would set the same variable'
 
-/** Where each variable is set, in the workflow or in one body of a map: usually once. */
+/** The tasks that set each variable, in the workflow or in one body of a map. */
 type Setters = Map<string, string | Array<string>>
 
-/** Two tasks may set the same variable only in different bodies of maps: variables of an item stay in the item. */
+/** Two tasks may set the same variable only in different bodies of maps: the variables of an item stay in the item. */
 const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
   const top: Setters = new Map()
   const all = [top]
@@ -436,7 +431,7 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
   return found
 }
 
-/** What is recorded under the name of a secret would pass for it. */
+/** A value recorded under a secret's name could be mistaken for the secret. */
 const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
   if (secrets.length === 0) return []
   const known = new Set(secrets)
@@ -448,21 +443,21 @@ const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<
   })
   return [
     ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
-    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'a list in which each name stands once')]),
+    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'an array without duplicates')]),
     ...tasks(steps).flatMap(({ task, place }) =>
       task.captures
         .filter((variable) => known.has(variable))
-        .map((variable) => invalid(place, 'capture', `another name than "${variable}", which is that of a secret`))
+        .map((variable) => invalid(place, 'capture', `a name other than "${variable}", which is the name of a secret`))
     )
   ]
 }
 
 const SECRET_NAME = /^[^\s\p{Cc}=]{1,128}$/u
 
-const SECRET_NAMES = 'a list of names: 1 to 128 characters each, without blanks and "="'
+const SECRET_NAMES = 'an array of names of 1 to 128 characters without whitespace or "="'
 
 /**
- * A problem as a sentence for people.
+ * Describes a problem as a sentence.
  *
  * @category destructors
  */
@@ -485,10 +480,10 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'DuplicateCapture':
       return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
     case 'UnknownNeed':
-      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is no group of that wave`
+      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is not a group of that wave; fix its needs`
     case 'InvalidSetting':
       return `${problem.field} of "${problem.place}" must be ${problem.expected}`
     case 'NeedCycle':
-      return `groups of wave "${problem.unit}" need one another in a circle: ${listed(problem.groups)}`
+      return `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What a checkpoint remembers of the workflow that ran: enough to tell, on resume, what was edited.
+ * The recorded definition of a workflow. A resume compares it with the current one to find edits.
  *
  * @module
  */
@@ -8,7 +8,7 @@ import type { Step, WaitKind, Workflow } from './Workflow.js'
 
 // --- model
 
-/** A task as it was defined. `wait`: what it waits for, if waiting is all that it does. */
+/** The recorded definition of a task. `wait`: what it waits for, if it runs no code. */
 export interface TaskIdentity {
   readonly _tag: 'Task'
   readonly name: string
@@ -17,7 +17,7 @@ export interface TaskIdentity {
   readonly wait?: WaitKind
 }
 
-/** A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites. */
+/** The recorded definition of a sequence. `ownFingerprint`: of its own settings, without its parts. */
 export interface SequenceIdentity {
   readonly _tag: 'Sequence'
   readonly name: string
@@ -26,7 +26,7 @@ export interface SequenceIdentity {
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
-/** A wave as it was defined. */
+/** The recorded definition of a wave. */
 export interface WaveIdentity {
   readonly _tag: 'Wave'
   readonly name: string
@@ -35,7 +35,7 @@ export interface WaveIdentity {
   readonly groups: ReadonlyArray<StepIdentity>
 }
 
-/** A map as it was defined, with what it does for each item. */
+/** The recorded definition of a map. */
 export interface MapIdentity {
   readonly _tag: 'Map'
   readonly name: string
@@ -44,12 +44,10 @@ export interface MapIdentity {
   readonly each: StepIdentity
 }
 
-/** A step as it was defined. */
+/** The recorded definition of a step. */
 export type StepIdentity = TaskIdentity | SequenceIdentity | WaveIdentity | MapIdentity
 
-/**
- * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it has any.
- */
+/** The recorded definition of a workflow. `path`: the file it was read from, if any; `secrets`: the names of its secrets, if any. */
 export interface WorkflowIdentity {
   readonly name: string
   readonly path?: string
@@ -61,7 +59,7 @@ export interface WorkflowIdentity {
 // --- constructors
 
 /**
- * The identity of a workflow.
+ * Returns the identity of a workflow.
  *
  * @example
  * import { Workflow, WorkflowIdentity } from 'dogear'
@@ -83,7 +81,7 @@ export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
 const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArray<string> } =>
   secrets.length === 0 ? {} : { secrets }
 
-/** The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets. */
+/** Returns the fingerprint of a workflow: of its name, the fingerprints of its steps in order, and the names of its secrets. */
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
 
@@ -105,6 +103,6 @@ const ofStep = (step: Step): StepIdentity => {
 
 // --- destructors
 
-/** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
+/** Returns the fingerprint to record for a unit: for a composite, its own without its parts. */
 export const recordedFingerprint = (step: Step | StepIdentity): string =>
   'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint
