@@ -1,4 +1,4 @@
-/** The one function that changes a checkpoint, {@link apply}, and what each fact does to it. */
+/** Applies changes to a checkpoint; no other module makes a checkpoint from another. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
@@ -46,7 +46,7 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 export type { TransitionError } from './transitionParts.js'
 
 /**
- * What a change makes of a checkpoint: the next revision, or why this change can't follow it.
+ * Applies a change: returns the next revision, or why the change cannot follow.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -72,7 +72,7 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
 }
 
 /**
- * Folds {@link apply} over changes, oldest first. Stops at the first that can't follow.
+ * Folds {@link apply} over changes, oldest first. Stops at the first that cannot follow.
  *
  * @category transitions
  */
@@ -110,7 +110,6 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
   return E.right(fields)
 }
 
-/** What a change replaces in a checkpoint. */
 const replaced = (self: Fields, change: Change.Change): Result => {
   switch (change._tag) {
     case 'Started':
@@ -191,7 +190,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     if (!isSubStep) tasks.push(attempt)
   }
   const before = openAt(self.state, stepIndex)
-  // A composite that failed at its own checks is tried again with its parts.
+  // A composite that failed its own check is retried with its parts.
   for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
   let failures = withoutEarlier(before, tasks)
   for (const unit of starting) {
@@ -209,7 +208,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   return E.isLeft(keyed) ? keyed : E.right({ ...next, ...keyed.right })
 }
 
-/** Attempts are of tasks of the step that have neither a record nor a job. */
+/** An attempt needs a task of this step that is neither recorded nor pending. */
 const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
   if (isDone(self, unit)) return 'AlreadyCompleted'
   if (top(unit) !== step.name || unitAt(self, unit)?.definition._tag !== 'Task') return 'UnknownUnit'
@@ -273,7 +272,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
       ? refuse(self, change, 'WaveUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
-  // A composite fails as a whole, at its own checks, when none of its parts runs.
+  // A composite fails at its own check, when none of its parts runs.
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
     : !runsAny(Units.within(before.inFlight, unit))
@@ -316,7 +315,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
   const { state } = self
-  // The run would stand before a step of which it has attempts open.
+  // The rewind would lose open attempts of another step.
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(stays))
     return refuse(self, change, 'StandsElsewhere', state.step)
   return E.right({
@@ -331,7 +330,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   })
 }
 
-/** A run that stands at an open step before the first rewound one stays there. A task goes on with its attempt when sub-steps of it are rewound. */
+/** A run at an open step before the first rewound one stays there. A task continues its attempt when sub-steps of it are rewound. */
 const stateAfterRewind = (
   { state, completedSteps, workflow }: Fields,
   stepIndex: number,
@@ -363,7 +362,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   })
 }
 
-/** What is taken as done out of turn does not move the run. */
+/** Assuming a unit of another step does not move the run. */
 const stateAfterAssumption = (
   { state, completedSteps }: Fields,
   { step, stepIndex }: FoundUnit<StepIdentity>,
@@ -392,7 +391,7 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
     : notInFlight(self, change, unit)
 }
 
-/** The state without a unit whose question has been answered. What else was interrupted stays so. */
+/** Removes a unit whose question was answered from the state. Other units stay interrupted. */
 const withoutUnit = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
   const before = openAt(state, stepIndex)
   const inFlight = Units.outside(before.inFlight, unit)

@@ -1,4 +1,4 @@
-/** What an edited workflow makes of a checkpoint. */
+/** Matches units by path and drops removed ones. Records keep their fingerprints, maps their items. */
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -61,7 +61,6 @@ export const adopted = (
   }
 }
 
-/** Detects a task that runs code. */
 const hasCode = (found: FoundUnit<StepIdentity> | undefined): boolean =>
   found?.definition._tag === 'Task' && found.definition.wait === undefined
 
@@ -72,14 +71,14 @@ const definedAs = (
 ): FoundUnit<StepIdentity> | undefined =>
   subStep === undefined ? find(workflow, items, unit, stepIndex) : taskAround(workflow, items, unit, stepIndex)
 
-/** The items of maps that are still there; outer maps come before inner ones. */
+/** The items of maps that still exist; outer maps come before inner ones. */
 const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
   const known = new Map<Unit, ReadonlyArray<Item>>()
   for (const [map, list] of items) if (find(workflow, known, map)?.definition._tag === 'Map') known.set(map, list)
   return known
 }
 
-/** A composite that gained a part is open again: its own record is dropped, those of its parts stay. Parts are recorded before it. */
+/** Reopens a composite that gained a part: its own record is dropped, those of its parts stay. Parts are recorded before it. */
 const finishedOnly = (
   records: ReadonlyArray<CompletedStep>,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>
@@ -93,7 +92,7 @@ const finishedOnly = (
   return completedSteps
 }
 
-/** What is said of units that are still there. One that became a unit of another kind is another unit. */
+/** Keeps the state of units that still exist with the same kind. */
 const stateAfterEdit = (
   { state, workflow: before, items: known, pending }: Pick<Fields, 'state' | 'workflow' | 'items' | 'pending'>,
   { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>

@@ -13,7 +13,7 @@ import { describe as describeJson } from '../data/JsonCodec.js'
 export type CodecError = Malformed | NewerFormat | TransitionError
 
 /**
- * Decodes what a store keeps: a checkpoint and the changes after it, oldest first.
+ * Restores a checkpoint from a stored checkpoint and the changes after it, oldest first.
  *
  * @category decoding
  */

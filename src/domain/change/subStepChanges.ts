@@ -33,7 +33,7 @@ export const wrongStart = (
   return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
-/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */
+/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight and keeps them. */
 export const withoutEarlier = (
   { failures, inFlight }: ReturnType<typeof openAt>,
   starting: ReadonlyArray<InFlight>
@@ -43,7 +43,7 @@ export const withoutEarlier = (
     failures
   )
 
-/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt goes on with them. */
+/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt keeps them. */
 export const withoutEarlierWaits = (
   pending: Units.Units<PendingUnit>,
   inFlight: Units.Units<InFlight>,
@@ -51,7 +51,7 @@ export const withoutEarlierWaits = (
 ): Units.Units<PendingUnit> =>
   anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
 
-/** What there is of tasks whose new attempt starts. */
+/** The records of tasks whose new attempt starts. */
 const anew = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
@@ -108,7 +108,7 @@ const ended = (
     : refuse(self, change, 'NotInFlight', unit)
 }
 
-/** The failed sub-steps of a task that are not idempotent and may have had their effect. */
+/** Returns the failed sub-steps of a task that are not idempotent and may have taken effect. */
 export const failedInDoubt = (failures: Units.Units<Failure>, task: Unit): ReadonlyArray<Unit> =>
   Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
     subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []

@@ -9,7 +9,7 @@ import type { Result } from './transitionParts.js'
 import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
 import * as Units from '../checkpoint/Units.js'
 
-/** Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer. */
+/** Starts a wait of a unit or in a task's code. A wait that restarts after a rejected answer drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
   const { unit, wait, at: startedAt } = change
   const whole = unitAt(self, unit)
@@ -27,7 +27,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   if (earlier !== undefined && !isAgain) return refuse(self, change, 'StillPending', unit)
   if (task !== undefined && !mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   return E.right({
-    // A task that became a wait has no attempt any more.
+    // A task that an edit turned into a wait has no attempt.
     state: State.beforeStep(
       stepIndex,
       step.name,
@@ -39,7 +39,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/** Keeps an answer until the unit takes it. Any sub-step of a task that has not completed may be answered: only its code knows which will wait. */
+/** Keeps an answer until the unit takes it. Any sub-step of an open task can be answered: only its code knows which will wait. */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)

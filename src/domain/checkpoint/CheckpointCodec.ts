@@ -1,6 +1,6 @@
 /**
- * Checkpoints as they are stored. The one place where formats are known: a store keeps what it is given, and whatever
- * an older version wrote is migrated here, in memory, and written in the present format by the next save.
+ * Encodes and decodes checkpoints. Formats are known only here: older formats are migrated in memory, and the next save writes the current
+ * one. Stores know nothing of formats.
  *
  * @module
  */
@@ -22,7 +22,7 @@ import { from } from './Units.js'
 
 // --- model
 
-/** How often a unit got another idempotency key. */
+/** How often the idempotency key of a unit changed. */
 interface Renewal {
   readonly unit: Unit
   readonly times: number
@@ -34,7 +34,7 @@ interface MapItems {
   readonly items: ReadonlyArray<Item>
 }
 
-/** What stands in a file: the fields of a checkpoint with plain lists and objects. */
+/** The stored form of a checkpoint, with plain arrays and objects. */
 interface Stored extends Plain<Omit<Fields, 'format' | 'state' | 'items' | 'answers' | 'submissions' | 'renewals'>> {
   readonly state: Plain<CheckpointState>
   readonly items?: ReadonlyArray<MapItems>
@@ -75,7 +75,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
 // --- encoding
 
 /**
- * A checkpoint as plain JSON, in time linear in its records.
+ * Encodes a checkpoint as plain JSON, in time linear in its records.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -120,7 +120,7 @@ export const encode = (checkpoint: Checkpoint): Json => {
 const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
   state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
 
-/** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
+/** `Object.fromEntries` defines properties, so a variable named `__proto__` is safe. */
 const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
 
 // --- decoding
@@ -128,7 +128,7 @@ const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fro
 const decodeStored = decodeWith(stored)
 
 /**
- * Decodes a stored checkpoint of any format up to the present one, or says what is wrong with it.
+ * Decodes a stored checkpoint of any format up to the current one.
  *
  * @category decoding
  */
@@ -174,7 +174,7 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
 const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
   state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
-/** Whether an object holds exactly these variables. */
+/** Returns whether an object has exactly these variables. */
 const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
   if (Object.keys(variables).length !== derived.size) return false
   for (const [name, value] of derived) {

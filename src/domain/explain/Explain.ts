@@ -1,4 +1,4 @@
-/** Plans and what stands against them, in words for people. */
+/** Renders plans and plan problems as text. */
 import type { PollReason } from '../plan/Plan.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
@@ -10,8 +10,8 @@ import { isTop, nameOf } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
 
 /**
- * A plan as text: one line for each step and group, with what happens and why. Steps are counted from 1. Where more than 20 steps,
- * or groups of a wave, stand in one list, five of a kind are shown and the others counted, but for what is asked about.
+ * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
+ * five of each kind are listed and the others counted; units that need confirmation are always listed.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -34,7 +34,7 @@ import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow
  */
 export const explain = (plan: ResumePlan): string => {
   const steps = decisionTrees(plan)
-  const rows = told(steps).flatMap(({ node, row, isCount }) =>
+  const rows = entriesOf(steps).flatMap(({ node, row, isCount }) =>
     isCount
       ? [{ ...row, place: '' }]
       : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, '  ')]
@@ -48,7 +48,6 @@ export const explain = (plan: ResumePlan): string => {
   return printableLines([headline(plan, steps.length), ...lines.map((line) => line.trimEnd())])
 }
 
-/** What a line says. */
 interface Row {
   readonly place: string
   readonly verb: string
@@ -63,24 +62,24 @@ const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
 })
 
 const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
-  told(parts).flatMap(({ node, row, isCount }) => {
+  entriesOf(parts).flatMap(({ node, row, isCount }) => {
     const line = { ...row, place: '', name: `${indent}${row.name}` }
     return isCount ? [line] : [line, ...below(node, `${indent}  `)]
   })
 
-/** So many steps, or groups of a wave, are all told of. Of more: so many of each kind. */
+/** Lists up to LONG entries in full, then SHOWN of each kind. */
 const LONG = 20
-const TOLD = 5
+const SHOWN = 5
 
-/** The line of a unit, or the line that counts the other units of its kind. */
-interface Told {
+/** The line of a unit, or the line that counts further units of its kind. */
+interface Entry {
   readonly node: DecisionTree
   readonly row: Omit<Row, 'place'>
   readonly isCount: boolean
 }
 
-const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
-  const one = (node: DecisionTree): Told => ({ node, row: rowOf(node.decision), isCount: false })
+const entriesOf = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Entry> => {
+  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
   for (const node of all) {
@@ -89,10 +88,10 @@ const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
     if (kind === undefined) kinds.set(name, [node])
     else kind.push(node)
   }
-  const rows = new Map<DecisionTree, Told>()
+  const rows = new Map<DecisionTree, Entry>()
   for (const kind of kinds.values()) {
-    // A line that counts takes as much room as one that tells.
-    const shown = kind.length === TOLD + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : TOLD
+    // A "1 more" line is no shorter than the entry.
+    const shown = kind.length === SHOWN + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : SHOWN
     for (const node of kind.slice(0, shown)) rows.set(node, one(node))
     const [first, ...others] = kind.slice(shown)
     if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others), isCount: true })
@@ -100,14 +99,14 @@ const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
   return all.flatMap((node) => rows.get(node) ?? [])
 }
 
-/** To give up a job is a kind of its own. */
+/** An abandoned job is a kind of its own, so that it is listed. */
 const kindOf = (node: DecisionTree): string =>
   `${node.decision._tag} ${node.decision.reason._tag}${givesUpJob(node) ? ' GivesUp' : ''}`
 
 const givesUpJob = ({ decision, parts }: DecisionTree): boolean =>
   (decision._tag === 'Run' && decision.givesUp !== undefined) || parts.some(givesUpJob)
 
-/** What is said of one of them need not be so of the others. */
+/** The line has a reason only if all counted units share it. */
 const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>): Omit<Row, 'place'> => {
   const row = rowOf(decision)
   const why = others.every((other) => rowOf(other.decision).why === row.why) ? row.why : ''
@@ -156,7 +155,7 @@ const describeGivenUp = (reason: PollReason): string => {
 }
 
 /**
- * The reason of a decision, in words.
+ * Describes the reason of a decision.
  *
  * @category destructors
  */
@@ -204,7 +203,7 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
     ? 'its answer is recorded'
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
-/** Describes changed evidence as text. */
+/** Describes changed evidence. */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) =>
@@ -212,7 +211,7 @@ export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
     )
     .join(', ')
 
-/** Describes the evidence that is kept instead, as text. */
+/** Describes the evidence that is kept instead. */
 export const describeKept = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) => (was._tag === 'Commit' ? `HEAD in place of ${describeEvidence(was)}` : describeEvidence(was)))
@@ -223,7 +222,7 @@ const alsoMissing = (reason: Decision['reason']): string =>
     ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
     : ''
 
-/** What the submission of a job gave, on one line. */
+/** Describes what `submit` returned, on one line. */
 export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
@@ -234,7 +233,7 @@ const firstLine = (message: string): string => {
 }
 
 /**
- * What has to be asked about a unit, as a question.
+ * Describes a question about a unit.
  *
  * @category destructors
  */
@@ -250,8 +249,8 @@ export const describeQuestion = (question: Confirm): string => {
 }
 
 /**
- * What stands against a plan, a sentence for each problem. Of more than 20, five of a kind are told and the others counted: an edit
- * may be one of 10,000 items.
+ * Describes problems, one sentence each. Of more than 20, five of each kind are described and the others counted: an edit may affect 10,000
+ * items.
  *
  * @category destructors
  */
@@ -262,7 +261,7 @@ export const describeProblems = (problems: ReadonlyArray<PlanProblem>): Readonly
     const kind = kindOfProblem(problem)
     const before = seen.get(kind) ?? 0
     seen.set(kind, before + 1)
-    return before < TOLD
+    return before < SHOWN
   })
   const more = problems.length - shown.length
   return [...shown.map(describeProblem), ...(more === 0 ? [] : [`and ${more} more like these`])]
@@ -281,7 +280,7 @@ const unknownStep = (step: string, available: ReadonlyArray<string>): string => 
 }
 
 /**
- * What stands against a plan, as a sentence that says what to do about it.
+ * Describes a problem as a sentence with its remedy.
  *
  * @category destructors
  */

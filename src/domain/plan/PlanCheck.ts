@@ -1,4 +1,4 @@
-/** What stands against a plan: a checkpoint that contradicts itself, and edits that a policy refuses. */
+/** Finds problems of a plan: inconsistencies of the checkpoint, and edits that a policy refuses. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
@@ -21,7 +21,7 @@ import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
-/** Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside may. */
+/** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
   const { state, workflow, items, completedSteps } = checkpoint
   const steps = workflow.steps.length
@@ -64,7 +64,7 @@ const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Ch
   return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
 }
 
-/** A unit waits for one thing at most, and a completed one for nothing. */
+/** A unit waits for at most one thing, and a completed one for nothing. */
 function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
   const { pending, submissions, workflow, items, state, completedSteps } = checkpoint
   if (pending.size + submissions.size === 0) return
@@ -100,13 +100,12 @@ const wrongState = (state: State.CheckpointState, done: boolean): string | undef
   }
 }
 
-/** Whether the checkpoint is of another workflow. */
 export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow): ReadonlyArray<PlanProblem> => {
   const { name: expected } = checkpoint.workflow
   return expected === found ? [] : [{ _tag: 'WrongWorkflow', expected, found }]
 }
 
-/** The edits that a policy refuses. Returns none for workflows with different names. Units that run again may be edited. */
+/** Returns the edits that a policy refuses; none for workflows with different names. Units that run again may be edited. */
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
@@ -122,8 +121,8 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
 }
 
 /**
- * The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is
- * recorded; `placesNow`: where new tasks stand, by fingerprint, once that was asked for.
+ * The state of the comparison. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded;
+ * `placesNow`: the places of new tasks by fingerprint, filled on first use.
  */
 interface Comparison {
   readonly checkpoint: Checkpoint
@@ -141,14 +140,13 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
   ...(present === undefined ? {} : { present })
 })
 
-/** What a unit is defined as now. */
 const definitionOf = (
   { workflow, checkpoint: { items } }: Comparison,
   unit: Unit,
   expected?: number
 ): Step | undefined => find<Step>(workflow, items, unit, expected)?.definition
 
-/** Whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
+/** Returns whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
 const isRedone = (edited: Comparison, unit: Unit): boolean => {
   const { checkpoint, workflow, context, redoneWas } = edited
   if (isAnew(context.demands.of(unit))) return true
@@ -167,7 +165,7 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
   return (indexOfStep(was.steps, nameOf(removed), 0) ?? -1) >= from
 }
 
-/** Completed units that were removed or changed, except those that run again whatever is recorded. */
+/** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
 function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()
@@ -187,7 +185,7 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
       const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
       yield now === undefined ? moved(edited, edit, fingerprint) : edit
     } else if (!maps.has(map)) {
-      // All items of a map are defined at once, and there may be many.
+      // All items of a map share one definition, so one problem stands for all.
       maps.add(map)
       const [recorded, present] = [
         find(checkpoint.workflow, checkpoint.items, map)?.definition,
@@ -198,7 +196,7 @@ function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
-/** A removed task that stands elsewhere now, where there was none before. */
+/** Adds the new place of a removed task. */
 const moved = (
   { checkpoint, workflow, placesNow }: Comparison,
   edit: PlanProblem,
@@ -213,7 +211,7 @@ const moved = (
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
-/** Finds edited or removed units whose job is pending, but for those that run again in any case. A wait may be edited: what it recorded stays. */
+/** Yields edited or removed units whose job is pending, except those that run again. A wait may be edited: its record stays. */
 function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint } = edited
   for (const { unit, _tag } of checkpoint.pending) {
@@ -229,8 +227,8 @@ function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
 }
 
 /**
- * What changed its order after it ran, or is new before something that ran, on this level and below. `isFollowed`: something that comes
- * after all of it has run.
+ * Yields units that were reordered after they ran, or inserted before one that ran, on this level and below. `isFollowed`: something after
+ * all of it has run.
  */
 function* misplaced(
   edited: Comparison,
@@ -259,7 +257,7 @@ function* misplaced(
     for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
       const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
       yield* found
-      // All items of a map are defined at once, and there may be many.
+      // All items of a map share one definition, so one problem stands for all.
       if (found.length > 0) return
     }
   } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
@@ -269,7 +267,7 @@ function* misplaced(
   }
 }
 
-/** Whether something of a unit counts that was recorded of it. */
+/** Returns whether a unit has records that the plan keeps. */
 const counts = ({ context }: Comparison, unit: Unit): boolean =>
   hasRecords(context, unit) && !isAnew(context.demands.of(unit))
 
@@ -337,7 +335,7 @@ function* misplacedIn(
   yield* misplaced(edited, was, now, unit, isFollowed)
 }
 
-/** Every difference, for those who want none: of a composite those of its parts, or else its own. */
+/** Yields every difference, for the `strict` policy: of a composite those of its parts, else its own. */
 function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem> {
   const [before, after] = [listedParts(was) as ReadonlyArray<StepIdentity>, listedParts(now) as ReadonlyArray<Step>]
   const isOrdered = was.steps !== undefined && now.steps !== undefined
@@ -366,10 +364,7 @@ function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanPr
   else yield* inside
 }
 
-/**
- * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
- * could be asked about them.
- */
+/** Yields removed or renumbered units that are not idempotent and may have taken effect: a resume could not ask about them. */
 function* vanished(edited: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = edited.checkpoint
   for (const unit of State.inDoubt(state)) {
@@ -386,7 +381,7 @@ function* vanished(edited: Comparison): Iterable<PlanProblem> {
   }
 }
 
-/** Refuses to remove the task of a sub-step that may have had its effect. */
+/** Yields the removed task of a sub-step that may have taken effect. */
 function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
   if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return

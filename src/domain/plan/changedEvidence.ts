@@ -1,4 +1,4 @@
-/** Decides for missing and changed evidence which units run again, which keep the current state, and which need an answer. */
+/** Decides which units run again, keep the current state, or need an answer, given missing and changed evidence. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Begun } from './explained.js'
@@ -16,7 +16,10 @@ export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 /** Why a unit runs again or needs an answer: its evidence changed. */
 export type Edited = RunReason & { readonly _tag: 'EvidenceChanged' }
 
-/** The accepted changes of a unit. `evidence`: its new record. `own`: the answer names this unit, so it is skipped even if an earlier one runs. */
+/**
+ * The accepted changes of a unit. `evidence`: its new record. `own`: an answer names this unit, so it is skipped even if an earlier one
+ * runs.
+ */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
   readonly evidence: ReadonlyArray<Evidence>
@@ -46,14 +49,12 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
-/** A recorded unit with evidence at a place. */
+/** A recorded unit with evidence at one place. */
 interface RecordedAt {
   readonly unit: Unit
   readonly record: CompletedStep
   readonly was: Evidence
-  /** The unit is a composite. */
   readonly isWhole: boolean
-  /** The workflow still has the unit. */
   readonly isThere: boolean
 }
 
@@ -80,7 +81,7 @@ const NOTHING: EvidencePlan = {
   changed: new Map()
 }
 
-/** Decides about the evidence found. `demands`: what the plan was asked for. */
+/** Decides about the collected evidence. `demands`: those of the options alone. */
 export const planEvidence = (
   checkpoint: Checkpoint,
   workflow: Workflow,

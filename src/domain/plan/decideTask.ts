@@ -1,4 +1,4 @@
-/** What happens with a task, and why: from its record, its state, its evidence and what the options ask for. */
+/** Decides about a task from its record, its state, its evidence and the options. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
@@ -19,25 +19,19 @@ import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import { isIdempotent } from '../workflow/Node.js'
 
-/**
- * The decisions so far, in document order, and what stands against them. Units add theirs: 100,000 short lists would cost more than
- * the decisions.
- */
+/** The decisions in document order, and the problems. Units append to it: 100,000 short arrays would cost more than the decisions. */
 export interface Planned {
   readonly decisions: Array<Decision>
   readonly problems: Array<PlanProblem>
 }
 
-/** What was decided about a unit. `isDone`: it has a record that counts, and so have all its parts. */
+/** The decision about a unit. `isDone`: it and all its parts have records that count. */
 export interface Decided {
   readonly decision: Decision
   readonly isDone: boolean
 }
 
-/**
- * A unit, and what is known of it before its record is looked at. `expected`: the usual place of its record; `keptAbove`: the accepted
- * evidence of a unit around it.
- */
+/** A unit before its record is read. `expected`: the usual place of its record; `keptAbove`: the accepted evidence of an ancestor. */
 export interface At {
   readonly unit: Unit
   readonly stepIndex: number
@@ -47,8 +41,8 @@ export interface At {
 }
 
 /**
- * A unit with its definition and its record, if it has one. `own`: of a composite, the fingerprint that its record keeps. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
- * `pending`: what one of its parts waits for; `edited`: evidence of its parts that would be overwritten.
+ * A unit with its definition and its record. `ownFingerprint`: of a composite, the fingerprint in its record. For a map without items:
+ * `hasBegun`: a part of it started; `pending`: what a part waits for; `edited`: changed evidence of its parts.
  */
 export interface Placed<A extends Described = Described> extends At {
   readonly task: A
@@ -102,7 +96,7 @@ export const skipReasonOf = (
   return record.assumed === true ? ASSUMED : COMPLETED
 }
 
-/** One for all: a plan may have 100,000 of them. */
+/** Shared: a plan may have 100,000 of them. */
 const COMPLETED: SkipReason = { _tag: 'Completed' }
 export const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
@@ -133,13 +127,13 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
-  // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
+  // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
   return due
 }
 
-/** What a unit waits for. A wait that an edit made something else is over. */
+/** Returns what a unit waits for. A wait that an edit turned into something else is over. */
 const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>): PendingUnit | undefined => {
   const pending = Units.get(context.pending, unit)
   if (pending === undefined || pending._tag === 'Job' || pending._tag === task.wait) return pending
@@ -149,7 +143,7 @@ const pendingOf = (context: PlanContext, { unit, stepIndex, task }: Placed<Task>
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
 
-/** The accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
+/** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
 const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
   const { kept, missing } = context.evidence
   const there = kept.get(placed.unit)
@@ -170,7 +164,7 @@ export const evidenceNow = (
   return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
 }
 
-/** What was accepted in spite of a change may by now be said to set a variable that it never set. */
+/** Reports variables that an accepted edit captures but the record never set. */
 const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Planned): void => {
   const missing = placed.task.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
@@ -186,7 +180,7 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
   }
 }
 
-/** What is taken as done needs what it left behind. */
+/** Reports missing evidence of a unit that `fromStep` assumes done. */
 export const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
   if (missing.size === 0 || placed.demand !== 'assumed') return
@@ -196,7 +190,7 @@ export const missingBefore = (context: PlanContext, placed: Placed, out: Planned
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 
-/** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */
+/** Assumes a unit done; it needs the output that it would have returned, as plain JSON. */
 const assume = (
   placed: Placed<Task>,
   given: Json | undefined,
@@ -219,7 +213,7 @@ const assume = (
   return skip(placed, evidence === undefined ? reason : { ...reason, evidence })
 }
 
-/** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
+/** Returns why a unit runs whatever is recorded, or undefined. */
 export const repeats = (
   { evidence: { due } }: PlanContext,
   { unit, demand }: Pick<At, 'unit' | 'demand'>
@@ -254,7 +248,7 @@ const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason 
   }
 }
 
-/** What is known of a unit that is due. */
+/** The facts about a unit that is due. */
 interface DueUnit {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
@@ -262,8 +256,8 @@ interface DueUnit {
 }
 
 /**
- * A unit without a record that counts: it runs, runs once more, or is asked about. To force what waits for a job does not
- * say that the job may be there twice.
+ * Decides about a unit without a record that counts: run, retry or confirm. `fromStep` alone does not permit a second submission of a
+ * pending job.
  */
 const schedule = (
   context: PlanContext,
@@ -294,14 +288,14 @@ const schedule = (
   return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }
 }
 
-/** What was not idempotent when it began does not become so by an edit. */
+/** A step counts as idempotent only if both its recorded and its current definition say so. */
 const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
   const before = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
   const isLeaf = before?._tag === 'Task' || before?._tag === 'Map'
   return task.idempotent && !(isLeaf && !isIdempotent(before))
 }
 
-/** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */
+/** Returns how a unit ended or was interrupted according to the state, and its next attempt. */
 export const trace = (
   context: PlanContext,
   placed: Placed

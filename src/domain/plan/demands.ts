@@ -1,8 +1,7 @@
 /**
- * What a plan demands of each unit before the unit's own record is looked at. On each level from the root: in a sequence what comes
- * before the step to run from counts as done, and what follows a step that runs again does too; in a wave this holds for the groups
- * that it needs, and for those that need it. A wave to restart that is before the step to run from is not taken as done: the plan
- * starts with it.
+ * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
+ * count as done, and steps after one that runs again run again; in a wave, this applies to the groups that it needs and that need it. A
+ * wave to restart before `fromStep` is not assumed done: the plan starts with it.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
@@ -15,19 +14,19 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, childToward, fromTop, join, nameOf } from '../workflow/Unit.js'
 import type { Wave, Workflow } from '../workflow/Workflow.js'
 
-/** What is demanded of a unit and of all that is part of it: that it counts as done, that it runs again, or neither. */
+/** The demand on a unit and all its parts: it counts as done, it runs again, or neither. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Whether all of a unit is done anew, whatever evidence it has. */
+/** Returns whether the whole unit runs again, whatever evidence it has. */
 export const isAnew = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
 /**
- * What a plan was asked for.
+ * The requests of a plan.
  *
- * - `from`: the unit from which all runs; `restart`: the wave or map that runs anew.
+ * - `from`: the unit to run from; `restart`: the wave or map to restart.
  * - `due`: composites whose own evidence makes all their parts run again.
- * - `again`: units of which recorded work runs again, because of its evidence.
+ * - `again`: recorded units that run again because of their evidence.
  */
 export interface Asked {
   readonly from: Unit | undefined
@@ -36,18 +35,16 @@ export interface Asked {
   readonly again: Iterable<Unit>
 }
 
-/** What is demanded of a part of a composite, by its index and name. */
+/** The demand on a part of a composite, by its index and name. */
 type OfPart = (index: number, name: string) => Demand
 
-/** The demands of a plan. */
 export interface Demands {
-  /** What is demanded of the parts of a composite, of which as a whole this is demanded; of top-level steps without one. */
+  /** The demands on the parts of a composite, given the demand on the whole; of top-level steps without one. */
   readonly ofParts: (parent: Unit | undefined, composite: Node, demand: Demand) => OfPart
-  /** What is demanded of a unit; of one that does not exist, what is demanded of the innermost existing unit around it. */
+  /** The demand on a unit; on one that does not exist, that on its innermost existing ancestor. */
   readonly of: (unit: Unit) => Demand
 }
 
-/** The demands of a plan on the units of a workflow. */
 export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Demands => {
   const touched = new Set<Unit>()
   for (const unit of asked.again) {
@@ -97,7 +94,7 @@ const FORCED: RunReason = { _tag: 'Forced' }
 
 const after = (step: Unit): RunReason => ({ _tag: 'EarlierStepRunsAgain', step })
 
-/** Evidence of a sequence as a whole makes its first step run again, and the others follow it. */
+/** Evidence of a sequence itself makes its first step run again, and the others follow. */
 const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): OfPart => {
   const first = steps?.[0]
   if (demand === 'assumed' || isAnew(demand) || first === undefined) return () => demand
@@ -106,8 +103,8 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
 }
 
 /**
- * What is asked of the parts of a composite, as seen from there: the parts that a target is, or is part of. `isBefore`: the composite
- * is before the step to run from, and counts as done up to the wave in it that is restarted.
+ * The requests as seen from a composite: the parts that a target is or is part of. `isBefore`: the composite is before the unit to run
+ * from, and counts as done up to the wave in it that is restarted.
  */
 interface AskedOfParts extends Asked {
   readonly parent: Unit | undefined
@@ -117,7 +114,7 @@ interface AskedOfParts extends Asked {
   readonly touched: ReadonlySet<Unit>
 }
 
-/** Whether the wave to restart is before the step to run from. */
+/** Returns whether the wave to restart is before the unit to run from. */
 const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Asked): boolean => {
   if (from === undefined || restart === undefined) return false
   const around = new Set<Unit | undefined>(ancestors(from))
@@ -166,7 +163,7 @@ const inWave = (
   const [cause = ''] = causes
   const reason = parent === undefined ? FORCED : after(causes.size === 1 ? join(parent, cause) : parent)
   for (const name of needing(groups, [...causes])) demands.set(name, reason)
-  // Its own evidence tells more.
+  // Its own evidence is the better reason.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
   const before = toFrom === undefined ? new Set<string>() : neededBy(groups, [nameOf(toFrom)])
   for (const name of before) demands.set(name, 'assumed')
@@ -183,7 +180,6 @@ const inWave = (
   return (_, name) => demands.get(name) ?? (isBefore ? 'assumed' : 'none')
 }
 
-/** No item needs another. */
 const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: AskedOfParts): OfPart => {
   const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
   return (_, name) => {

@@ -1,4 +1,4 @@
-/** Finds changes of evidence that the run itself made: a unit that leaves an artifact there started since and has not completed. */
+/** Finds changes of evidence that the run itself made: a unit with an artifact there started since and has not completed. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
@@ -26,7 +26,7 @@ export const unexplained = (
   })
 }
 
-/** By step name, when a unit of it last failed; {@link NOT_ENDED} if one has not ended. */
+/** The time when a unit of a step last failed, by step name; {@link NOT_ENDED} if one has not ended. */
 type Latest = Map<string, string>
 
 const NOT_ENDED = '\uffff'
@@ -75,8 +75,8 @@ function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
 }
 
 /**
- * Whether a unit that started after a record explains a change. Steps don't declare what they put into the artifact store, so
- * any step explains a `Stored` change.
+ * Returns whether a unit that started after a record explains a change. Steps do not declare what they store, so any step explains a
+ * `Stored` change.
  */
 export const isExplained = (
   { all, paths }: Begun,

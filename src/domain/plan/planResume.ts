@@ -1,4 +1,4 @@
-/** The planner: from what is recorded and what is wanted to what happens next. */
+/** The planner. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
@@ -20,8 +20,8 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 import { problems as problemsOf } from '../workflow/Workflow.js'
 
 /**
- * Plans a resume: what is skipped, run, retried or asked about, and why. Pure, total and deterministic, in time linear
- * in the steps and records.
+ * Plans a resume: what is skipped, run, retried, polled or needs confirmation, and why. Pure, total and deterministic, in time linear in
+ * the steps and records.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -80,7 +80,7 @@ export const planResume = (
 const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
 
-/** What goes on where it was left has begun with the recorded input. */
+/** Finds units that continue and started with the recorded input. */
 const wrongInput = (
   { checkpoint, demands }: PlanContext,
   workflow: Workflow,
@@ -89,7 +89,7 @@ const wrongInput = (
   if (fromStep === undefined) return [{ _tag: 'InputWithoutStep' }]
   const { state, items, pending } = checkpoint
   const isThere = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
-  // The sub-steps before it have seen the recorded input.
+  // Earlier sub-steps have seen the recorded input.
   const task = taskAround<Step>(workflow, items, fromStep)
   if (task !== undefined) return [{ _tag: 'InputInUse', unit: task.unit }]
   if (!isThere(fromStep)) return []
@@ -147,7 +147,7 @@ const isTriedAgain = ({ state }: Checkpoint): boolean =>
     Interrupted: ({ inProgress }) => inProgress
   })(state)
 
-/** The records that still count, and those that the plan assumes. */
+/** Yields the records that still count, and those that the plan assumes. */
 function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {
   for (const decision of decisions) {
     if (decision._tag !== 'Skip') continue

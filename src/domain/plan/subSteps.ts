@@ -1,4 +1,4 @@
-/** The recorded sub-steps of each task, and from which of them a plan runs a task again. */
+/** Finds the recorded sub-steps of tasks, and the one to restart from. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -9,13 +9,12 @@ import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 
-/** A sub-step with its recorded call. */
 export interface KnownSubStep {
   readonly unit: Unit
   readonly call: SubStep
 }
 
-/** By task: the recorded sub-steps in order, then those that failed, then those in flight, then those that wait. */
+/** By task: the recorded sub-steps in order, then failed ones, then those in flight, then pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 /** The recorded, failed and in-flight sub-steps of a checkpoint. */
@@ -44,11 +43,11 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
 
 const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
-/** Detects a sub-step that is not idempotent and may have had its effect. */
+/** Detects a sub-step that is not idempotent and may have taken effect. */
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
 
-/** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
+/** The first sub-step of a task that runs again, and why. All recorded after it run again too. */
 export interface Restart {
   readonly unit: Unit
   readonly index: number
@@ -75,7 +74,7 @@ export const restartOf = (
   return undefined
 }
 
-/** The sub-steps that run again because of a restart: that one, those recorded after it, and their nested sub-steps. */
+/** Returns the sub-steps that run again because of a restart: that one, those recorded after it, and their nested ones. */
 export const restartedBy = (
   all: ReadonlyArray<KnownSubStep>,
   { unit: from, index, reason }: Restart

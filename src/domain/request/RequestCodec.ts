@@ -1,4 +1,4 @@
-/** Requests, and the pointer that a pause leaves, as JSON. */
+/** Encodes and decodes requests and the pause pointer. */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../data/Json.js'
@@ -14,14 +14,14 @@ import * as RunId from '../checkpoint/RunId.js'
 /** The format that is written. A higher one is refused. */
 export const FORMAT = 1
 
-/** What can be wrong with a request or a pointer. */
+/** Why a request or a pointer cannot be decoded. */
 export type RequestCodecError = Malformed | NewerFormat
 
 // --- codecs
 
 const runId: t.Type<string> = matching('a run id', (text) => E.isRight(RunId.parse(text)))
 
-/** Names of steps and groups, and of what else people see. No control characters reach a terminal by this way. */
+/** Names that people see; control characters must not reach a terminal. */
 const name: t.Type<string> = matching('a name of 1 to 512 characters', (text) => /^[^\p{Cc}]{1,512}$/u.test(text))
 
 const hash: t.Type<string> = matching('the hash of a commit', (text) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text))
@@ -32,7 +32,6 @@ const addressee: t.Type<Addressee> = fields<Addressee>('an addressee', {
   since: t.string
 })
 
-/** A path has no other characters. */
 const unit: t.Type<string> = matching('the path of a unit', (text) => /^[A-Za-z0-9._%/#-]{1,16384}$/.test(text))
 
 const request: t.Type<Request> = tagged<Request>('a request', '_tag', {
@@ -71,7 +70,7 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
 // --- encoding
 
 /**
- * A request, or a pointer, as plain JSON.
+ * Encodes a request or a pointer as plain JSON.
  *
  * @category encoding
  */
