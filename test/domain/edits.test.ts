@@ -196,7 +196,7 @@ describe('what a map does for each item', () => {
     expect(editsOf(checkpoint, pages(task('fetch'), task('save')))).toEqual(['insertedBefore pages/a/save'])
   })
 
-  test('is changed, not removed, when one of its steps is gone', () => {
+  test('is changed, not removed, when one of its steps was removed', () => {
     expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
   })
 })

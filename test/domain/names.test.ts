@@ -188,7 +188,7 @@ describe('a definition', () => {
     }
   )
 
-  test('is told of all its problems at once, a circle beside an unknown need too', () => {
+  test('is refused with all its problems at once, a cycle beside an unknown need too', () => {
     const found = W.problems({
       name: ' ',
       steps: [

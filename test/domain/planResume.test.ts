@@ -399,7 +399,7 @@ describe('fromStep', () => {
     }
   })
 
-  test('is refused if evidence of an earlier step is gone: of a task, a group or a wave', () => {
+  test('is refused if evidence of an earlier task, group or wave is missing', () => {
     const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
     const waves: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
     const group = (name: string): CompletedStep =>
@@ -625,14 +625,14 @@ describe('an answer', () => {
 // hash and explanation
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('an answer that nobody asked for', () => {
+describe('an answer without a question', () => {
   const workflow: Workflow = { name: 'release', steps: [W.task('build'), W.task('publish', { idempotent: false })] }
   const failed = standing(workflow, State.failed(0, 'build', [failure({ unit: 'build' })], true))
   const answers = (answer: 'Again' | 'Done', unit = 'publish'): PlanOptions => ({
     confirm: new Map([[unit, { _tag: answer }]])
   })
 
-  test('that a step is done is refused: nobody did it', () => {
+  test('that a step is done is refused if the step never ran', () => {
     for (const unit of ['publish', 'build']) {
       const [problem, ...more] = problems(failed, workflow, answers('Done', unit))
       assert.deepEqual([problem, more], [{ _tag: 'NotAsked', unit }, []])
@@ -685,7 +685,7 @@ describe('a run whose newest state was lost', () => {
   })
 })
 
-describe('what somebody says a step gave', () => {
+describe('a supplied output', () => {
   const workflow: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false }), W.task('tell')] }
   const asked = standing(workflow, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
 

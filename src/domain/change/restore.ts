@@ -1,4 +1,8 @@
-/** Restores a checkpoint from a stored one and the changes after it. */
+/**
+ * Restores a checkpoint from a stored one and the changes after it.
+ *
+ * @module
+ */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from './Change.js'
 import { decode as decodeChange } from './ChangeCodec.js'

@@ -116,6 +116,7 @@ export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
 
 // --- constructors
 
+/** Before a step, with nothing in flight unless given. */
 export const beforeStep = (
   stepIndex: number,
   step: string,
@@ -123,8 +124,10 @@ export const beforeStep = (
   failures: Iterable<Failure> = none
 ): BeforeStep => ({ _tag: 'BeforeStep', stepIndex, step, inFlight: from(inFlight), failures: from(failures) })
 
+/** After a step. */
 export const completed = (stepIndex: number, step: string): Completed => ({ _tag: 'Completed', stepIndex, step })
 
+/** Failed in a step. */
 export const failed = (
   stepIndex: number,
   step: string,
@@ -133,6 +136,7 @@ export const failed = (
   inFlight: Iterable<InFlight> = none
 ): Failed => ({ _tag: 'Failed', stepIndex, step, inFlight: from(inFlight), failures: from(failures), retryable })
 
+/** Interrupted in or before a step. */
 export const interrupted = (
   stepIndex: number,
   step: string,

@@ -32,6 +32,7 @@ export type ItemProblem =
 
 // --- constructors
 
+/** No items. */
 export const none: Items = new Map()
 
 // --- combinators

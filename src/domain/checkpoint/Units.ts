@@ -116,6 +116,7 @@ const only = <A extends OfUnit>(record: A): Units<A> => {
   return make(Vec.append<A>(Vec.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
 }
 
+/** No records. */
 export const none: Units<never> = indexed([])
 
 // --- combinators

@@ -65,6 +65,7 @@ export type Spec<A> = {
   readonly [K in keyof A]-?: object extends Pick<A, K> ? Optional<Exclude<A[K], undefined>> : t.Type<A[K]>
 }
 
+/** Marks a field as optional. */
 export const optional = <A>(codec: t.Type<A>): Optional<A> => ({ optional: codec })
 
 /** An object with these fields. Unknown fields are ignored: the format number protects against newer writers. */
@@ -111,11 +112,13 @@ const refined = <A>(name: string, is: (value: unknown) => boolean): t.Type<A> =>
   )
 }
 
+/** A whole number from 0 to `Number.MAX_SAFE_INTEGER`. */
 export const natural: t.Type<number> = refined(
   'a whole number ≥ 0',
   (value) => Number.isSafeInteger(value) && (value as number) >= 0
 )
 
+/** A finite number of milliseconds, 0 or more. */
 export const millis: t.Type<number> = refined(
   'milliseconds ≥ 0',
   (value) => Number.isFinite(value) && (value as number) >= 0
@@ -136,10 +139,13 @@ export const time: t.Type<string> = refined(
 /** Any JSON value: input was parsed from JSON text, so only a missing field is invalid. */
 export const json: t.Type<Json> = refined('a JSON value', (value) => value !== undefined)
 
+/** A JSON object. */
 export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 
+/** An array. */
 export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> => checked(t.readonlyArray(item))
 
+/** One of some strings. */
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
   refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))
 
