@@ -1,5 +1,5 @@
 /**
- * Runs a workflow step by step, records each step durably, and resumes at the right one.
+ * Runs a workflow step by step, records each step durably, and resumes at the right step.
  *
  * Some types share their name with the namespace of their functions: `Checkpoint` is a type, `Checkpoint.status` a function.
  *
@@ -23,7 +23,7 @@ export { resume, run, runOrResume } from './executor/run.js'
 export type { Executor } from './executor/Executor.js'
 export type { ResumeOptions, RunOptions } from './executor/RunOptions.js'
 
-/** Why a run could not start or go on. */
+/** Errors that end a call without an outcome. */
 export type RunError = model.RunError
 export * as RunError from './public/RunError.js'
 
@@ -42,7 +42,7 @@ export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.j
 
 // --- define a program
 
-/** A workflow together with what it runs. */
+/** A workflow together with its code. */
 export type Program<Outputs, Input = model.Json, Given = unknown, Seen = model.SeenOf<Input>> = model.Program<
   Outputs,
   Input,
@@ -72,7 +72,7 @@ export type {
   WaveOptions
 } from './executor/program/StepSpec.js'
 
-/** How often a step is tried again, and after which delays. */
+/** The maximum number of attempts of a step, and the delays between them. */
 export type RetryPolicy = model.RetryPolicy
 export * as RetryPolicy from './public/RetryPolicy.js'
 
@@ -99,21 +99,21 @@ export type {
   ResumePlan
 } from './domain/plan/Plan.js'
 
-/** Why there is no plan: all problems at once. */
+/** All problems of a plan. */
 export type PlanError = model.PlanError
 export * as PlanError from './public/PlanError.js'
 
-/** A workflow as data: what a planner reads. */
+/** A workflow as data that the planner reads. */
 export type Workflow = model.Workflow
 export * as Workflow from './public/Workflow.js'
 export type { Step, WorkflowProblem } from './domain/workflow/Workflow.js'
 export type { OwnWorkspace, Workspace } from './domain/workflow/Workspace.js'
 
-/** A workflow as a checkpoint keeps it: names, kinds and fingerprints. */
+/** The recorded definition of a workflow: names, kinds and fingerprints. */
 export type WorkflowIdentity = model.WorkflowIdentity
 export * as WorkflowIdentity from './public/WorkflowIdentity.js'
 
-/** The path of a unit, as `checks/unit`. */
+/** The path of a unit: `checks/unit`. */
 export type Unit = model.Unit
 export * as Unit from './public/Unit.js'
 
@@ -125,11 +125,11 @@ export * as Checkpoint from './public/Checkpoint.js'
 export * as CheckpointCodec from './public/CheckpointCodec.js'
 export type { Status, Variables } from './domain/checkpoint/Checkpoint.js'
 export type { CompletedStep, Evidence, ExpectedEvidence } from './domain/checkpoint/CompletedStep.js'
-export type { Pending } from './domain/checkpoint/Pending.js'
+export type { PendingUnit } from './domain/checkpoint/Pending.js'
 export type { SubStep } from './domain/checkpoint/SubStep.js'
-export type { Units } from './domain/data/Units.js'
+export type { Units } from './domain/checkpoint/Units.js'
 
-/** Where a run stands. */
+/** The state of a run. */
 export type CheckpointState = model.CheckpointState
 export * as CheckpointState from './public/CheckpointState.js'
 export type {
@@ -173,7 +173,6 @@ export type {
   Fenced,
   HeldBy,
   Insecure,
-  InvalidRunId,
   LostFiles,
   ReadFailed,
   RevisionConflict,
@@ -181,6 +180,7 @@ export type {
   UnsupportedFormat,
   WriteFailed
 } from './ports/CheckpointStorage.js'
+export type { InvalidRunId } from './domain/checkpoint/RunId.js'
 export type { Archive, ArchiveError } from './ports/Archive.js'
 export * as ArtifactId from './public/ArtifactId.js'
 export type { ArtifactError, ArtifactInfo, ArtifactStore } from './ports/ArtifactStore.js'

@@ -163,6 +163,26 @@ describe('the layers', () => {
     expect(cycles).toEqual([])
   })
 
+  test('folders of the domain import in one order', () => {
+    const ranks: Record<string, number> = {
+      data: 0,
+      workflow: 1,
+      checkpoint: 2,
+      change: 3,
+      plan: 4,
+      request: 4,
+      explain: 5
+    }
+    const folderOf = (path: string): string => path.split('/')[1] ?? ''
+    const wrong = layer('domain').flatMap(({ path, imports }) =>
+      imports
+        .filter(({ target }) => target.startsWith('domain/') && folderOf(target) !== folderOf(path))
+        .filter(({ target }) => !((ranks[folderOf(target)] ?? Infinity) < (ranks[folderOf(path)] ?? -1)))
+        .map(({ target, line }) => `${path}:${line}: ${target}`)
+    )
+    expect(wrong).toEqual([])
+  })
+
   test('a folder has at most 20 modules', () => {
     const modules = new Map<string, number>()
     for (const { path } of sources) modules.set(dirname(path), (modules.get(dirname(path)) ?? 0) + 1)

@@ -5,9 +5,10 @@
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import { describeEvidence, describeProblems, describeQuestion } from '../domain/explain/Explain.js'
+import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
+import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
-import { listed } from '../domain/explain/listed.js'
+import { listed } from '../domain/data/listed.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { Workspace } from '../domain/workflow/Workspace.js'

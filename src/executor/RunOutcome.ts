@@ -5,7 +5,7 @@
  */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Failure, InterruptReason } from '../domain/checkpoint/CheckpointState.js'
-import type { Pending as PendingUnit } from '../domain/checkpoint/Pending.js'
+import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**

@@ -3,9 +3,9 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Items } from '../domain/checkpoint/Items.js'
 import type { Json } from '../domain/data/Json.js'
 import { isObject } from '../domain/data/Json.js'
-import type { Level } from '../domain/plan/scope.js'
+import type { VisibleParts } from '../domain/plan/scope.js'
 import { itemsAround, levelsOf, sightOf } from '../domain/plan/scope.js'
-import { partNamed, partNames } from '../domain/workflow/Tree.js'
+import { partNamed, partNames } from '../domain/checkpoint/Tree.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import { join } from '../domain/workflow/Unit.js'
 import type { Program, ProgramStep } from './program/Program.js'
@@ -104,7 +104,7 @@ export const outputsFor = (
 ): unknown => {
   const levels = [...levelsOf(program, items, unit)].reverse()
   const known = { outputs: values.outputs, items }
-  const readAt = ({ composite, parent, sees }: Level, name: string): (() => unknown) | undefined => {
+  const readAt = ({ composite, parent, sees }: VisibleParts, name: string): (() => unknown) | undefined => {
     const step = sees(name) ? partNamed(composite, parent ?? '', name, items) : undefined
     const of = join(parent, name)
     return step === undefined || !isLeft(known, step as ProgramStep, of)

@@ -1,11 +1,12 @@
-/** Where the last checkpoints of runs go that are over and whose state is deleted. */
+/** The port for an archive of completed runs. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../domain/data/Json.js'
-import type { Insecure, InvalidRunId, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
+import type { Insecure, ReadFailed, TooLarge, WriteFailed } from './CheckpointStorage.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 
 /**
- * A run that goes to the archive: which it was, when it was made (UTC, ISO 8601), and its last checkpoint as it is stored. Two runs that
- * had the same id, one after the other, were made at different times.
+ * An archived run: its id, creation time (UTC, ISO 8601), and its last checkpoint as stored. Two runs with the same id differ by creation
+ * time.
  */
 export interface ArchivedRun {
   readonly runId: string
@@ -14,18 +15,18 @@ export interface ArchivedRun {
 }
 
 /**
- * What can go wrong with an archive.
+ * Errors of an archive.
  *
  * @category errors
  */
 export type ArchiveError = InvalidRunId | Insecure | ReadFailed | TooLarge | WriteFailed
 
 /**
- * Keeps runs that are over.
+ * Stores completed runs.
  *
  * @category model
  */
 export interface Archive {
-  /** Keeps a run, in place of what was kept of the same run before; durable when it resolves, with where that is. */
+  /** Stores a run and replaces an earlier copy of it; durable when it resolves. Returns where it is. */
   readonly keep: (run: ArchivedRun) => TaskEither<ArchiveError, string>
 }

@@ -1,21 +1,12 @@
 /**
- * The port for what steps keep beside their outputs: bytes of a run, each under an id.
- *
- * A store is dumb on purpose. It keeps bytes and gives them back, and says so if they are not the same. Who may put what is
- * decided above it: what a step put counts once the record of the step names it.
+ * The port for artifacts: the bytes that steps store, each under an id. A store verifies content, and knows nothing of claims: an artifact
+ * counts once the record of its step names it.
  */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { InvalidArtifactId } from '../domain/data/ArtifactId.js'
-import type {
-  Corrupt,
-  Insecure,
-  InvalidRunId,
-  ReadFailed,
-  TooLarge,
-  UnsupportedFormat,
-  WriteFailed
-} from './CheckpointStorage.js'
+import type { Corrupt, Insecure, ReadFailed, TooLarge, UnsupportedFormat, WriteFailed } from './CheckpointStorage.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 
 /**
  * An artifact without its content: `size` in bytes, `sha256` in 64 lower-case hex digits.
@@ -29,32 +20,32 @@ export interface ArtifactInfo {
 }
 
 /**
- * Where artifacts live. Each belongs to one run. Run ids follow `RunId.parse` and artifact ids `ArtifactId.parse`; another
- * one is refused before anything is touched.
+ * Stores the artifacts of runs. Run ids follow `RunId.parse` and artifact ids `ArtifactId.parse`; invalid ids are refused before anything
+ * is read or written.
  *
- * Laws: a put that resolved is in every later `get` · `get` gives what one put was given, whole and unchanged, or says
- * `Corrupt` · what is done to one run, or one id, changes no other.
+ * Laws: a put that resolved is in every later `get` · `get` returns the data of one put, whole and unchanged, or fails with `Corrupt` · an
+ * operation on one run, or one id, changes no other.
  *
  * @category model
  */
 export interface ArtifactStore {
-  /** Keeps bytes, or a text as UTF-8, in place of what had the id before; durable when it resolves. */
+  /** Stores bytes, or a string as UTF-8, and replaces an earlier artifact with the id; durable when it resolves. */
   readonly put: (runId: string, id: string, data: Uint8Array | string) => TaskEither<ArtifactError, ArtifactInfo>
-  /** The bytes, a copy; none if there is no such artifact. */
+  /** Returns a copy of the bytes; none if the artifact is missing. */
   readonly get: (runId: string, id: string) => TaskEither<ArtifactError, Option<Uint8Array>>
-  /** Whether there is an artifact of this id. Its content is not looked at. */
+  /** Returns whether the artifact exists. Does not verify its content. */
   readonly has: (runId: string, id: string) => TaskEither<ArtifactError, boolean>
-  /** Deletes an artifact; one that is not there is fine. */
+  /** Deletes an artifact; succeeds if it is missing. */
   readonly remove: (runId: string, id: string) => TaskEither<ArtifactError, void>
-  /** What was put, in the order of the ids (by UTF-16 units). Content is not looked at. */
+  /** Lists the artifacts, ordered by id (by UTF-16 units). Does not verify content. */
   readonly list: (runId: string) => TaskEither<ArtifactError, ReadonlyArray<ArtifactInfo>>
-  /** Deletes all that steps put. Reserved ids stay (`ArtifactId.isSystem`), and so does the run. */
+  /** Deletes all artifacts that steps stored. Reserved ids (`ArtifactId.isSystem`) and the run stay. */
   readonly clear: (runId: string) => TaskEither<ArtifactError, void>
 }
 
 /**
- * What can go wrong with artifacts. `_tag` is the stable code. `Corrupt`: what is stored is not what was put. `TooLarge`:
- * it is over the limit of the store; `biggest` is empty.
+ * Errors of artifacts. `_tag` is the stable code. `Corrupt`: the stored data differs from what was put. `TooLarge`: over the limit of the
+ * store; `biggest` is empty.
  *
  * @category errors
  */

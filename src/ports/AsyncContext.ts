@@ -8,6 +8,6 @@
 export interface AsyncContext {
   /** Calls a function. Everything that it calls sees the value, even after an `await`. */
   readonly run: <A>(value: unknown, act: () => A) => A
-  /** The value of the innermost call; `undefined` outside of all. */
+  /** Returns the value of the innermost call; `undefined` outside of all. */
   readonly get: () => unknown
 }

@@ -1,17 +1,16 @@
 /**
- * The port that a storage backend implements: who may write a run, and what is stored of it.
- *
- * A store is dumb on purpose. It keeps what it is given and gives it back; it never decodes, migrates or judges a
- * checkpoint. What it must get right is *who writes* and *what is durable*.
+ * The port of a storage backend: who may write a run, and what is stored of it. A store never decodes, migrates or judges a checkpoint; it
+ * guarantees a single writer and durability.
  */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/change/Change.js'
+import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
 import type { Json } from '../domain/data/Json.js'
 
 /**
- * Who claims a run, for the message that another claimant gets.
+ * The process that claims a run, for the message to other claimants.
  *
  * @category model
  */
@@ -31,8 +30,8 @@ export interface Holder extends Owner {
 }
 
 /**
- * What a store knows about an owner that is not proven dead. `alive`: it lives. `undecided`: it may be dead. The store keeps
- * watching, so a later call may know; {@link ClaimOptions} offers a way out.
+ * The liveness of an owner that is not proven dead. `alive`: it lives. `undecided`: it may be dead. The store keeps checking, so a later
+ * call may decide; {@link ClaimOptions} offers a way out.
  *
  * @category model
  */
@@ -62,29 +61,28 @@ export interface Claim {
 }
 
 /**
- * A checkpoint as plain JSON, made by the codec. It carries its own format number.
+ * A checkpoint as plain JSON, encoded by the codec, with its own format number.
  *
  * @category model
  */
 export type Encoded = Json
 
 /**
- * One revision of a run, both ways: as the change that led to it, and as the whole checkpoint (made when asked for,
- * because that is linear in the run). A simple store writes `checkpoint()` of the last revision; an appending store
- * writes the changes.
+ * One revision of a run: the change that led to it, and the whole checkpoint, built on demand in time linear in the run. A simple store
+ * writes `checkpoint()` of the last revision; an appending store writes the changes.
  *
  * @category model
  */
 export interface Revision {
   readonly revision: number
   readonly change: Change
-  /** The whole checkpoint at this revision; made anew at each call. */
+  /** Returns the whole checkpoint at this revision; builds it at each call. */
   readonly checkpoint: () => Encoded
 }
 
 /**
- * How what is stored was found. `Exact`: the newest acknowledged revision. `Recovered`: newer content is damaged;
- * `from` says what was used instead, `lost` what is gone, in words for people.
+ * How the stored state was found. `Exact`: the newest acknowledged revision. `Recovered`: newer content is damaged; `from`: what was used
+ * instead, `lost`: what is missing, as text.
  *
  * @category model
  */
@@ -92,9 +90,9 @@ export type Found =
   { readonly _tag: 'Exact' } | { readonly _tag: 'Recovered'; readonly from: string; readonly lost: string }
 
 /**
- * What is stored of a run: a whole checkpoint, and the changes that came after it, oldest first. `revision` is that of
- * the last change, or of the checkpoint if there is none. `heldBy`: the owner, unless it is dead; absent in the result of a
- * claim, because the claimant is then the owner.
+ * The stored state of a run: a whole checkpoint, and the changes after it, oldest first. `revision`: of the last change, or of the
+ * checkpoint if there is none. `heldBy`: the owner, unless it is dead; absent in the result of a claim, because the claimant is then the
+ * owner.
  *
  * @category model
  */
@@ -107,7 +105,7 @@ export interface Stored {
 }
 
 /**
- * A granted claim, with what is stored: plan from this and from no earlier load.
+ * A granted claim, with the stored state: plan from this, not from an earlier load.
  *
  * @category model
  */
@@ -117,7 +115,7 @@ export interface Claimed {
 }
 
 /**
- * One line of a run's history: the kind of change (`UnitCompleted`) and when (UTC, ISO 8601).
+ * One entry of a run's history: the kind of change (`UnitCompleted`) and its time (UTC, ISO 8601).
  *
  * @category model
  */
@@ -128,33 +126,33 @@ export interface HistoryEntry {
 }
 
 /**
- * Where checkpoints live.
+ * Stores checkpoints.
  *
- * Laws: a save that resolved is in every later `load` and `claim` · two claims never both have a save of one revision
- * resolve · a superseded claim's save is refused with `Fenced`, for ever · `load` gives what somebody saved, never a
- * mixture, never older than what had resolved before it began.
+ * Laws: a save that resolved is in every later `load` and `claim` · two claims never both save the same revision · a save of a superseded
+ * claim always fails with `Fenced` · `load` returns a state that was saved, never a mixture, and never older than what had resolved before
+ * it began.
  *
  * @category model
  */
 export interface CheckpointStorage {
   /**
-   * Becomes the only writer. Fails with `HeldBy` if the owner lives or is undecided; supersedes a dead owner at once, and with
-   * `takeOver` an undecided one too. Writes no checkpoint.
+   * Claims a run: the caller becomes its only writer. Fails with `HeldBy` if the owner lives or is undecided; supersedes a dead owner at
+   * once, and with `takeOver` an undecided one too. Writes no checkpoint.
    */
   readonly claim: (runId: string, owner: Owner, options?: ClaimOptions) => TaskEither<StorageError, Claimed>
-  /** Consecutive revisions that follow the stored one: all or nothing, durable when it resolves. */
+  /** Saves consecutive revisions that follow the stored one: all or nothing, durable when it resolves. */
   readonly save: (claim: Claim, revisions: ReadonlyNonEmptyArray<Revision>) => TaskEither<StorageError, void>
   /** Releases the claim, so that the next claim need not wait. A failed release may be repeated. */
   readonly release: (claim: Claim) => TaskEither<StorageError, void>
-  /** The newest revision, without claiming. */
+  /** Loads the newest revision, without claiming. */
   readonly load: (runId: string) => TaskEither<StorageError, Option<Stored>>
-  /** The revisions that can still be loaded, newest first. */
+  /** Lists the revisions that can still be loaded, newest first. */
   readonly history: (runId: string) => TaskEither<StorageError, ReadonlyArray<HistoryEntry>>
-  /** One revision of the history. */
+  /** Loads one revision of the history. */
   readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
-  /** The ids of all runs, in order, damaged ones too. One that was claimed and never saved may be among them. */
+  /** Lists the ids of all runs, sorted, damaged ones included. A run that was claimed and never saved may be listed. */
   readonly list: () => TaskEither<StorageError, ReadonlyArray<string>>
-  /** Deletes a run for good. Refused while a live owner holds it. An id that is used again starts from nothing. */
+  /** Deletes a run. Refused while a live owner holds it. A reused id starts a new run. */
   readonly remove: (runId: string) => TaskEither<StorageError, void>
 }
 
@@ -195,7 +193,7 @@ export interface Fenced {
 }
 
 /**
- * The revisions of a save don't follow the stored one.
+ * The revisions of a save do not follow the stored one.
  *
  * @category errors
  */
@@ -207,7 +205,7 @@ export interface RevisionConflict {
 }
 
 /**
- * Stored content can't be read and nothing older can stand in for it. The files are kept as they are.
+ * Stored content cannot be read, and nothing older can replace it. The files stay unchanged.
  *
  * @category errors
  */
@@ -220,7 +218,7 @@ export interface Corrupt {
 }
 
 /**
- * The content was written in another format than this version knows. Nothing older is used in its place.
+ * The content has a format that this version does not know. Nothing older replaces it.
  *
  * @category errors
  */
@@ -233,7 +231,7 @@ export interface UnsupportedFormat {
 }
 
 /**
- * The checkpoint is over the limit. `biggest` names its largest values, largest first.
+ * The checkpoint exceeds the limit. `biggest`: its largest values, largest first.
  *
  * @category errors
  */
@@ -247,18 +245,7 @@ export interface TooLarge {
 }
 
 /**
- * The text is no run id.
- *
- * @category errors
- */
-export interface InvalidRunId {
-  readonly _tag: 'InvalidRunId'
-  readonly runId: string
-  readonly why: string
-}
-
-/**
- * What is stored is not what this library would have made there: a symbolic link, a FIFO, somebody else's file.
+ * The stored file is not one that this library creates: a symbolic link, a FIFO, a file of another user.
  *
  * @category errors
  */
@@ -269,7 +256,7 @@ export interface Insecure {
 }
 
 /**
- * Reading failed. `code` is the system's (`EIO`), `operation` the call (`open`).
+ * Reading failed. `code`: of the system (`EIO`); `operation`: the call (`open`).
  *
  * @category errors
  */
@@ -295,7 +282,7 @@ export interface WriteFailed {
 }
 
 /**
- * What can go wrong in a store. `_tag` is the stable code.
+ * Errors of a store. `_tag` is the stable code.
  *
  * @category errors
  */

@@ -1,4 +1,4 @@
-/** What somebody is asked when a check around a unit fails. */
+/** Asks a user when a check around a unit fails. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 

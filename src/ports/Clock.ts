@@ -1,14 +1,14 @@
-/** Time, as something that can be replaced. */
+/** The port for time. */
 import type { Task } from 'fp-ts/lib/Task.js'
 
 /**
- * The time and the wait for it.
+ * Reads the time, and waits.
  *
  * @category model
  */
 export interface Clock {
   /** Milliseconds since 1970-01-01 UTC. */
   readonly now: () => number
-  /** Resolves after so many milliseconds, or as soon as the signal fires. One that rejects then has woken as well. */
+  /** Resolves after so many milliseconds, or once the signal fires. A rejection then counts as resolved. */
   readonly sleep: (millis: number, signal: AbortSignal) => Task<void>
 }

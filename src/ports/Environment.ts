@@ -1,4 +1,4 @@
-/** What a run needs of the world: one record of ports. */
+/** The environment of a run: one record of ports. */
 import type { Archive } from './Archive.js'
 import type { ArtifactStore } from './ArtifactStore.js'
 import type { AsyncContext } from './AsyncContext.js'
@@ -15,16 +15,16 @@ import type { Workspaces } from './Workspaces.js'
 /**
  * The ports that a run uses.
  *
- * - `tree`: where units leave their evidence. It is only looked at for those that are to leave some.
- * - `owner`: who runs, for the message that another claimant gets. `random`: from 0 to below 1, for jitter.
- * - `graceMillis`: how long an attempt that was told to stop may take to do so before the run goes on without it.
- * - `artifacts`: where steps keep what they put. A run whose steps put nothing needs none.
- * - `secrets`: who keeps the secrets that a program declares. A program that declares none needs none.
- * - `archive`: where completed runs go, of a program that says so (`onSuccess: 'archive'`).
- * - `requests`: where other processes leave requests: to pause, cancel or answer a run. Without it pause and cancel are refused,
- *   and so is an answer while a process owns the run.
- * - `asyncContext`: tells that a sub-step is called inside of another one. Without it such a call is not refused.
- * - `workspaces`: makes the workspaces that runs and steps have of their own. Without these it is not needed.
+ * - `tree`: the files and commits of the run. Only read for units with evidence.
+ * - `owner`: the process that runs, for the message to other claimants. `random`: from 0 to below 1, for jitter.
+ * - `graceMillis`: how long a stopped attempt may take to end before the run continues without it.
+ * - `artifacts`: stores the artifacts of steps. Optional if no step stores any.
+ * - `secrets`: reads the secrets that a program declares. Optional if it declares none.
+ * - `archive`: stores completed runs of a program with `onSuccess: 'archive'`.
+ * - `requests`: the inbox for requests of other processes: pause, cancel, answer. Without it pause and cancel are refused, and so is an
+ *   answer while a process owns the run.
+ * - `asyncContext`: detects a sub-step that is called inside another one. Without it such a call is not refused.
+ * - `workspaces`: creates the workspaces of runs and steps. Optional if there are none.
  *
  * @category model
  */
@@ -38,7 +38,7 @@ export interface Environment {
   /** A number from 0 to below 1. */
   readonly random: () => number
   readonly graceMillis: number
-  /** Answers for a check that failed. Without it the unit has failed. */
+  /** Answers a failed check. Without it the unit fails. */
   readonly onCheckFailed?: OnCheckFailed
   readonly artifacts?: ArtifactStore
   readonly secrets?: Secrets

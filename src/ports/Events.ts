@@ -1,4 +1,4 @@
-/** What an observer is told. */
+/** The events that a run reports to an observer. */
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { CheckpointState } from '../domain/checkpoint/CheckpointState.js'
 import type { Json } from '../domain/data/Json.js'
@@ -41,15 +41,15 @@ export interface EventUnit {
  * - `WorkspaceReady`: the run's own workspace exists, before its first step. `workspace`: its kind and place; `renamed`: the
  *   new name of an existing branch that had its name.
  * - `StepStarted`: an attempt of a unit is recorded and starts now. `summary`: its one-line description; `attempt`: from 1.
- * - `StepRetrying`: an attempt failed and another one follows. `attempt`: the number of the failed one; `attempts`: the maximum
+ * - `StepRetrying`: an attempt failed and another one follows. `attempt`: the number of the failed one; `maxAttempts`: the maximum
  *   of the policy; `delayMillis`: the delay before the next; `error`: why it failed.
  * - `StepCompleted`: a unit completed, or all groups of a wave did. `attempts`: their number; `durationMillis`: of the last
  *   attempt, or of the whole wave.
  * - `JobSubmitted`: a unit has submitted its job and waits. `job`: the return value of the submission, if any.
  * - `StepWaiting`: a unit waits, until a time or for an answer. `wait`: what for.
  * - `StepSuspended`: an attempt ended without an outcome, because its code only waits. It is repeated when a wait ends.
- * - `AnswerRejected`: an answer was not taken: it does not fit the output of its unit, which waits again, or the unit does not wait for it. `by`: who gave it; `path` and `expected`: why.
- * - `StepFailed`: a unit failed after its last retry, or its job failed. `error`: why; `attempts`: the number of the last
+ * - `AnswerRejected`: an answer was rejected: it does not fit the output of its unit, which waits again, or the unit does not wait for it. `by`: who answered; `path` and `expected`: why.
+ * - `StepFailed`: a unit failed after its last retry, or its job failed. `error`: why; `attempt`: the number of the last
  *   attempt.
  * - `CheckFailed`: a check of a unit failed, before the result is recorded. `when`: `before` or `after` the unit ran; `wrong`:
  *   all failures, as text; `answer`: the chosen answer; `answers`: the possible ones; `previousWave`: the path of the previous
@@ -58,7 +58,7 @@ export interface EventUnit {
  *   `unit`: the wave.
  * - `RunCompleted`: all steps are done.
  * - `RunFailed`: the run failed. `stepIndex` and `step`: where.
- * - `RunInterrupted`: the run stopped before its end: somebody asked for it, or all that is left waits. `stepIndex` and `step`: where.
+ * - `RunInterrupted`: the run stopped before its end: on request, or because only pending units are left. `stepIndex` and `step`: where.
  * - `RunPaused`: follows the `RunInterrupted` of a pause. `pointer`: where the run resumes, and its commits; `where`: the file
  *   of the pointer; `unreadable`: why the pause request could not be read or matched to this process, so that nothing was
  *   committed; `problems`: the parts of the pause that failed.
@@ -93,7 +93,7 @@ export type Event =
   | (EventUnit & {
       readonly _tag: 'StepRetrying'
       readonly attempt: number
-      readonly attempts: number
+      readonly maxAttempts: number
       readonly delayMillis: number
       readonly error: StepError
     })
@@ -102,7 +102,7 @@ export type Event =
   | (EventUnit & { readonly _tag: 'StepWaiting'; readonly wait: Wait })
   | (EventUnit & { readonly _tag: 'StepSuspended' })
   | (EventUnit & OutputMismatch & { readonly _tag: 'AnswerRejected'; readonly by: string })
-  | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempts: number })
+  | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempt: number })
   | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
   | (EventUnit & { readonly _tag: 'RunWentBack' })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }
@@ -122,11 +122,11 @@ export type Event =
   | { readonly _tag: 'RunLeft'; readonly runId: string; readonly why: string }
 
 /**
- * The one hook for logs, metrics and progress. An observer that throws is ignored.
+ * The hook for logs, metrics and progress. Errors of the observer are ignored.
  *
  * @category model
  */
 export interface Events {
-  /** Takes an event. What it throws is ignored. */
+  /** Reports an event. Errors of the observer are ignored. */
   readonly report: (event: Event) => void
 }

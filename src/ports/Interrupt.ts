@@ -1,14 +1,13 @@
-/** A request to stop, as a value. */
+/** The port for stopping a run. */
 import type { InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 
 /**
- * Fires when somebody wants the run to stop. The executor then aborts the step that runs, for the same `signal.reason`,
- * records the interruption and ends; `reason` says what for.
+ * Stops a run when `signal` fires. The executor aborts the step in flight with the same `signal.reason`, records the interruption and ends.
  *
  * @category model
  */
 export interface Interrupt {
   readonly signal: AbortSignal
-  /** What the stop is for; asked only after `signal` fired. Anything else than these reasons is recorded as `aborted`. */
+  /** Returns why the run stops; called only after `signal` fired. Other values are recorded as `aborted`. */
   readonly reason: () => Extract<InterruptReason, 'signal' | 'aborted' | 'paused'>
 }

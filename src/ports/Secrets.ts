@@ -1,8 +1,8 @@
-/** Where the values of secrets come from. */
+/** The port for the values of secrets. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 
-/** It is not known what a secret is: whoever keeps it could not be asked, or refused. */
+/** Reading a secret failed or was refused. */
 export interface SecretUnreadable {
   readonly _tag: 'SecretUnreadable'
   readonly why: string
@@ -10,12 +10,12 @@ export interface SecretUnreadable {
 }
 
 /**
- * Whoever keeps secrets: the environment of a process, a vault. `where` says who that is, for messages.
+ * Reads secrets from the environment of a process or a vault. `where`: its name, for messages.
  *
  * @category model
  */
 export interface Secrets {
   readonly where: string
-  /** The value of a secret; none if there is none of this name. */
+  /** Reads a secret; none if it does not exist. */
   readonly read: (name: string) => TaskEither<SecretUnreadable, Option<string>>
 }

@@ -1,4 +1,4 @@
-/** The workspaces that runs have of their own: folders, and worktrees of git. */
+/** The port for workspaces that Dogear creates: folders and git worktrees. */
 import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { OwnWorkspace, Workspace, Worktree } from '../domain/workflow/Workspace.js'
@@ -7,8 +7,8 @@ import type { Insecure } from './CheckpointStorage.js'
 import type { WorkingTree } from './WorkingTree.js'
 
 /**
- * No worktree can be made from a folder: git is not installed (`NoGit`), it is in no repository (`NoRepository`), in one without a working
- * tree (`Bare`), or in one without a commit (`NoCommit`).
+ * A worktree cannot be created from a folder: git is not installed (`NoGit`), or the folder is in no repository (`NoRepository`), in one
+ * without a working tree (`Bare`), or in one without a commit (`NoCommit`).
  */
 export interface NoWorktree {
   readonly _tag: 'NoWorktree'
@@ -16,10 +16,7 @@ export interface NoWorktree {
   readonly why: 'NoGit' | 'NoRepository' | 'Bare' | 'NoCommit'
 }
 
-/**
- * What a new workspace would be is there already, and belongs to nobody that is known: a `Folder`, or a `Branch` of `repository`. It is
- * left as it is.
- */
+/** The place of a new workspace already exists and has no known owner: a `Folder`, or a `Branch` of `repository`. It stays unchanged. */
 export type WorkspaceTaken =
   | { readonly _tag: 'WorkspaceTaken'; readonly what: 'Folder'; readonly path: string }
   | {
@@ -30,8 +27,8 @@ export type WorkspaceTaken =
     }
 
 /**
- * A workspace could not be looked at, made or deleted. `code`: the system's (`EACCES`, `ENOSPC`), or `GIT`: git refused, and `why` is what
- * it said.
+ * A workspace could not be read, created or deleted. `code`: of the system (`EACCES`, `ENOSPC`), or `GIT`: git refused, and `why` is its
+ * message.
  */
 export interface WorkspaceFailed {
   readonly _tag: 'WorkspaceFailed'
@@ -43,28 +40,28 @@ export interface WorkspaceFailed {
 }
 
 /**
- * Why something could not be done about a workspace.
+ * Errors of workspaces.
  *
  * @category errors
  */
 export type WorkspaceError = NoWorktree | WorkspaceTaken | WorkspaceFailed | Insecure
 
-/** What there is of a run: its workspace (`there`), and all its `folders`, those of its steps among them. */
+/** The folders of a run: whether its workspace exists (`there`), and all its `folders`, those of its steps included. */
 export interface FoundWorkspace {
   readonly there: boolean
   readonly folders: ReadonlyArray<string>
 }
 
 /**
- * How a merge ended. `Merged`: the branch `into` has the work of the run, and worktree and branch are gone; `committed`: whether
- * what was not committed was committed before. `NotMerged`: everything is as it was, but for that commit.
+ * The result of a merge. `Merged`: the branch `into` has the work of the run, and worktree and branch are removed; `committed`: uncommitted
+ * work was committed first. `NotMerged`: nothing changed except for that commit.
  *
- * - `Detached`: HEAD was detached when the run began, so no branch is meant.
+ * - `Detached`: HEAD was detached when the run started, so there is no target branch.
  * - `OtherBranch`: `repository` is at another branch (`found`), or at none.
- * - `Dirty`: these files of `repository` are changed and not committed.
- * - `Conflict`: these files conflict. The merge was taken back.
- * - `Moved`: the worktree is not at its branch any more.
- * - `Refused`: git would not do it, and said why.
+ * - `Dirty`: these files of `repository` have uncommitted changes.
+ * - `Conflict`: these files conflict. The merge was aborted.
+ * - `Moved`: the worktree is no longer at its branch.
+ * - `Refused`: git refused, with this message.
  */
 export type MergeEnd =
   | { readonly _tag: 'Merged'; readonly into: string; readonly committed: boolean }
@@ -77,41 +74,41 @@ export type NotMerged =
   | { readonly why: 'Dirty' | 'Conflict'; readonly files: ReadonlyArray<string> }
   | { readonly why: 'Refused'; readonly said: string }
 
-/** What was deleted. `keptBranch`: the branch of a worktree, if it has commits that are on no other branch; it is kept. */
+/** The deleted folders. `keptBranch`: the branch of a worktree that has commits on no other branch; it is kept. */
 export interface RemovedWorkspace {
   readonly folders: ReadonlyArray<string>
   readonly keptBranch?: string
 }
 
-/** A unit that works in a folder of its own. */
+/** A unit with its own folder. */
 export interface StepFolder {
   readonly runId: string
   readonly unit: Unit
 }
 
 /**
- * Makes and deletes the workspaces of runs. Whoever calls what changes something holds the claim of the run.
+ * Creates and deletes the workspaces of runs. Callers of changing functions hold the claim of the run.
  *
  * @category model
  */
 export interface Workspaces {
-  /** What a workspace of this kind will be for a new run. Nothing is made. */
+  /** Returns the workspace that a new run of this kind would have. Creates nothing. */
   readonly plan: (runId: string, kind: OwnWorkspace['kind']) => TaskEither<WorkspaceError, OwnWorkspace>
   /**
-   * Makes it. One that is there is left as it is, and one that was half made is finished: to call it again is to call it
-   * once. A branch of its name with other work is renamed first, and that is what is given.
+   * Creates a workspace. Idempotent: keeps an existing one, and finishes one that is incomplete. Renames a branch of its name with other
+   * work first, and returns the new name.
    */
   readonly make: (runId: string, workspace: OwnWorkspace) => TaskEither<WorkspaceError, string | undefined>
-  /** What there is of a run. */
+  /** Finds the folders of a run. */
   readonly find: (runId: string, workspace: Workspace | undefined) => TaskEither<WorkspaceError, FoundWorkspace>
-  /** The folder of a step's own. `fresh`: it is empty, and what was in it is kept beside it as `.attempt-N`. */
+  /** Returns the folder of a step. `fresh`: it is empty, and the earlier content is kept beside it as `.attempt-N`. */
   readonly stepFolder: (unit: StepFolder, fresh: boolean) => TaskEither<WorkspaceError, string>
-  /** The files and commits at a folder of a run. */
+  /** Returns the tree at a folder of a run. */
   readonly tree: (folder: string) => WorkingTree
-  /** Commits what is not committed in a worktree; the hash of that commit, if there was anything. */
+  /** Commits uncommitted work in a worktree. Returns the hash of the commit, if there was any. */
   readonly commit: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, Option<string>>
-  /** Commits what is not committed, merges the branch where the run was started, and removes the worktree. */
+  /** Commits uncommitted work, merges the branch where the run started, and removes the worktree. */
   readonly merge: (runId: string, worktree: Worktree) => TaskEither<WorkspaceError, MergeEnd>
-  /** Deletes all folders of a run, and a branch that has nothing of its own. */
+  /** Deletes all folders of a run, and a branch without commits of its own. */
   readonly remove: (runId: string, workspace: Workspace | undefined) => TaskEither<WorkspaceError, RemovedWorkspace>
 }

@@ -3,4 +3,5 @@
  *
  * @module
  */
-export { decode, describe, encode, restore } from '../domain/checkpoint/CheckpointCodec.js'
+export { describe, restore } from '../domain/change/restore.js'
+export { decode, encode } from '../domain/checkpoint/CheckpointCodec.js'

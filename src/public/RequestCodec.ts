@@ -3,4 +3,5 @@
  *
  * @module
  */
-export { decodePointer, decodeRequest, describe, encode } from '../domain/request/RequestCodec.js'
+export { describe } from '../domain/data/Malformed.js'
+export { decodePointer, decodeRequest, encode } from '../domain/request/RequestCodec.js'

@@ -405,7 +405,7 @@ try {
   ])('the command answers questions of a program’s run as printed: %s', async (which, output) => {
     const asked = await crashed()
     expect(asked.code).toBe(1)
-    expect(asked.stderr).toContain('"charge" is not idempotent and may have had its effect')
+    expect(asked.stderr).toContain('"charge" may already have taken effect, and is not idempotent')
     expect(asked.stderr).not.toMatch(/charge=again|--confirm|dogear /)
     const [, answer = ''] = new RegExp(`^ {4}${which}: (confirm: .*)$`, 'm').exec(asked.stderr) ?? []
     place.write('answered.mjs', program(answer))

@@ -151,7 +151,7 @@ describe('the workflow that is meant', () => {
     place.write('w.yml', abc(a, c))
     const { code, stderr } = await place.dogear(['plan', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Put it back')
+    expect(stderr).toContain('Restore it')
     expect(commandsOf(stderr)).toEqual(['  dogear plan r'])
   })
 
@@ -227,12 +227,16 @@ describe('what is to run', () => {
     place.write('mended', '')
     const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])
     expect(unknown.code).toBe(4)
-    expect(unknown.stderr).toContain("wave 'foo' not found: the workflow has no waves; run from a step instead")
+    expect(unknown.stderr).toContain(
+      "wave 'foo' not found: the workflow has no sequence, wave or map; run from a step instead"
+    )
     expect(unknown.stderr).toContain("Available steps: 'one', 'two', 'three'\n")
     expect(unknown.stderr).toContain('To run from a step on:\n  dogear resume r --from-step STEP\n')
     const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'two'])
     expect(code).toBe(4)
-    expect(stderr).toContain("step 'two' is not a wave: the workflow has no waves; run from that step instead")
+    expect(stderr).toContain(
+      "step 'two' is not a wave: the workflow has no sequence, wave or map; run from that step instead"
+    )
     expect(stderr).toMatch(/^To run from "two" on:\n {2}dogear resume r --from-step two$/m)
     expect((await place.shell(linesOf(stderr).at(-1) ?? '')).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
@@ -422,7 +426,7 @@ steps:
     await crashed()
     const { code, stdout, stderr } = await place.dogear(['resume', 'r', '--changes', 'completed'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toContain('"publish" is not idempotent and may have had its effect')
+    expect(stderr).toContain('"publish" may already have taken effect, and is not idempotent')
     expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=again\n')
     expect(stderr).toContain('  dogear resume r --changes completed --confirm publish=done:OUTPUT\n')
     expect(stderr).not.toContain('answer with')
@@ -447,7 +451,7 @@ steps:
     expect({ code: failed.code, hints: linesOf(failed.stderr).slice(-5) }).toEqual({
       code: 1,
       hints: [
-        '"publish" is not idempotent and may have had its effect: it failed after 1 attempt: exit code 1',
+        '"publish" may already have taken effect, and is not idempotent: it failed after 1 attempt: exit code 1',
         'To run again:',
         '  dogear resume r --confirm publish=again',
         'To take as done:',
@@ -483,7 +487,7 @@ steps:
     await crashed()
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])
     expect(without.code).toBe(4)
-    expect(without.stderr).toContain(`"publish" can't be taken as done without its output`)
+    expect(without.stderr).toContain('cannot assume "publish" done: its output is missing')
     expect(without.stderr).toContain('  dogear resume r --confirm publish=done:OUTPUT\n')
     expect((await place.dogear(['plan', 'r', '--confirm', 'publish=done'])).stderr).toContain(
       '  dogear resume r --confirm publish=done:OUTPUT\n'
@@ -531,7 +535,7 @@ steps:
       4,
       [
         'dogear: Cannot resume r:',
-        '  "generate" can\'t be taken as done without its evidence: expected gen.js, which is missing',
+        '  cannot assume "generate" done: its evidence is missing (gen.js); restore it, or run from an earlier step',
         'To run "generate" again:',
         '  dogear resume r'
       ]

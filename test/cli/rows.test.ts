@@ -161,8 +161,8 @@ describe('an error of several lines', () => {
 })
 
 describe('progress', () => {
-  const kinds = (letters: string): readonly { readonly kind: 'task' | 'wave' }[] =>
-    Array.from(letters, (letter) => ({ kind: letter === 't' ? 'task' : 'wave' }))
+  const kinds = (letters: string): readonly { readonly _tag: 'Task' | 'Wave' }[] =>
+    Array.from(letters, (letter) => ({ _tag: letter === 't' ? 'Task' : 'Wave' }))
 
   test.each([
     ['tt', 0, '0/2 steps done (0%)'],

@@ -129,7 +129,7 @@ describe('a declared secret', () => {
     ['secrets: [PATH]', '"PATH" can\'t be a secret: it would change how commands are found or started'],
     ['secrets: [A, A]', '"A" is listed twice'],
     ['secrets: [A]\ninput: { A: 1 }', '"A" is a secret and a field of "input"'],
-    ['secrets: [A]\nsteps: [{ shell: echo, capture: A }]', 'capture of "step-1" must be another name than "A"']
+    ['secrets: [A]\nsteps: [{ shell: echo, capture: A }]', 'capture of "step-1" must be a name other than "A"']
   ])('is refused as %j', async (text, message) => {
     within(`name: w\n${text}\n${text.includes('steps') ? '' : 'steps: [{ shell: echo }]\n'}`)
     const { code, stderr } = await dogear('run', 'w.yml')

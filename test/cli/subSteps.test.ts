@@ -55,6 +55,6 @@ test('show and the history list sub-steps by path, and a resume asks for confirm
   expect((await place.dogear(['show', 'r', '--history'])).stdout).toMatch(/UnitCompleted +agent\/turn#2/)
   const asked = await host('')
   expect(asked.code).toBe(1)
-  expect(asked.stderr).toContain('"agent/pay" is not idempotent and may have had its effect')
+  expect(asked.stderr).toContain('"agent/pay" may already have taken effect, and is not idempotent')
   expect((await host('answer')).code).toBe(0)
 })

@@ -137,7 +137,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
       expect(stdout).toContain(
         '    If you know that it is dead, take the run over:\n      dogear resume r --take-over\n'
       )
-      expect(stdout).toContain('    "deploy" is not idempotent and may have had its effect: ')
+      expect(stdout).toContain('    "deploy" may already have taken effect, and is not idempotent: ')
       expect(stdout).toContain('    deploy (attempt 1): a resume asks whether it is done\n')
     }
   })

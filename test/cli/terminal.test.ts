@@ -244,7 +244,7 @@ steps:
     const { code, stdout } = await answering(onTerminal(['resume']), [question, `perhaps\n${answer}\n`])
     expect(stdout).toContain('Please answer again or done\n')
     expect(code).toBe(0)
-    expect(stdout).toContain('"publish" is not idempotent and may have had its effect')
+    expect(stdout).toContain('"publish" may already have taken effect, and is not idempotent')
     expect(place.read('log')).toBe(log)
   })
 

@@ -110,7 +110,7 @@ describe('verify', () => {
   test('verify names a step that is not idempotent and may have taken effect', async () => {
     await failed(workflow.replace('test -e ready', 'test -e ready, idempotent: false'))
     const stdout = await verified()
-    expect(stdout).toContain('"publish" is not idempotent and may have had its effect')
+    expect(stdout).toContain('"publish" may already have taken effect, and is not idempotent')
     expect(stdout).toContain('dogear resume r --confirm publish=done')
   })
 

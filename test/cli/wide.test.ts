@@ -46,7 +46,8 @@ const told = (
     lines,
     start: (group) => report({ ...unit(group), _tag: 'StepStarted', summary: 's', attempt: 1 }),
     end: (group) => report({ ...unit(group), _tag: 'StepCompleted', attempts: 1, durationMillis: 1 }),
-    retry: (group) => report({ ...unit(group), _tag: 'StepRetrying', attempt: 1, attempts: 2, delayMillis: 5, error }),
+    retry: (group) =>
+      report({ ...unit(group), _tag: 'StepRetrying', attempt: 1, maxAttempts: 2, delayMillis: 5, error }),
     pass: (millis) => {
       now += millis
     }

@@ -187,10 +187,10 @@ steps:
       "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters",
       "w.yml:12:5: a task has either "shell" or "run", not both",
       "w.yml:12:10: "run" needs a command",
-      "w.yml:14:11: groups of wave "checks" need one another in a circle: unit, lint",
+      "w.yml:14:11: groups of wave "checks" depend on each other in a cycle: unit, lint",
       "w.yml:15:16: "onFailure" must be finish, continue or halt, not "stop"",
       "w.yml:16:18: "concurrency" must be a whole number from 1 to 10000, not the number 0",
-      "w.yml:18:7: group "unit" of wave "checks" needs "nope", which is no group of that wave",
+      "w.yml:18:7: group "unit" of wave "checks" needs "nope", which is not a group of that wave; fix its needs",
       "w.yml:19:7: variable "x" is captured by more than one step: checks/unit, checks/lint",
       "w.yml:20:11: wave "empty" needs at least one group",
       "w.yml:23:13: the name "dup" is used more than once in "fallback": at 22:13 and 23:13",
@@ -458,7 +458,7 @@ steps:
 `)
   ).toEqual([
     'w.yml:7:17: the name "x" is used more than once in "a": at 6:17 and 7:17',
-    'w.yml:8:30: group "g" of wave "a/b" needs "h", which is no group of that wave',
+    'w.yml:8:30: group "g" of wave "a/b" needs "h", which is not a group of that wave; fix its needs',
     'w.yml:8:80: "-" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters',
     'w.yml:8:80: variable "v" is captured by more than one step: a/x, a/b/i/-',
     'w.yml:10:87: the name "x" is used more than once in "m/*": at 10:52 and 10:87',
@@ -495,7 +495,7 @@ test('steps nest 16 levels deep, and no deeper', () => {
   expect(problemsOf(`steps: [${nested(16)}]`)).toEqual([])
   expect(problemsOf(`steps: [${nested(17)}]`)).toEqual([
     expect.stringMatching(
-      /^w\.yml:1:\d+: "(s\/){15}s" is nested too deeply: a workflow has at most 16 levels of steps$/
+      /^w\.yml:1:\d+: "(s\/){15}s" is nested too deeply: a workflow has at most 16 levels of steps; flatten it$/
     )
   ])
 })

@@ -173,11 +173,11 @@ test.each([
 /** Rules that JSON Schema can't express, or only at length: an editor accepts these files. */
 const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
   ['unique names', /is used more than once/, 'steps: [{ name: a, shell: x }, { name: a, shell: x }]'],
-  ['groups that there are', /which is no group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
-  ['no circles', /need one another in a circle/, task('wave: a, groups: { a: { shell: x, needs: [a] } }')],
+  ['groups that there are', /which is not a group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
+  ['no circles', /depend on each other in a cycle/, task('wave: a, groups: { a: { shell: x, needs: [a] } }')],
   ['one step for a variable', /captured by more than one/, `steps: [${'{ shell: x, capture: v }, '.repeat(2)}]`],
-  ['no variable of an item', /must be left out/, task('wave: a, forEach: v, each: { shell: x, capture: v }')],
-  ['no secret in a variable', /that of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],
+  ['no variable of an item', /must be absent/, task('wave: a, forEach: v, each: { shell: x, capture: v }')],
+  ['no secret in a variable', /the name of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],
   ['no secret in the input', /is a secret and a field/, 'secrets: [A]\ninput: { A: x }\nsteps: [{ shell: x }]'],
   ['levels', /nested too deeply/, `steps: [${'{ name: a, steps: ['.repeat(16)}{ shell: x }${'] }'.repeat(16)}]`],
   ['an order of delays', /must not be shorter/, task('shell: x, retry: { delay: 5m, maxDelay: 1m }')],

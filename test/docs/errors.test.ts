@@ -20,7 +20,7 @@ describe('docs/errors.md', () => {
     ['StorageError', 'ports/CheckpointStorage.ts'],
     ['WorkflowProblem', 'domain/workflow/Workflow.ts'],
     ['PlanProblem', 'domain/plan/Plan.ts'],
-    ['CodecError', 'domain/checkpoint/CheckpointCodec.ts'],
+    ['CodecError', 'domain/change/restore.ts'],
     ['StepFailure', 'domain/data/StepFailure.ts'],
     ['RunOutcome', 'executor/RunOutcome.ts'],
     ['CliError', 'cli/CliError.ts']

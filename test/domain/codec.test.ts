@@ -8,8 +8,9 @@ import type { Change } from '../../src/domain/change/Change.js'
 import { decode as decodeChange } from '../../src/domain/change/ChangeCodec.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
 import { start } from '../../src/domain/checkpoint/Checkpoint.js'
-import type { CodecError } from '../../src/domain/checkpoint/CheckpointCodec.js'
-import { decode, describe as describeError, encode, restore } from '../../src/domain/checkpoint/CheckpointCodec.js'
+import type { CodecError } from '../../src/domain/change/restore.js'
+import { decode, encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
+import { describe as describeError, restore } from '../../src/domain/change/restore.js'
 import type { Json, JsonObject } from '../../src/domain/data/Json.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import { replay } from '../../src/domain/change/Transition.js'
@@ -285,7 +286,7 @@ describe('content that is no checkpoint', () => {
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]
     })
     assert.ok(E.isLeft(found))
-    assert.equal(describeError(found.left), "change Interrupted after revision 0 can't be: x: UnknownUnit")
+    assert.equal(describeError(found.left), 'change Interrupted of "x" cannot follow revision 0: UnknownUnit')
   })
 })
 
@@ -336,18 +337,18 @@ describe('a checkpoint of format 1', () => {
       path: '/srv/release.yaml',
       fingerprint: `v1:${'a'.repeat(64)}`,
       steps: [
-        { name: 'build', kind: 'task', fingerprint: `v1:${'b'.repeat(64)}`, idempotent: true },
+        { _tag: 'Task', name: 'build', fingerprint: `v1:${'b'.repeat(64)}`, idempotent: true },
         {
+          _tag: 'Wave',
           name: 'checks',
-          kind: 'wave',
           fingerprint: `v1:${'c'.repeat(64)}`,
-          own: `v1:${'7'.repeat(64)}`,
+          ownFingerprint: `v1:${'7'.repeat(64)}`,
           groups: [
-            { name: 'unit', kind: 'task', fingerprint: `v1:${'d'.repeat(64)}`, idempotent: true },
-            { name: 'lint', kind: 'task', fingerprint: `v1:${'e'.repeat(64)}`, idempotent: false }
+            { _tag: 'Task', name: 'unit', fingerprint: `v1:${'d'.repeat(64)}`, idempotent: true },
+            { _tag: 'Task', name: 'lint', fingerprint: `v1:${'e'.repeat(64)}`, idempotent: false }
           ]
         },
-        { name: 'publish', kind: 'task', fingerprint: `v1:${'f'.repeat(64)}`, idempotent: false }
+        { _tag: 'Task', name: 'publish', fingerprint: `v1:${'f'.repeat(64)}`, idempotent: false }
       ]
     })
   })

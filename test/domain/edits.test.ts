@@ -8,10 +8,10 @@ import * as C from '../../src/domain/checkpoint/Checkpoint.js'
 import { describeProblem } from '../../src/domain/explain/Explain.js'
 import { overrides } from '../../src/domain/plan/Overrides.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
-import * as Units from '../../src/domain/data/Units.js'
+import * as Units from '../../src/domain/checkpoint/Units.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
 import type { Unit } from '../../src/domain/workflow/Unit.js'
-import { definitionAt } from '../../src/domain/workflow/Tree.js'
+import { definitionAt } from '../../src/domain/workflow/Node.js'
 import type { Step, Workflow } from '../../src/domain/workflow/Workflow.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
@@ -196,7 +196,7 @@ describe('what a map does for each item', () => {
     expect(editsOf(checkpoint, pages(task('fetch'), task('save')))).toEqual(['insertedBefore pages/a/save'])
   })
 
-  test('is changed, not removed, when one of its steps is gone', () => {
+  test('is changed, not removed, when one of its steps was removed', () => {
     expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
   })
 })
@@ -210,7 +210,7 @@ test('a step that moved under a new parent is removed, and the message says wher
   assert.ok(E.isLeft(plan))
   expect(plan.left.problems.map(describeProblem)).toEqual([
     '"push" was moved to "deploy/push" after it ran. A step that moves to another place in the tree is another unit',
-    expect.stringMatching(/^"deploy" was put before steps that ran already/)
+    expect.stringMatching(/^"deploy" was inserted before completed steps/)
   ])
 })
 
@@ -229,6 +229,6 @@ test('a strict plan names each difference on its own level', () => {
 test('the record of a composite keeps what it is beside its parts', () => {
   const sequence = W.sequence('deploy', [task('push')])
   const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
-  expect(record?.fingerprint).toBe(sequence.own)
-  expect(W.sequence('deploy', [task('push'), task('more')]).own).toBe(sequence.own)
+  expect(record?.fingerprint).toBe(sequence.ownFingerprint)
+  expect(W.sequence('deploy', [task('push'), task('more')]).ownFingerprint).toBe(sequence.ownFingerprint)
 })

@@ -79,7 +79,7 @@ describe('the gate', () => {
     [Symbol('x'), 'a symbol'],
     [new Date(0), 'a Date'],
     [new Map(), 'a Map'],
-    [/b/.exec('abc'), 'a list with properties'],
+    [/b/.exec('abc'), 'an array with properties'],
     [new (class Stack extends Array<number> {})(), 'a Stack'],
     [new Set(), 'a Set'],
     [/x/, 'a RegExp'],
@@ -125,14 +125,14 @@ describe('the gate', () => {
 
   test('refuses what throws when it is looked at, and never throws itself', () => {
     const getter = { a: [{ get b() { throw new Error('no') } }] } // prettier-ignore
-    assert.deepEqual(refusal(getter), ['$.a[0].b', 'a property that throws when it is read'])
+    assert.deepEqual(refusal(getter), ['$.a[0].b', 'a property that throws when read'])
     const hostile = { get: boom, has: boom, ownKeys: boom, getPrototypeOf: boom, getOwnPropertyDescriptor: boom }
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     for (const target of [{}, [1]]) {
-      assert.deepEqual(refusal([new Proxy(target, hostile)]), ['$[0]', 'an object that throws when it is looked at'])
+      assert.deepEqual(refusal([new Proxy(target, hostile)]), ['$[0]', 'an object whose properties throw'])
     }
-    assert.deepEqual(refusal({ proxy }), ['$.proxy', 'an object that throws when it is looked at'])
+    assert.deepEqual(refusal({ proxy }), ['$.proxy', 'an object whose properties throw'])
   })
 
   test('takes plain objects of another realm, and objects without prototype', () => {

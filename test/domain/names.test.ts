@@ -147,12 +147,12 @@ describe('a definition', () => {
     [
       { _tag: 'UnknownNeed', unit: 'w', group: 'x', need: 'constructor' },
       [W.wave('w', [group('x', 'constructor')])],
-      'group "x" of wave "w" needs "constructor", which is no group of that wave'
+      'group "x" of wave "w" needs "constructor", which is not a group of that wave; fix its needs'
     ],
     [
       { _tag: 'NeedCycle', unit: 'w', groups: ['x'] },
       [W.wave('w', [group('x', 'x')])],
-      'groups of wave "w" need one another in a circle: x'
+      'groups of wave "w" depend on each other in a cycle: x'
     ],
     [
       { _tag: 'NeedCycle', unit: 'w', groups: ['x', 'y', 'z'] },
@@ -165,7 +165,7 @@ describe('a definition', () => {
           group('free')
         ])
       ],
-      'groups of wave "w" need one another in a circle: x, y, z'
+      'groups of wave "w" depend on each other in a cycle: x, y, z'
     ]
   ])('is refused for %j', (problem, steps, text) => {
     assert.deepEqual(problemsOf(...steps), [problem])
@@ -188,7 +188,7 @@ describe('a definition', () => {
     }
   )
 
-  test('is told of all its problems at once, a circle beside an unknown need too', () => {
+  test('is refused with all its problems at once, a cycle beside an unknown need too', () => {
     const found = W.problems({
       name: ' ',
       steps: [

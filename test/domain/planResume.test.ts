@@ -6,7 +6,7 @@ import { make, start } from '../../src/domain/checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../../src/domain/checkpoint/CheckpointState.js'
 import * as State from '../../src/domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../src/domain/checkpoint/CompletedStep.js'
-import * as Units from '../../src/domain/data/Units.js'
+import * as Units from '../../src/domain/checkpoint/Units.js'
 import type { Json } from '../../src/domain/data/Json.js'
 import { describeProblem, describeProblems, describeQuestion, explain } from '../../src/domain/explain/Explain.js'
 import type { PlanOptions, PlanProblem, ResumePlan, Run } from '../../src/domain/plan/Plan.js'
@@ -164,7 +164,7 @@ describe('a run of five steps', () => {
   test('whose checkpoint stands outside of them is refused with both numbers', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
-    assert.equal(found.map(describeProblem).join(), 'the checkpoint stands at step 11, but its workflow has 5 steps')
+    assert.equal(found.map(describeProblem).join(), 'the checkpoint is at step 11, but its workflow has 5 steps')
     for (const at of [5, -1, 1.5, Number.NaN]) {
       const [problem] = problems(standing(five, State.beforeStep(at, 'step-5')), five)
       assert.equal(problem?._tag, 'StepOutOfRange')
@@ -399,7 +399,7 @@ describe('fromStep', () => {
     }
   })
 
-  test('is refused if evidence of an earlier step is gone: of a task, a group or a wave', () => {
+  test('is refused if evidence of an earlier task, group or wave is missing', () => {
     const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
     const waves: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
     const group = (name: string): CompletedStep =>
@@ -422,7 +422,7 @@ describe('fromStep', () => {
         }
       ] as const
       assert.deepEqual(problems(checkpoint, waves, { fromStep: 'step-2', evidence }), [
-        { _tag: 'AssumedOutputMissing', unit, expected: 'a.txt, commit c0ffee, which is missing', evidence: true }
+        { _tag: 'AssumedOutputMissing', unit, expected: 'a.txt, commit c0ffee', evidence: true }
       ])
     }
   })
@@ -497,7 +497,7 @@ describe('missing evidence', () => {
   test('leads to questions that name their cause', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
-      '"publish" is not idempotent and may have had its effect: the result of "build" may differ'
+      '"publish" may already have taken effect, and is not idempotent: the result of "build" may differ'
     ])
   })
 
@@ -530,7 +530,7 @@ describe('an answer', () => {
     assert.ok(question !== undefined)
     assert.equal(
       describeQuestion(question),
-      '"publish" is not idempotent and may have had its effect: it was running (attempt 2) when the process ended'
+      '"publish" may already have taken effect, and is not idempotent: it was running (attempt 2) when the process ended'
     )
   })
 
@@ -613,9 +613,9 @@ describe('an answer', () => {
     assert.ok(problem !== undefined)
     assert.equal(
       describeProblem(problem),
-      `"publish" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${
+      `"publish" was removed, but is not idempotent and may have taken effect (recorded ${
         workflow.steps[0]?.fingerprint
-      }). Put it back and confirm it`
+      }). Restore it and confirm it`
     )
     assert.ok(E.isRight(planResume(inFlight, renamed, { changes: 'ignore' })))
   })
@@ -625,14 +625,14 @@ describe('an answer', () => {
 // hash and explanation
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('an answer that nobody asked for', () => {
+describe('an answer without a question', () => {
   const workflow: Workflow = { name: 'release', steps: [W.task('build'), W.task('publish', { idempotent: false })] }
   const failed = standing(workflow, State.failed(0, 'build', [failure({ unit: 'build' })], true))
   const answers = (answer: 'Again' | 'Done', unit = 'publish'): PlanOptions => ({
     confirm: new Map([[unit, { _tag: answer }]])
   })
 
-  test('that a step is done is refused: nobody did it', () => {
+  test('that a step is done is refused if the step never ran', () => {
     for (const unit of ['publish', 'build']) {
       const [problem, ...more] = problems(failed, workflow, answers('Done', unit))
       assert.deepEqual([problem, more], [{ _tag: 'NotAsked', unit }, []])
@@ -685,7 +685,7 @@ describe('a run whose newest state was lost', () => {
   })
 })
 
-describe('what somebody says a step gave', () => {
+describe('a supplied output', () => {
   const workflow: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false }), W.task('tell')] }
   const asked = standing(workflow, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
 
@@ -752,8 +752,8 @@ describe('restartWave', () => {
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
     )
     assert.deepEqual(told, [
-      "wave 'x' not found: the workflow has no waves; run from a step instead. Available steps: 'step-0', 'step-1'",
-      "step 'step-1' is not a wave: the workflow has no waves; run from that step instead"
+      "wave 'x' not found: the workflow has no sequence, wave or map; run from a step instead. Available steps: 'step-0', 'step-1'",
+      "step 'step-1' is not a wave: the workflow has no sequence, wave or map; run from that step instead"
     ])
   })
 })
@@ -776,7 +776,7 @@ describe('a step whose name is only its number', () => {
     assert.equal(openQuestions(planned(asked, ran)).length, 1)
     const [problem] = problems(asked, now)
     assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')
-    assert.match(describeProblem(problem), /is only a number, and not the step any more/)
+    assert.match(describeProblem(problem), /now names another step/)
     assert.equal(planned(asked, now, { changes: 'ignore' }).startIndex, 0)
   })
 
@@ -873,7 +873,7 @@ describe('a plan in words', () => {
       `4/6 steps are done, 2 to run, 1 to confirm
   1/6  skip     build    completed
   2/6  skip     sign     completed; its definition changed since (v1:old), which is accepted
-  3/6  skip     upload   taken as done
+  3/6  skip     upload   assumed done
   4/6  skip     idle     completed
   5/6  confirm  checks   failed after 1 attempt: ${'x'.repeat(199)}…
        retry      unit   failed after 5 attempts: first line
@@ -898,10 +898,10 @@ describe('a plan in words', () => {
   2/6  run      sign     evidence is missing: commit c0ffee, a.tgz, b.txt
   3/6  run      upload   the result of "sign" may differ
   4/6  run      idle     the result of "sign" may differ
-  5/6  run      checks   asked for
-       run        unit   asked for
-       run        lint   asked for
-       run        smoke  asked for
+  5/6  run      checks   forced
+       run        unit   forced
+       run        lint   forced
+       run        smoke  forced
   6/6  run      notify   the result of "sign" may differ`
     )
   })
@@ -922,9 +922,9 @@ describe('a plan in words', () => {
    5/30  skip     step-4    completed
    6/30  skip     step-5    completed
          skip     … 8 more  completed
-  15/30  skip     step-14   taken as done
-  16/30  skip     step-15   taken as done
-  17/30  skip     step-16   taken as done
+  15/30  skip     step-14   assumed done
+  16/30  skip     step-15   assumed done
+  17/30  skip     step-16   assumed done
   18/30  retry    step-17   failed after 1 attempt: 500 error
   19/30  run      step-18   not started
   20/30  run      step-19   not started
@@ -992,21 +992,21 @@ describe('a plan in words', () => {
     assert.equal(
       text,
       `0/30 steps are done, 30 to run
-   1/30  run      s0           asked for
-   2/30  run      s1           asked for
-   3/30  run      s2           asked for
-   4/30  run      s3           asked for
-   5/30  run      s4           asked for
-         run      … 23 more    asked for
-  13/30  run      s12          asked for; gives up the job that is pending since ${AT}
-  18/30  run      s17          asked for
-         run        g0         asked for
-         run        g1         asked for
-         run        g2         asked for
-         run        g3         asked for
-         run        g4         asked for
-         run        … 24 more  asked for
-         run        g9         asked for; gives up the job that is pending since ${AT}`
+   1/30  run      s0           forced
+   2/30  run      s1           forced
+   3/30  run      s2           forced
+   4/30  run      s3           forced
+   5/30  run      s4           forced
+         run      … 23 more    forced
+  13/30  run      s12          forced; gives up the job that is pending since ${AT}
+  18/30  run      s17          forced
+         run        g0         forced
+         run        g1         forced
+         run        g2         forced
+         run        g3         forced
+         run        g4         forced
+         run        … 24 more  forced
+         run        g9         forced; gives up the job that is pending since ${AT}`
     )
   })
 
@@ -1032,18 +1032,18 @@ describe('a plan in words', () => {
       [{ _tag: 'WrongWorkflow', expected: 'a', found: 'b' }, 'the run is of workflow "a", but this is workflow "b"'],
       [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
-      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran: recorded v1:a, now gone'],
+      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran: recorded v1:a, now removed'],
       [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
-      [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was put before steps that ran already (now v1:b)'],
+      [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted before completed steps (now v1:b)'],
       [{ ...edit, edit: 'added' }, '"pack/eu" was added (now v1:b)'],
-      [{ _tag: 'InconsistentCheckpoint', why: 'x' }, 'the checkpoint contradicts itself: x'],
+      [{ _tag: 'InconsistentCheckpoint', why: 'x' }, 'the checkpoint is inconsistent: x'],
       [
         { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
         'the recorded output of "pack/eu" no longer fits: at $.a expected number'
       ],
       [
-        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz, which is missing', evidence: true },
-        `"pack/eu" can't be taken as done without its evidence: expected a.tgz, which is missing`
+        { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz', evidence: true },
+        'cannot assume "pack/eu" done: its evidence is missing (a.tgz); restore it, or run from an earlier step'
       ]
     ]
     for (const [problem, sentence] of sentences) assert.equal(describeProblem(problem), sentence)

@@ -742,7 +742,7 @@ describe('an edit that is adopted', () => {
     assert.deepEqual(reached.state, State.completed(2, 'checks'))
   })
 
-  test('drops the records of steps and groups that are gone', () => {
+  test('drops the records of removed steps and groups', () => {
     assert.deepEqual(done(edited(checked, second, third)), ['checks/unit', 'checks/lint', 'checks/smoke', 'checks'])
     const less = W.wave('checks', second.groups.slice(0, 2))
     assert.deepEqual(done(edited(checked, first, less, third)), ['build', 'checks/unit', 'checks/lint', 'checks'])
@@ -809,7 +809,7 @@ describe('an edit that is adopted', () => {
     assert.deepEqual(state, State.beforeStep(1, 'checks', [{ unit: 'checks/lint', attempt: 1 }]))
   })
 
-  test('puts a run whose step is gone before the first open step, or at the end', () => {
+  test('puts a run whose step was removed before the first open step, or at the end', () => {
     const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     assert.deepEqual(edited(failed, first, second, W.task('deploy')).state, State.beforeStep(2, 'deploy'))
     assert.deepEqual(edited(failed, first, second).state, State.completed(1, 'checks'))

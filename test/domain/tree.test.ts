@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, test } from 'vitest'
+import { start } from '../../src/domain/checkpoint/Checkpoint.js'
 import type { Items } from '../../src/domain/checkpoint/Items.js'
 import * as I from '../../src/domain/checkpoint/Items.js'
+import { planResume } from '../../src/domain/plan/planResume.js'
 import { levelsOf, sightOf } from '../../src/domain/plan/scope.js'
-import { find, partNames } from '../../src/domain/workflow/Tree.js'
+import { find, partNames } from '../../src/domain/checkpoint/Tree.js'
 import type { Unit } from '../../src/domain/workflow/Unit.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
@@ -126,6 +128,62 @@ describe('a unit sees', () => {
         ['sites/docs/pages/a', ['fetch', 'links']]
       ]
     )
+  })
+})
+
+const leaf = W.task('leaf')
+
+describe('a definition of any size', () => {
+  const around = (levels: number, wrap: (name: string, inner: W.Step) => W.Step): W.Workflow => {
+    let step: W.Step = W.task('leaf', { captures: ['v'] })
+    for (let level = 0; level < levels; level++) step = wrap(`s${level}`, step)
+    return { name: 'deep', steps: [step], secrets: ['v'] }
+  }
+  const started = start({
+    _tag: 'Started',
+    at: '2026-01-02T03:04:05.000Z',
+    runId: 'r',
+    workflow: Identity.of({ name: 'deep', steps: [leaf] }),
+    input: {}
+  })
+
+  test.each([
+    ['sequences', (name: string, inner: W.Step): W.Step => W.sequence(name, [inner])],
+    ['waves', (name: string, inner: W.Step): W.Step => W.wave(name, [W.group(inner)])],
+    ['maps', (name: string, inner: W.Step): W.Step => W.mapOf(name, inner)]
+  ])('20,000 nested %s are refused as too deep, by a plan too', (_, wrap) => {
+    const workflow = around(20_000, wrap)
+    assert.deepEqual(
+      W.problems(workflow).map(({ _tag }) => _tag),
+      ['TooDeep']
+    )
+    const plan = planResume(started, workflow, { confirm: new Map([['leaf', { _tag: 'Again' }]]) })
+    assert.ok(E.isLeft(plan) && plan.left.problems.some(({ _tag }) => _tag === 'InvalidWorkflow'))
+  })
+
+  test('200,000 invalid names are all reported', () => {
+    const steps = Array.from({ length: 200_000 }, (_, index): W.Step => ({ ...leaf, name: `#${index}` }))
+    assert.equal(W.problems({ name: 'w', steps }).length, 200_000)
+    assert.equal(W.problems({ name: 'w', steps: [W.sequence('s', steps)] }).length, 200_000)
+  })
+
+  test('at most 1,000,000 units are allowed, and counting stops there', () => {
+    const wave = W.wave(
+      'wave',
+      Array.from({ length: 999 }, (_, index) => W.group({ ...leaf, name: `g${index}` }))
+    )
+    const steps = Array.from({ length: 1_000 }, (_, index): W.Step => ({ ...wave, name: `w${index}` }))
+    assert.deepEqual(W.problems({ name: 'w', steps }), [])
+    assert.deepEqual(W.problems({ name: 'w', steps: [...steps, leaf] }), [{ _tag: 'TooManyUnits' }])
+    let shared: W.Step = leaf
+    for (let level = 0; level < 14; level++) {
+      const inner = shared
+      shared = W.sequence(
+        's',
+        Array.from({ length: 100 }, (_, index) => ({ ...inner, name: `s${index}` }))
+      )
+    }
+    assert.deepEqual(W.problems({ name: 'w', steps: [shared] }), [{ _tag: 'TooManyUnits' }])
   })
 })
 

@@ -176,7 +176,7 @@ describe('fromStep in a wave', () => {
     const run = begun(steps, ...changes)
     const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
     assert.deepEqual(found, [{ _tag: 'InputInUse', unit: 'w/a' }])
-    assert.match(found.map(describeProblem).join(), /^"w\/a" has begun with the recorded input .*\(fromStep\), or omit/)
+    assert.match(found.map(describeProblem).join(), /^"w\/a" already started with the recorded input; .*, or omit/)
     for (const fromStep of ['w', 'w/a', 'w/c', 'z'])
       assert.equal(saved(run, steps, { fromStep, input: 1 }).input, 1, fromStep)
     assert.ok(planned(run, steps, { fromStep: 'w/b', input: {} }))

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
-import { isWithin, join, nameOf, names, parent, top } from '../../src/domain/workflow/Unit.js'
+import {
+  childToward,
+  fromTop,
+  isWithin,
+  join,
+  nameOf,
+  names,
+  nth,
+  parent,
+  top,
+  withoutNumber
+} from '../../src/domain/workflow/Unit.js'
 import { law } from './law.js'
 
 /** Any text, lone surrogates and the signs that escape among them. */
@@ -26,6 +37,20 @@ describe('the path of a unit', () => {
   law('is within its ancestors and itself, and in no other unit', fc.tuple(path, path), ([all, others]) => {
     const isPrefix = others.length <= all.length && others.every((one, index) => one === all[index])
     assert.equal(isWithin(joined(all), joined(others)), isPrefix)
+  })
+
+  law('is found from any unit above it, one level at a time', path, (all) => {
+    const unit = joined(all)
+    const above = all.map((_, index) => joined(all.slice(0, index + 1)))
+    assert.deepEqual(fromTop(unit), above)
+    for (const [index, one] of above.entries()) assert.equal(childToward(above[index - 1], unit), one)
+    assert.equal(childToward(unit, unit), undefined)
+    assert.equal(childToward(`${unit}x`, unit), undefined)
+  })
+
+  law('loses only the number of a repeated sub-step', fc.tuple(path, fc.nat(99)), ([all, number]) => {
+    const unit = joined(all)
+    assert.equal(withoutNumber(nth(unit, number + 1)), unit)
   })
 
   test('has plain names as they are, and escapes all other signs', () => {

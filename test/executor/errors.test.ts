@@ -64,7 +64,7 @@ describe('the text of an error mentions no command or file to a program', () => 
       RunError.describe(error),
       [
         'These steps may already have taken effect. Answer for each:',
-        '  "pay" is not idempotent and may have had its effect: it failed after 1 attempt: no answer',
+        '  "pay" may already have taken effect, and is not idempotent: it failed after 1 attempt: no answer',
         `    to run it again: confirm: new Map([["pay", { _tag: 'Again' }]])`,
         `    if it is done: confirm: new Map([["pay", { _tag: 'Done' }]])`,
         "  With the output of a step that has one: { _tag: 'Done', output: … }"

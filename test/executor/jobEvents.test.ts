@@ -24,5 +24,5 @@ test('the event of a failed job has the number of the attempt that submitted it'
   right(await poll(program, 'r')(process.environment)())
   const failed = process.events.find(({ _tag }) => _tag === 'StepFailed')
   assert.ok(failed?._tag === 'StepFailed')
-  assert.equal(failed.attempts, 2)
+  assert.equal(failed.attempt, 2)
 })

@@ -633,11 +633,11 @@ describe('events', () => {
       case 'StepStarted':
         return `StepStarted${unit} #${event.attempt} (${event.summary})`
       case 'StepRetrying':
-        return `StepRetrying${unit} #${event.attempt}/${event.attempts} in ${event.delayMillis}: ${event.error.message}`
+        return `StepRetrying${unit} #${event.attempt}/${event.maxAttempts} in ${event.delayMillis}: ${event.error.message}`
       case 'StepCompleted':
         return `StepCompleted${unit} after ${event.attempts}`
       case 'StepFailed':
-        return `StepFailed${unit} after ${event.attempts}: ${event.error.message}`
+        return `StepFailed${unit} after ${event.attempt}: ${event.error.message}`
       default:
         return `${event._tag}${unit}`
     }

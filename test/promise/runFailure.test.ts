@@ -10,7 +10,9 @@ describe('isRunFailure', () => {
     vi.resetModules()
     const other = await import('../../src/promise/index.js')
     assert.notEqual(other.RunFailure, dogear.RunFailure)
-    const error: unknown = await other.run(failing, { id: 'r', storage: memoryStorage() }).catch((thrown) => thrown)
+    const error: unknown = await other
+      .run(failing, { id: 'r', storage: memoryStorage() })
+      .catch((thrown: unknown) => thrown)
     assert.ok(dogear.isRunFailure(error))
     assert.equal(error.outcome._tag, 'Failed')
     for (const wrong of [new Error('no'), { name: 'RunFailure' }, 'RunFailure', null, undefined])

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { describeEvidence } from '../../domain/explain/Explain.js'
+import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { leftIn } from '../../domain/plan/WorkspaceNeed.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { cleanWorkspace } from '../../executor/workspace/workspace.js'

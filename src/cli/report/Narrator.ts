@@ -60,7 +60,6 @@ export const make = (options: Options): Narrator => {
   const { screen, steps, now } = options
   const waves = Waves.make(steps, now)
   const state: State = { ...options, waves, active: new Map(), done: new Set(), decisions: new Map() }
-  const kinds = steps.map(({ _tag }) => ({ kind: KINDS[_tag] }))
   const partial = new Map<string, Prefixed>()
   let delayed: Lines = []
   let due: NodeJS.Timeout | undefined
@@ -78,7 +77,7 @@ export const make = (options: Options): Narrator => {
   }
   const showStatus = (): void =>
     screen.status(
-      state.active.size === 0 ? undefined : () => `${progressText(kinds, state.done.size)}, ${statusOf(state)}`
+      state.active.size === 0 ? undefined : () => `${progressText(steps, state.done.size)}, ${statusOf(state)}`
     )
   return {
     report: (event) => {
@@ -137,8 +136,6 @@ const DELAY_MILLIS = 1_000
 
 const STREAMS = ['stdout', 'stderr'] as const
 
-const KINDS = { Task: 'task', Sequence: 'sequence', Wave: 'wave', Map: 'map' } as const
-
 /** The name of a unit beside its wave. */
 const below = (wave: Wave | undefined, unit: Unit): string =>
   wave !== undefined && isWithin(unit, wave.unit) ? unit.slice(wave.unit.length + 1) : unit
@@ -161,7 +158,7 @@ const linesOf = (state: State, event: Event): Lines => {
     case 'StepStarted':
       return started(state, event)
     case 'StepRetrying': {
-      const failed = `attempt ${event.attempt}/${event.attempts} failed: ${event.error.message}`
+      const failed = `attempt ${event.attempt}/${event.maxAttempts} failed: ${event.error.message}`
       const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
       return troubles(
         state,

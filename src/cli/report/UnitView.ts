@@ -5,14 +5,14 @@ import * as State from '../../domain/checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
 import type { StepError } from '../../domain/data/StepError.js'
-import * as Units from '../../domain/data/Units.js'
-import type { Pending } from '../../domain/checkpoint/Pending.js'
+import * as Units from '../../domain/checkpoint/Units.js'
+import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { attemptOf } from '../../domain/checkpoint/Pending.js'
 import { describeReason } from '../../domain/explain/Explain.js'
 import { printable } from '../../domain/explain/printable.js'
 import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
 import { subStepsOf } from '../../domain/plan/subSteps.js'
-import { partNamed, partNames } from '../../domain/workflow/Tree.js'
+import { partNamed, partNames } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isTop, join, top } from '../../domain/workflow/Unit.js'
 import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
@@ -25,14 +25,14 @@ import { grouped } from './text.js'
 export interface UnitView {
   readonly index: number
   readonly unit: Unit
-  readonly kind: StepIdentity['kind'] | 'sub-step'
+  readonly kind: Lowercase<StepIdentity['_tag']> | 'sub-step'
   readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
   readonly parts?: { readonly completed: number; readonly total: number }
   readonly assumed: boolean
   readonly attempts: number
   readonly durationMillis?: number
   readonly output?: Json
-  readonly pending?: Pending
+  readonly pending?: PendingUnit
   readonly error?: StepError
 }
 
@@ -42,8 +42,8 @@ export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
   const { items, workflow } = checkpoint
   const subSteps = subStepsOf(checkpoint)
   const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
-    const place: Place = { index, unit, kind: step.kind }
-    if (step.kind === 'task') {
+    const place: Place = { index, unit, kind: step._tag.toLowerCase() as Lowercase<StepIdentity['_tag']> }
+    if (step._tag === 'Task') {
       const calls = subSteps.get(unit) ?? []
       return [unitOf(known, place), ...calls.map((one) => unitOf(known, { index, unit: one.unit, kind: 'sub-step' }))]
     }
@@ -63,7 +63,7 @@ interface Facts {
   readonly records: Units.Units<CompletedStep>
   readonly inFlight: Units.Units<State.InFlight>
   readonly failures: Units.Units<State.Failure>
-  readonly waiting: Units.Units<Pending>
+  readonly waiting: Units.Units<PendingUnit>
 }
 
 const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoint): Facts => ({

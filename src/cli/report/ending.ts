@@ -1,6 +1,6 @@
 /** Reports how a run ended, and how to resume it. */
 import type { Failure } from '../../domain/checkpoint/CheckpointState.js'
-import { definitionAt } from '../../domain/workflow/Tree.js'
+import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
 import { describeFenced } from '../../executor/RunError.js'

@@ -1,7 +1,8 @@
 /** Describes a recorded change on one line. */
 import type { Change } from '../../domain/change/Change.js'
-import { describeEvidence, describeJob } from '../../domain/explain/Explain.js'
-import { listed } from '../../domain/explain/listed.js'
+import { describeJob } from '../../domain/explain/Explain.js'
+import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { listed } from '../../domain/data/listed.js'
 import * as Duration from '../workflow/Duration.js'
 import { clipped, counted, firstLine } from './text.js'
 

@@ -1,11 +1,11 @@
 /** Describes what pending units wait for. */
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import type { Pending } from '../../domain/checkpoint/Pending.js'
+import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { firstLine } from './text.js'
 
 /** For a line that names the unit already. */
-export const waitText = (pending: Pending): string => {
+export const waitText = (pending: PendingUnit): string => {
   switch (pending._tag) {
     case 'Job': {
       const given = pending.job === undefined ? '' : ` ${describeJob(pending.job)}`
@@ -18,7 +18,7 @@ export const waitText = (pending: Pending): string => {
   }
 }
 
-export const waitingFor = (pending: Pending): string => {
+export const waitingFor = (pending: PendingUnit): string => {
   const { unit } = pending
   switch (pending._tag) {
     case 'Job': {
@@ -32,24 +32,24 @@ export const waitingFor = (pending: Pending): string => {
   }
 }
 
-const questionOf = ({ question }: Pending & { readonly _tag: 'Answer' }): string =>
+const questionOf = ({ question }: PendingUnit & { readonly _tag: 'Answer' }): string =>
   question === undefined ? '' : `: ${firstLine(question)}`
 
 /** Leaves out a kind without units. */
-export const pendingJson = (all: ReadonlyArray<Pending>): JsonObject => {
+export const pendingJson = (all: ReadonlyArray<PendingUnit>): JsonObject => {
   const jobs = all.flatMap((one) => (one._tag === 'Job' ? [jobJson(one)] : []))
   const waits = all.flatMap((one) => (one._tag === 'Job' ? [] : [waitJson(one)]))
   return { ...(jobs.length === 0 ? {} : { jobs }), ...(waits.length === 0 ? {} : { waits }) }
 }
 
-export const jobJson = ({ unit, job, key, submittedAt }: Pending & { readonly _tag: 'Job' }): JsonObject => ({
+export const jobJson = ({ unit, job, key, submittedAt }: PendingUnit & { readonly _tag: 'Job' }): JsonObject => ({
   unit,
   job: job ?? null,
   idempotency_key: key,
   submitted_at: submittedAt
 })
 
-const waitJson = (wait: Exclude<Pending, { readonly _tag: 'Job' }>): JsonObject =>
+const waitJson = (wait: Exclude<PendingUnit, { readonly _tag: 'Job' }>): JsonObject =>
   wait._tag === 'Timer'
     ? { unit: wait.unit, for: 'timer', wake_at: wait.wakeAt, started_at: wait.startedAt }
     : {

@@ -9,8 +9,8 @@ export const progressOf = (checkpoint: Checkpoint): string =>
   progressText(checkpoint.workflow.steps, progress(checkpoint).completed)
 
 /** For example `2/3 waves done (67%)`, or `2/5 steps done (40%)` unless all steps are waves. */
-export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, 'kind'>>, done: number): string => {
-  const areWaves = steps.length > 1 && steps.every(({ kind }) => kind === 'wave' || kind === 'map')
+export const progressText = (steps: ReadonlyArray<Pick<StepIdentity, '_tag'>>, done: number): string => {
+  const areWaves = steps.length > 1 && steps.every(({ _tag }) => _tag === 'Wave' || _tag === 'Map')
   return `${grouped(done)}/${grouped(steps.length)} ${areWaves ? 'waves' : 'steps'} done (${share(done, steps.length)}%)`
 }
 

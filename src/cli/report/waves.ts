@@ -1,5 +1,5 @@
 /** Counts the completed groups of each wave and map of a live run. There may be thousands. */
-import { definitionAt } from '../../domain/workflow/Tree.js'
+import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, parent, top } from '../../domain/workflow/Unit.js'
 import type { Event } from '../../ports/Events.js'

@@ -98,5 +98,7 @@ const positionOf = ({ placed, byName }: Positions, problem: Placed): Position | 
       return placed.get(join(problem.unit, problem.group))
     case 'DuplicateCapture':
       return placed.get(problem.places.at(-1) ?? '')
+    case 'TooManyUnits':
+      return undefined
   }
 }

@@ -112,7 +112,7 @@ const taskFrom = (runner: Runner, entry: TaskEntry, numbered = false): ProgramTa
       ...guardFrom(runner, entry)
     },
     definitionOf(entry),
-    entry.checks === undefined || entry.fresh === true ? undefined : leavesOf(entry.checks, entry.capture)
+    entry.checks === undefined || entry.fresh === true ? undefined : artifactPathsOf(entry.checks, entry.capture)
   )
 
 const NO_ACTION: CommandAction = { _tag: 'Shell', script: ':' }
@@ -147,7 +147,10 @@ const inTurn =
   }
 
 /** The paths of its artifacts, except those that use its own capture. */
-const leavesOf = ({ artifacts }: ChecksEntry, capture: string | undefined): NonNullable<ProgramTask['leaves']> => {
+const artifactPathsOf = (
+  { artifacts }: ChecksEntry,
+  capture: string | undefined
+): NonNullable<ProgramTask['artifactPaths']> => {
   const known = artifacts.filter(({ template }) => !Template.variables(template).includes(capture ?? ''))
   const named = new Set(known.flatMap(({ template }) => Template.variables(template)))
   return ({ variables, ...item }) => {

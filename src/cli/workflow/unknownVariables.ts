@@ -1,5 +1,5 @@
 /** Finds unset variables in `run:` steps before anything runs. */
-import { listed } from '../../domain/explain/listed.js'
+import { listed } from '../../domain/data/listed.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'

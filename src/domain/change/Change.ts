@@ -1,11 +1,11 @@
 /**
- * What happens to a run, as facts. A checkpoint is the sum of its changes, and each change is plain JSON: what an
- * appending store writes.
+ * The changes of a run, as facts. A checkpoint is the sum of its changes. Each is plain JSON, which an appending store writes.
  *
  * @module
  */
-import type { InFlight, InterruptReason, Outcome } from '../checkpoint/CheckpointState.js'
-import type { Workspace } from '../workflow/Workspace.js'
+import type { InFlight, InterruptReason } from '../checkpoint/CheckpointState.js'
+import type { Outcome } from '../data/StepFailure.js'
+import type { Started } from '../checkpoint/Checkpoint.js'
 import type { Evidence } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
@@ -15,23 +15,15 @@ import type { SubStep } from '../checkpoint/SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
-/** What every fact says: when it happened, UTC, ISO 8601. */
+export type { Started } from '../checkpoint/Checkpoint.js'
+
+/** `at`: when it happened, UTC, ISO 8601. */
 interface Fact {
   readonly at: string
 }
 
-/** A fact about one unit. */
 interface UnitFact extends Fact {
   readonly unit: Unit
-}
-
-/** The run began. It is the change of revision 0, and of no other. */
-export interface Started extends Fact {
-  readonly _tag: 'Started'
-  readonly runId: string
-  readonly workflow: WorkflowIdentity
-  readonly input: Json
-  readonly workspace?: Workspace
 }
 
 /**
@@ -43,7 +35,7 @@ export interface WorkflowEdited extends Fact {
   readonly workflow: WorkflowIdentity
 }
 
-/** The run goes on from a checkpoint that was recovered from damage: what was lost, and who agreed to go on without. */
+/** The run continues from a recovered checkpoint: what was lost, and who agreed. */
 export interface Recovered extends Fact {
   readonly _tag: 'Recovered'
   readonly from: string
@@ -57,15 +49,15 @@ export interface InputReplaced extends Fact {
   readonly input: Json
 }
 
-/** It is known for which items a map has groups. Holds until the map, or a step before it, is done anew. */
+/** The items of a map are recorded. They hold until the map or an earlier step is rewound. */
 export interface Expanded extends UnitFact {
   readonly _tag: 'Expanded'
   readonly items: ReadonlyArray<Item>
 }
 
 /**
- * Attempts of units of one step are about to start. Durable before the first of them starts. `submissions`: the keys under which those of
- * them submit that hand their work over as a job. A sub-step is named only if it is not idempotent.
+ * Attempts of one step are about to start; durable before the first starts. `submissions`: the keys of attempts that submit a job. Only
+ * sub-steps that are not idempotent are listed.
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
@@ -73,7 +65,7 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/** An attempt failed and another is to follow after `delayBeforeNextMillis`. */
+/** An attempt failed, and another follows after `delayBeforeNextMillis`. */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
   readonly attempt: number
@@ -83,7 +75,7 @@ export interface AttemptFailed extends UnitFact {
   readonly delayBeforeNextMillis: number
 }
 
-/** A unit ended well: a task or a sub-step with its output, or a composite all of whose parts did. */
+/** A unit completed: a task or sub-step with its output, or a composite whose parts all completed. */
 export interface UnitCompleted extends UnitFact {
   readonly _tag: 'UnitCompleted'
   readonly output?: Json
@@ -96,8 +88,8 @@ export interface UnitCompleted extends UnitFact {
 }
 
 /**
- * A unit ended badly, its retries spent. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings of a group
- * may still run, and so may the task of a sub-step.
+ * A unit failed, its retries spent. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings may still run, and
+ * so may the task of a sub-step.
  */
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
@@ -111,20 +103,14 @@ export interface UnitFailed extends UnitFact {
   readonly subStep?: SubStep
 }
 
-/**
- * An attempt of a unit has handed its work over: it is in flight no more, and its job is pending. `job`: what the submission gave, absent
- * if it gave nothing.
- */
+/** An attempt submitted its job: the attempt ends, the job is pending. `job`: what `submit` returned, absent if nothing. */
 export interface JobSubmitted extends UnitFact {
   readonly _tag: 'JobSubmitted'
   readonly attempt: number
   readonly job?: Json
 }
 
-/**
- * A pending unit failed: its job failed, is missing or returned what cannot be stored, or nobody answered in time. One that ended well is a
- * `UnitCompleted` like any other.
- */
+/** A pending unit failed: its job failed, is missing or returned an invalid result, or its wait timed out. Success is a `UnitCompleted`. */
 export interface JobEnded extends UnitFact {
   readonly _tag: 'JobEnded'
   readonly error: StepError
@@ -132,13 +118,13 @@ export interface JobEnded extends UnitFact {
   readonly retryable: boolean
 }
 
-/** A unit waits: until a time, or for an answer. It waits anew if an answer did not fit, which is dropped. */
+/** A unit waits, until a time or for an answer. It restarts without the answer if that was rejected. */
 export interface WaitStarted extends UnitFact {
   readonly _tag: 'WaitStarted'
   readonly wait: Wait
 }
 
-/** Somebody answered a unit that waits, or will. The unit takes the answer, and completes with it, when it runs. */
+/** An answer to a wait, which may not have started yet. The unit completes with it when it runs. */
 export interface Answered extends UnitFact {
   readonly _tag: 'Answered'
   readonly value: Json
@@ -155,18 +141,15 @@ export interface Suspended extends UnitFact {
   readonly dropped?: ReadonlyArray<Unit>
 }
 
-/**
- * The run stopped in or before this top-level step: somebody asked for it, or all that is left waits (`reason: 'pending'`) for a job, a
- * timer or an answer.
- */
+/** The run stopped in or before this top-level step: on request, or because only pending units are left (`reason: 'pending'`). */
 export interface Interrupted extends UnitFact {
   readonly _tag: 'Interrupted'
   readonly reason: InterruptReason
 }
 
 /**
- * Completed work is to be done again, by decision: the records of these units and of all that they are made of are dropped, and the jobs
- * that they wait for. So are the records of what they are part of. Raises the generation.
+ * Drops the records, jobs and waits of these units and their parts, and the closing records of their ancestors, so that they run again.
+ * Increments the generation.
  */
 export interface Rewound extends Fact {
   readonly _tag: 'Rewound'
@@ -174,7 +157,7 @@ export interface Rewound extends Fact {
   readonly why: string
 }
 
-/** The user declares a unit done that has no record. `subStep`: what is known of the call, if it is a sub-step. */
+/** A user or host declares a unit done that has no record. `subStep`: the recorded call of a sub-step. */
 export interface Assumed extends UnitFact {
   readonly _tag: 'Assumed'
   readonly output?: Json
@@ -183,8 +166,8 @@ export interface Assumed extends UnitFact {
 }
 
 /**
- * The user decides that a unit in doubt runs again; with `evidence`, that a completed unit's changed evidence is accepted. `evidence` then
- * replaces the recorded list.
+ * A user or host decides that a unit in doubt runs again. With `evidence`, they accept the changed evidence of a completed unit, and it
+ * replaces the record's.
  */
 export interface Confirmed extends UnitFact {
   readonly _tag: 'Confirmed'

@@ -1,4 +1,4 @@
-/** Changes as they are stored. A change is plain JSON already, so encoding is the identity; decoding checks. */
+/** Decodes changes. A change is plain JSON, so encoding is the identity. */
 import * as t from 'io-ts'
 import type { Either } from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
@@ -34,13 +34,12 @@ const completion = {
 
 const failedAttempt = { attempt: natural, startedAt: time, error: stepError, outcome }
 
-/** A codec for the member of the union that has this tag. */
+/** Makes the codec of a member of the union. */
 const member = <T extends Change.Change['_tag']>(
   tag: T,
   spec: Spec<Omit<Extract<Change.Change, { readonly _tag: T }>, '_tag'>>
 ): t.Type<Change.Change> => fields(tag, { _tag: t.literal(tag), ...spec } as unknown as Spec<Change.Change>)
 
-/** The codec of a stored change. */
 export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '_tag', {
   Started: member('Started', {
     at: time,
@@ -95,5 +94,5 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
   Confirmed: member('Confirmed', { ...place, evidence: optional(list(evidence)) })
 })
 
-/** Decodes a stored change, or says where the first fault is. */
+/** Decodes a change, or returns the first error. */
 export const decode: (stored: unknown) => Either<Malformed, Change.Change> = decodeWith(change)

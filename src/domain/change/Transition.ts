@@ -1,4 +1,4 @@
-/** The one function that changes a checkpoint, {@link apply}, and what each fact does to it. */
+/** Applies changes to a checkpoint; no other module makes a checkpoint from another. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
@@ -6,13 +6,19 @@ import { adopted } from './adopted.js'
 import { make } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
 import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
-import { subStepCompleted, subStepFailed, withoutEarlier, withoutEarlierWaits, wrongStart } from './subStepChanges.js'
+import {
+  subStepCompleted,
+  subStepFailed,
+  withoutEarlier,
+  withoutEarlierWaits,
+  wrongStart,
+  failedInDoubt
+} from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
-import { failedInDoubt } from '../plan/subSteps.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   keptAttempt,
@@ -32,7 +38,7 @@ import {
   withAttempt,
   withoutPending
 } from './transitionParts.js'
-import type { Found } from '../workflow/Tree.js'
+import type { FoundUnit } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
@@ -40,7 +46,7 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 export type { TransitionError } from './transitionParts.js'
 
 /**
- * What a change makes of a checkpoint: the next revision, or why this change can't follow it.
+ * Applies a change: returns the next revision, or why the change cannot follow.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -66,7 +72,7 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
 }
 
 /**
- * Folds {@link apply} over changes, oldest first. Stops at the first that can't follow.
+ * Folds {@link apply} over changes, oldest first. Stops at the first that cannot follow.
  *
  * @category transitions
  */
@@ -104,7 +110,6 @@ const changed = (self: Fields, change: Change.Change): E.Either<TransitionError,
   return E.right(fields)
 }
 
-/** What a change replaces in a checkpoint. */
 const replaced = (self: Fields, change: Change.Change): Result => {
   switch (change._tag) {
     case 'Started':
@@ -162,7 +167,7 @@ const expanded = (self: Fields, change: Change.Expanded): Result => {
   const found = unitAt(self, unit)
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  if (found.definition.kind !== 'map') return refuse(self, change, 'NoMap', unit)
+  if (found.definition._tag !== 'Map') return refuse(self, change, 'NoMap', unit)
   if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
   if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
   return E.right({ items: new Map([...self.items, [unit, change.items]]) })
@@ -185,7 +190,7 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     if (!isSubStep) tasks.push(attempt)
   }
   const before = openAt(self.state, stepIndex)
-  // A composite that failed at its own checks is tried again with its parts.
+  // A composite that failed its own check is retried with its parts.
   for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
   let failures = withoutEarlier(before, tasks)
   for (const unit of starting) {
@@ -203,10 +208,10 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   return E.isLeft(keyed) ? keyed : E.right({ ...next, ...keyed.right })
 }
 
-/** Attempts are of tasks of the step that have neither a record nor a job. */
+/** An attempt needs a task of this step that is neither recorded nor pending. */
 const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  if (top(unit) !== step.name || unitAt(self, unit)?.definition.kind !== 'task') return 'UnknownUnit'
+  if (top(unit) !== step.name || unitAt(self, unit)?.definition._tag !== 'Task') return 'UnknownUnit'
   return Units.has(self.pending, unit) ? 'StillPending' : undefined
 }
 
@@ -232,12 +237,12 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const { definition, step, stepIndex } = found
   const isJob = isCollected(self, change)
   const before = openAt(self.state, stepIndex)
-  if (definition.kind === 'task') {
+  if (definition._tag === 'Task') {
     if (!isJob && !isInFlight(before.inFlight, { unit, attempt: change.attempts }))
       return notInFlight(self, change, unit)
   } else {
     const missing = unrecorded(self, unit, definition)
-    const isUnknown = definition.kind === 'map' && !self.items.has(unit)
+    const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
     if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
   }
   const isWhole = unit === step.name
@@ -260,14 +265,14 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const { definition, step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
-  const isTask = definition.kind === 'task'
+  const isTask = definition._tag === 'Task'
   if (last === undefined) {
     if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
     return runsAny(before.inFlight)
       ? refuse(self, change, 'WaveUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
-  // A composite fails as a whole, at its own checks, when none of its parts runs.
+  // A composite fails at its own check, when none of its parts runs.
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
     : !runsAny(Units.within(before.inFlight, unit))
@@ -310,7 +315,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   const isNamed = (unit: Unit | undefined): boolean => unit !== undefined && (named.has(unit) || isNamed(parent(unit)))
   const stays = ({ unit }: { readonly unit: Unit }): boolean => !above.has(unit) && !isNamed(unit)
   const { state } = self
-  // The run would stand before a step of which it has attempts open.
+  // The rewind would lose open attempts of another step.
   if (state.stepIndex > first && [...State.inFlight(state), ...State.failures(state)].some(stays))
     return refuse(self, change, 'StandsElsewhere', state.step)
   return E.right({
@@ -325,7 +330,7 @@ const rewound = (self: Fields, change: Change.Rewound): Result => {
   })
 }
 
-/** A run that stands at an open step before the first rewound one stays there. A task goes on with its attempt when sub-steps of it are rewound. */
+/** A run at an open step before the first rewound one stays there. A task continues its attempt when sub-steps of it are rewound. */
 const stateAfterRewind = (
   { state, completedSteps, workflow }: Fields,
   stepIndex: number,
@@ -357,10 +362,10 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   })
 }
 
-/** What is taken as done out of turn does not move the run. */
+/** Assuming a unit of another step does not move the run. */
 const stateAfterAssumption = (
   { state, completedSteps }: Fields,
-  { step, stepIndex }: Found<StepIdentity>,
+  { step, stepIndex }: FoundUnit<StepIdentity>,
   unit: Unit
 ): CheckpointState => {
   const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
@@ -371,7 +376,7 @@ const stateAfterAssumption = (
 const confirmed = (self: Fields, change: Change.Confirmed): Result => {
   const { unit, evidence } = change
   const found = unitAt(self, unit) ?? subStepAt(self, unit)
-  if (found === undefined || (found.definition.kind !== 'task' && evidence === undefined))
+  if (found === undefined || (found.definition._tag !== 'Task' && evidence === undefined))
     return refuse(self, change, 'UnknownUnit', unit)
   if (Units.has(self.pending, unit)) return refuse(self, change, 'StillPending', unit)
   if (evidence !== undefined) {
@@ -386,7 +391,7 @@ const confirmed = (self: Fields, change: Change.Confirmed): Result => {
     : notInFlight(self, change, unit)
 }
 
-/** The state without a unit whose question has been answered. What else was interrupted stays so. */
+/** Removes a unit whose question was answered from the state. Other units stay interrupted. */
 const withoutUnit = (state: CheckpointState, step: string, stepIndex: number, unit: Unit): CheckpointState => {
   const before = openAt(state, stepIndex)
   const inFlight = Units.outside(before.inFlight, unit)

@@ -1,15 +1,15 @@
-/** What an edited workflow makes of a checkpoint. */
+/** Matches units by path and drops removed ones. Records keep their fingerprints, maps their items. */
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import type { Item, Items } from '../checkpoint/Items.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import { hasBegun, unrecorded } from './transitionParts.js'
-import type { Found } from '../workflow/Tree.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import type { FoundUnit } from '../checkpoint/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
@@ -34,12 +34,14 @@ export const adopted = (
     records.push(stepIndex === record.stepIndex ? record : { ...record, stepIndex })
   }
   const completedSteps = finishedOnly(records, { workflow, items })
-  const isThere = (unit: Unit, kind: Pending['_tag'] | undefined): boolean => {
+  const isThere = (unit: Unit, kind: PendingUnit['_tag'] | undefined): boolean => {
     const whole = find(workflow, items, unit)?.definition
     if (whole === undefined) return kind !== undefined && kind !== 'Job' && hasCode(taskAround(workflow, items, unit))
-    return whole.kind === 'task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
+    return whole._tag === 'Task' && (kind === undefined || (whole.wait ?? 'Job') === kind)
   }
-  const taken = <A extends Units.OfUnit & { readonly _tag?: Pending['_tag'] }>(all: Units.Units<A>): Units.Units<A> =>
+  const taken = <A extends Units.OfUnit & { readonly _tag?: PendingUnit['_tag'] }>(
+    all: Units.Units<A>
+  ): Units.Units<A> =>
     Units.filter(all, ({ unit, _tag }) => {
       const stays = isThere(unit, _tag)
       if (!stays) dropped.add(unit)
@@ -59,25 +61,24 @@ export const adopted = (
   }
 }
 
-/** Detects a task that runs code. */
-const hasCode = (found: Found<StepIdentity> | undefined): boolean =>
-  found?.definition.kind === 'task' && found.definition.wait === undefined
+const hasCode = (found: FoundUnit<StepIdentity> | undefined): boolean =>
+  found?.definition._tag === 'Task' && found.definition.wait === undefined
 
 /** Finds the unit of a record, or the task of a sub-step, in the edited workflow. */
 const definedAs = (
   { unit, stepIndex, subStep }: CompletedStep,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>
-): Found<StepIdentity> | undefined =>
+): FoundUnit<StepIdentity> | undefined =>
   subStep === undefined ? find(workflow, items, unit, stepIndex) : taskAround(workflow, items, unit, stepIndex)
 
-/** The items of maps that are still there; outer maps come before inner ones. */
+/** The items of maps that still exist; outer maps come before inner ones. */
 const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
   const known = new Map<Unit, ReadonlyArray<Item>>()
-  for (const [map, list] of items) if (find(workflow, known, map)?.definition.kind === 'map') known.set(map, list)
+  for (const [map, list] of items) if (find(workflow, known, map)?.definition._tag === 'Map') known.set(map, list)
   return known
 }
 
-/** A composite that gained a part is open again: its own record is dropped, those of its parts stay. Parts are recorded before it. */
+/** Reopens a composite that gained a part: its own record is dropped, those of its parts stay. Parts are recorded before it. */
 const finishedOnly = (
   records: ReadonlyArray<CompletedStep>,
   { workflow, items }: Pick<Fields, 'workflow' | 'items'>
@@ -91,7 +92,7 @@ const finishedOnly = (
   return completedSteps
 }
 
-/** What is said of units that are still there. One that became a unit of another kind is another unit. */
+/** Keeps the state of units that still exist with the same kind. */
 const stateAfterEdit = (
   { state, workflow: before, items: known, pending }: Pick<Fields, 'state' | 'workflow' | 'items' | 'pending'>,
   { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
@@ -101,11 +102,11 @@ const stateAfterEdit = (
     const { step, stepIndex } = found
     const stays = ({ unit }: { readonly unit: Unit }): boolean => {
       const definition = find(workflow, items, unit, stepIndex)?.definition
-      const kind = definition?.kind
+      const kind = definition?._tag
       if (kind === undefined && taskAround(before, known, unit, state.stepIndex) !== undefined)
         return hasCode(taskAround(workflow, items, unit, stepIndex))
-      if (definition?.kind === 'task' && definition.wait !== undefined) return false
-      return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition.kind
+      if (definition?._tag === 'Task' && definition.wait !== undefined) return false
+      return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition._tag
     }
     switch (state._tag) {
       case 'Completed':
@@ -121,7 +122,7 @@ const stateAfterEdit = (
       case 'Interrupted': {
         const [inFlight, failures] = [Units.filter(state.inFlight, stays), Units.filter(state.failures, stays)]
         const isBegun =
-          before.steps[state.stepIndex]?.kind === step.kind ||
+          before.steps[state.stepIndex]?._tag === step._tag ||
           inFlight.size + failures.size > 0 ||
           Units.within(pending, step.name).length > 0 ||
           hasBegun({ items, completedSteps }, step.name, step)

@@ -1,10 +1,10 @@
-/** What the facts about jobs do to a checkpoint. */
+/** Applies the facts about jobs to a checkpoint. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import * as Job from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
@@ -21,7 +21,7 @@ import {
 import type { Unit } from '../workflow/Unit.js'
 import { parent, top } from '../workflow/Unit.js'
 
-/** Attempts start that submit under these keys. A unit that has a key already, because it may have submitted, has no other. */
+/** Records submission keys. A unit keeps its earlier key, because it may have submitted under it. */
 export const withKeys = (
   self: Fields,
   change: Change.AttemptStarted,
@@ -39,11 +39,11 @@ export const withKeys = (
   return E.right({ state, submissions })
 }
 
-/** The attempt is over, and its job is pending under the key that it was submitted under. */
+/** Ends the attempt; its job is pending under its submission key. */
 export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result => {
   const { unit, attempt, job, at } = change
   const found = unitAt(self, unit)
-  if (found?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  if (found?.definition._tag !== 'Task') return refuse(self, change, 'UnknownUnit', unit)
   const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const submission = Units.get(self.submissions, unit)
@@ -69,15 +69,15 @@ export const jobSubmitted = (self: Fields, change: Change.JobSubmitted): Result 
   })
 }
 
-/** Whether a completion is that of a pending job, and not of an attempt. */
+/** Returns whether a pending job completed, and not an attempt. */
 export const isCollected = ({ pending }: Fields, { unit, attempts }: Change.UnitCompleted): boolean => {
   const job = Units.get(pending, unit)
   return job !== undefined && Job.attemptOf(job) === attempts
 }
 
 /**
- * Where the run stands after a job was collected: as it stood, unless its step is completed with it, or rested for this job
- * alone. What is collected out of turn does not move the run.
+ * The state after a job was collected: unchanged, unless the job completes its step or was the only one that the run waited for. A job of
+ * another step does not move the run.
  */
 export const stateAfterJob = (
   { state, completedSteps, pending }: Fields,
@@ -94,7 +94,7 @@ export const stateAfterJob = (
     : state
 }
 
-/** A job ended badly: its step has failed, unless other groups of it are in flight. Later submissions have other keys. */
+/** Fails the step of a failed job, unless other groups are in flight. Later submissions have other keys. */
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
@@ -115,7 +115,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   })
 }
 
-/** Whether the run stands at the step of a unit, or can without forgetting what it left open at another. */
+/** Returns whether the run can move to a unit's step without losing open attempts. */
 export const mayStandAt = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
   state.step === top(unit) ||
   Units.has(completedSteps, state.step) ||

@@ -4,7 +4,7 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
   keptAttempt,
@@ -18,7 +18,7 @@ import {
   withAttempt,
   withoutPending
 } from './transitionParts.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /** Returns why a sub-step cannot start, or undefined. `starting`: the tasks that start in the same change. */
@@ -28,12 +28,12 @@ export const wrongStart = (
   starting: ReadonlySet<Unit>
 ): TransitionError['why'] | undefined => {
   const task = taskAt(self, unit)
-  if (task?.definition.kind !== 'task') return 'UnknownUnit'
+  if (task?.definition._tag !== 'Task') return 'UnknownUnit'
   if (isDone(self, unit)) return 'AlreadyCompleted'
   return starting.has(task.unit) || runs(State.inFlight(self.state), task.unit) ? undefined : 'NotInFlight'
 }
 
-/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight, keeps them, and meets the same errors. */
+/** Drops the failed sub-steps of tasks whose new attempt starts. A repeated attempt is still in flight and keeps them. */
 export const withoutEarlier = (
   { failures, inFlight }: ReturnType<typeof openAt>,
   starting: ReadonlyArray<InFlight>
@@ -43,15 +43,15 @@ export const withoutEarlier = (
     failures
   )
 
-/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt goes on with them. */
+/** Drops the waits in the code of tasks whose new attempt starts. A repeated attempt keeps them. */
 export const withoutEarlierWaits = (
-  pending: Units.Units<Pending>,
+  pending: Units.Units<PendingUnit>,
   inFlight: Units.Units<InFlight>,
   starting: ReadonlyArray<InFlight>
-): Units.Units<Pending> =>
+): Units.Units<PendingUnit> =>
   anew(pending, inFlight, starting).reduce((rest, { unit }) => Units.without(rest, unit), pending)
 
-/** What there is of tasks whose new attempt starts. */
+/** The records of tasks whose new attempt starts. */
 const anew = <A extends Units.OfUnit>(
   all: Units.Units<A>,
   inFlight: Units.Units<InFlight>,
@@ -100,10 +100,16 @@ const ended = (
 ): E.Either<TransitionError, SubStepEnd> => {
   const { unit, subStep } = change
   const task = subStep === undefined ? undefined : taskAt(self, unit)
-  if (subStep === undefined || task?.definition.kind !== 'task') return refuse(self, change, 'UnknownUnit', unit)
+  if (subStep === undefined || task?.definition._tag !== 'Task') return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const hasStarted = subStep.idempotent !== false || runs(State.inFlight(self.state), unit)
   return hasStarted && runs(State.inFlight(self.state), task.unit)
     ? E.right({ task, before: openAt(self.state, task.stepIndex) })
     : refuse(self, change, 'NotInFlight', unit)
 }
+
+/** Returns the failed sub-steps of a task that are not idempotent and may have taken effect. */
+export const failedInDoubt = (failures: Units.Units<Failure>, task: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
+    subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
+  )

@@ -1,18 +1,19 @@
-/** What the transitions are made of. */
+/** The parts that transitions share. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, FailedAttempt, Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { brief } from '../data/StepError.js'
-import type { Found } from '../workflow/Tree.js'
-import { find, listedParts, taskAround } from '../workflow/Tree.js'
+import type { FoundUnit } from '../checkpoint/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
+import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
-import { printOf } from '../workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
 /**
  * Why a change cannot follow a checkpoint.
@@ -56,7 +57,7 @@ export interface TransitionError {
   readonly unit: string
 }
 
-/** What a change replaces. */
+/** The fields that a change replaces. */
 export type Replaced = Partial<
   Pick<
     Fields,
@@ -73,10 +74,8 @@ export type Replaced = Partial<
   >
 >
 
-/** What a change replaces, or why it can't follow. */
 export type Result = E.Either<TransitionError, Replaced>
 
-/** A change that can't follow. */
 export const refuse = (
   self: Fields,
   change: Change.Change,
@@ -85,12 +84,11 @@ export const refuse = (
 ): E.Either<TransitionError, never> =>
   E.left({ _tag: 'TransitionError', change: change._tag, revision: self.revision, why, unit })
 
-/** A change about an attempt that is not in flight. */
 export const notInFlight = (self: Fields, change: Change.Change, unit: Unit): Result =>
   refuse(self, change, 'NotInFlight', unit)
 
-/** The unit that a fact is about. It is usually part of the step at which the run stands, or of the next one. */
-export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): Found<StepIdentity> | undefined =>
+/** Finds the unit of a fact. It is usually in the current step or the next. */
+export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUnit<StepIdentity> | undefined =>
   find(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
 /** Finds the task of a sub-step. */
@@ -105,14 +103,14 @@ export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> =
   return isKnown ? taskAt(self, unit) : undefined
 }
 
-/** Whether a unit, or a unit that it is part of, has its record. */
+/** Returns whether a unit or one of its ancestors is recorded. */
 export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit: Unit): boolean => {
   if (Units.has(completedSteps, unit)) return true
   for (const above of ancestors(unit)) if (Units.has(completedSteps, above)) return true
   return false
 }
 
-/** What the state says of a step: nothing, if it speaks of another. */
+/** Returns the attempts and failures of a step; empty if the run is at another step. */
 export const openAt = (
   state: CheckpointState,
   stepIndex: number
@@ -121,7 +119,7 @@ export const openAt = (
     ? { inFlight: State.inFlight(state), failures: State.failures(state) }
     : { inFlight: Units.none, failures: Units.none }
 
-/** Drops what is pending, submitted or answered of a unit and its sub-steps. */
+/** Drops the pending job or wait, the submission and the answers of a unit and its sub-steps. */
 export const withoutPending = (
   { pending, answers, submissions }: Fields,
   unit: Unit
@@ -131,30 +129,26 @@ export const withoutPending = (
   submissions: Units.without(submissions, unit)
 })
 
-/** Whether the code of an attempt runs, or ran when the process ended. */
+/** Returns whether an attempt is not suspended: its code runs, or ran when the process ended. */
 export const isRunning = ({ suspended }: InFlight): boolean => suspended !== true
 
-/** Whether the code of a unit's attempt runs. */
 export const runs = (all: Units.Units<InFlight>, unit: Unit): boolean => {
   const attempt = Units.get(all, unit)
   return attempt !== undefined && isRunning(attempt)
 }
 
-/** Whether the code of any of these runs. */
 export const runsAny = (all: Iterable<InFlight>): boolean => {
   for (const one of all) if (isRunning(one)) return true
   return false
 }
 
-/** Whether this attempt is in flight. */
 export const isInFlight = (all: Units.Units<InFlight>, { unit, attempt }: InFlight): boolean =>
   Units.get(all, unit)?.attempt === attempt
 
-/** Whether another attempt was to follow the newest one. */
+/** Returns whether a retry follows the newest attempt. */
 export const isBeingRetried = (failure: Failure): boolean =>
   failure.attempts.at(-1)?.delayBeforeNextMillis !== undefined
 
-/** A failed attempt, as it is kept. */
 export const keptAttempt = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly at: string }): FailedAttempt => ({
   attempt: failed.attempt,
   startedAt: failed.startedAt,
@@ -163,7 +157,7 @@ export const keptAttempt = (failed: Omit<FailedAttempt, 'failedAt'> & { readonly
   outcome: failed.outcome
 })
 
-/** What went wrong so far, with one more failed attempt of a unit. */
+/** Adds a failed attempt of a unit. */
 export const withAttempt = (
   failures: Units.Units<Failure>,
   unit: Unit,
@@ -177,9 +171,8 @@ export const withAttempt = (
   return Units.append(Units.without(failures, unit), failure)
 }
 
-// Spelt out: a run may have 100,000 records, and to spread what some of them do not have takes several times as long.
+// Object literals, not spreads: spreading optional fields is several times slower.
 
-/** The record of a completed unit. */
 export const recordFrom = (
   {
     unit,
@@ -191,22 +184,22 @@ export const recordFrom = (
     durationMillis,
     evidence
   }: Omit<Change.UnitCompleted, '_tag'>,
-  { stepIndex, definition }: Found<StepIdentity>
+  { stepIndex, definition }: FoundUnit<StepIdentity>
 ): CompletedStep => {
-  const fingerprint = printOf(definition)
+  const fingerprint = recordedFingerprint(definition)
   return output === undefined
     ? { unit, stepIndex, fingerprint, captured, attempts, startedAt, completedAt, durationMillis, evidence }
     : { unit, stepIndex, fingerprint, output, captured, attempts, startedAt, completedAt, durationMillis, evidence }
 }
 
-/** The first part of a unit that has no record; none of a task, or of a map whose items are not known. */
+/** Returns the first part of a unit without a record; undefined for a task, or a map without recorded items. */
 export const unrecorded = (
   { items, completedSteps }: Pick<Fields, 'items' | 'completedSteps'>,
   unit: Unit,
   definition: StepIdentity
 ): Unit | undefined => {
   const isOpen = (name: string): boolean => !Units.has(completedSteps, join(unit, name))
-  if (definition.kind !== 'map') {
+  if (definition._tag !== 'Map') {
     const open = listedParts(definition).find(({ name }) => isOpen(name))
     return open === undefined ? undefined : join(unit, open.name)
   }
@@ -214,14 +207,14 @@ export const unrecorded = (
   return open === undefined ? undefined : join(unit, open.key)
 }
 
-/** Whether a part of a unit, at any depth, has a record. */
+/** Returns whether a part of a unit, at any depth, is recorded. */
 export const hasBegun = (
   self: Pick<Fields, 'items' | 'completedSteps'>,
   unit: Unit,
   definition: StepIdentity
 ): boolean => {
   const begun = (name: string, part: StepIdentity): boolean =>
-    Units.has(self.completedSteps, join(unit, name)) || (part.kind !== 'task' && hasBegun(self, join(unit, name), part))
-  if (definition.kind !== 'map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
+    Units.has(self.completedSteps, join(unit, name)) || (part._tag !== 'Task' && hasBegun(self, join(unit, name), part))
+  if (definition._tag !== 'Map') return listedParts<StepIdentity>(definition).some((part) => begun(part.name, part))
   return self.items.get(unit)?.some(({ key }) => begun(key, definition.each)) === true
 }

@@ -4,12 +4,12 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import { mayStandAt } from './jobChanges.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 
-/** Begins a wait, of a unit of the workflow or of a task's code. One that goes on after an answer that did not fit drops the answer. */
+/** Starts a wait of a unit or in a task's code. A wait that restarts after a rejected answer drops the answer. */
 export const waitStarted = (self: Fields, change: Change.WaitStarted): Result => {
   const { unit, wait, at: startedAt } = change
   const whole = unitAt(self, unit)
@@ -17,7 +17,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const found = whole ?? task
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   const { definition, step, stepIndex } = found
-  if (definition.kind !== 'task' || (whole !== undefined && definition.wait !== wait._tag))
+  if (definition._tag !== 'Task' || (whole !== undefined && definition.wait !== wait._tag))
     return refuse(self, change, 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const before = openAt(self.state, stepIndex)
@@ -27,7 +27,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   if (earlier !== undefined && !isAgain) return refuse(self, change, 'StillPending', unit)
   if (task !== undefined && !mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   return E.right({
-    // A task that became a wait has no attempt any more.
+    // A task that an edit turned into a wait has no attempt.
     state: State.beforeStep(
       stepIndex,
       step.name,
@@ -39,12 +39,12 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/** Keeps an answer until the unit takes it. Any sub-step of a task that has not completed may be answered: only its code knows which will wait. */
+/** Keeps an answer until the unit takes it. Any sub-step of an open task can be answered: only its code knows which will wait. */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)
   const found = whole ?? taskAt(self, unit)
-  if (found?.definition.kind !== 'task')
+  if (found?.definition._tag !== 'Task')
     return refuse(self, change, found === undefined ? 'UnknownUnit' : 'NotAWait', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const isBelowWait = whole === undefined && found.definition.wait !== undefined
@@ -65,5 +65,5 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait)))
     return refuse(self, change, 'NotPending', unit)
   const inFlight = Units.replace(state.inFlight, { ...attempt, suspended: true })
-  return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<Pending>, self.pending) })
+  return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<PendingUnit>, self.pending) })
 }

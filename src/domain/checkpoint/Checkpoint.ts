@@ -1,5 +1,4 @@
-/** The whole state of a run at one revision. What changes it is in Transition. */
-import type { Started } from '../change/Change.js'
+/** The whole state of a run at one revision; Transition changes it. */
 import type { CheckpointState } from './CheckpointState.js'
 import * as State from './CheckpointState.js'
 import type { CompletedStep } from './CompletedStep.js'
@@ -9,9 +8,9 @@ import type { Items } from './Items.js'
 import { around, none as noItems } from './Items.js'
 import type { Json } from '../data/Json.js'
 import { isObject } from '../data/Json.js'
-import type { GivenAnswer, Pending, Submission } from './Pending.js'
-import type { Units } from '../data/Units.js'
-import { none } from '../data/Units.js'
+import type { GivenAnswer, PendingUnit, Submission } from './Pending.js'
+import type { Units } from './Units.js'
+import { none } from './Units.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import type { Workspace } from '../workflow/Workspace.js'
 
@@ -21,22 +20,24 @@ import type { Workspace } from '../workflow/Workspace.js'
 export const FORMAT = 1
 
 /**
- * Variables by name: the fields of the run's input, and what completed steps captured.
+ * Variables by name: the fields of the run's input, and the captured outputs of completed steps.
  *
  * @category model
  */
 export type Variables = ReadonlyMap<string, Json>
 
 /**
- * What a checkpoint holds, but for its variables, which follow from it.
+ * The fields of a checkpoint without its variables, which are derived.
  *
- * - `revision`: 0, 1, 2 … within the run, one more with each change.
- * - `generation`: how often completed work was taken back, to be done again.
- * - `items`: those of the maps whose items are known, stored if there are any.
- * - `pending`: the units that wait for a job, a timer or an answer; `answers`: the answers that no wait has taken yet, and
- *   `submissions`: the keys of jobs that may have been submitted, each stored if there are any.
- * - `renewals`: how often units got another idempotency key, stored if any did.
+ * - `revision`: 0, 1, 2 … within the run, incremented by each change.
+ * - `generation`: the number of rewinds.
+ * - `items`: the recorded items of maps.
+ * - `pending`: the units that wait for a job, a timer or an answer; `answers`: the answers that no wait has taken yet; `submissions`: the
+ *   keys of jobs that may have been submitted.
+ * - `renewals`: how often the idempotency key of a unit changed.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
+ *
+ * Empty `items`, `answers`, `submissions` and `renewals` are not stored.
  */
 export interface Fields {
   readonly format: typeof FORMAT
@@ -48,7 +49,7 @@ export interface Fields {
   readonly state: CheckpointState
   readonly completedSteps: Units<CompletedStep>
   readonly items: Items
-  readonly pending: Units<Pending>
+  readonly pending: Units<PendingUnit>
   readonly answers: Units<GivenAnswer>
   readonly submissions: Units<Submission>
   readonly renewals: Renewals
@@ -57,13 +58,23 @@ export interface Fields {
   readonly updatedAt: string
 }
 
+/** The run started: the first change of a run. `at`: UTC, ISO 8601. */
+export interface Started {
+  readonly _tag: 'Started'
+  readonly at: string
+  readonly runId: string
+  readonly workflow: WorkflowIdentity
+  readonly input: Json
+  readonly workspace?: Workspace
+}
+
 /** The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read. */
 export interface Checkpoint extends Fields {
   readonly variables: Variables
 }
 
 /**
- * What a run is doing, told from its checkpoint and from whether its owner lives. It is never stored.
+ * The status of a run, derived from its checkpoint and the liveness of its owner; never stored.
  *
  * @category model
  */
@@ -71,7 +82,7 @@ export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupte
 
 // --- constructors
 
-/** A checkpoint of these fields. */
+/** Makes a checkpoint. */
 export const make = (fields: Fields): Checkpoint => {
   const plain: Fields = {
     format: fields.format,
@@ -96,7 +107,7 @@ export const make = (fields: Fields): Checkpoint => {
 
 const DERIVED = new WeakMap<Fields, Variables>()
 
-/** One getter for all checkpoints: each that had its own would be an object of its own kind, slow to make and to read. */
+/** One shared getter keeps all checkpoints in one hidden class. */
 const VARIABLES = {
   enumerable: true,
   get(this: Fields): Variables {
@@ -109,7 +120,7 @@ const VARIABLES = {
 }
 
 /**
- * Revision 0 of a run: before its first step, nothing in flight.
+ * Returns revision 0 of a run: before its first step, nothing in flight.
  *
  * @example
  * import { Checkpoint, Workflow, WorkflowIdentity } from 'dogear'
@@ -150,8 +161,8 @@ export const start = (started: Started): Checkpoint =>
 // --- destructors
 
 /**
- * The variables of a run: the fields of its input if that is an object, and then what completed steps captured. Those of an item of a
- * map stay in the item.
+ * Returns the variables of a run: the fields of its input if that is an object, then captured outputs. The variables of a map's item stay
+ * in the item.
  *
  * @category destructors
  */
@@ -166,7 +177,7 @@ export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>
 }
 
 /**
- * What a run is doing. `ownerIsLive`: whether the process that holds it lives.
+ * Returns the status of a run. `ownerIsLive`: whether the owner of the run is alive.
  *
  * @example
  * import { Checkpoint, Workflow, WorkflowIdentity } from 'dogear'
@@ -203,14 +214,14 @@ const begun = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyA
 ]
 
 /**
- * Whether a run with this status is over: completed or cancelled.
+ * Returns whether a status is final: completed or cancelled.
  *
  * @category destructors
  */
 export const isFinal = (status: Status): boolean => status === 'completed' || status === 'cancelled'
 
 /**
- * How many steps of a run are done, and how many there are.
+ * Returns how many top-level steps are completed, and their total number.
  *
  * @category destructors
  */

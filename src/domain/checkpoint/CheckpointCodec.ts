@@ -1,42 +1,28 @@
 /**
- * Checkpoints as they are stored. The one place where formats are known: a store keeps what it is given, and whatever
- * an older version wrote is migrated here, in memory, and written in the present format by the next save.
+ * Encodes and decodes checkpoints. Formats are known only here: older formats are migrated in memory, and the next save writes the current
+ * one. Stores know nothing of formats.
  *
  * @module
  */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Change } from '../change/Change.js'
-import { decode as decodeChange } from '../change/ChangeCodec.js'
 import type { Checkpoint, Fields } from './Checkpoint.js'
 import { FORMAT, make, variablesOf } from './Checkpoint.js'
 import type { CheckpointState } from './CheckpointState.js'
 import type { Item } from './Items.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { equals } from '../data/Json.js'
-import type { Malformed } from '../data/Malformed.js'
+import type { Malformed, NewerFormat } from '../data/Malformed.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
 import type { GivenAnswer, Submission } from './Pending.js'
 import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
-import type { TransitionError } from '../change/Transition.js'
-import { replay } from '../change/Transition.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Plain } from '../data/Units.js'
-import { from } from '../data/Units.js'
+import type { Plain } from './Units.js'
+import { from } from './Units.js'
 
 // --- model
 
-/** The content was written by a newer version. */
-export interface NewerFormat {
-  readonly _tag: 'NewerFormat'
-  readonly found: number
-  readonly supported: number
-}
-
-/** Why stored content gives no checkpoint. */
-export type CodecError = Malformed | NewerFormat | TransitionError
-
-/** How often a unit got another idempotency key. */
+/** How often the idempotency key of a unit changed. */
 interface Renewal {
   readonly unit: Unit
   readonly times: number
@@ -48,7 +34,7 @@ interface MapItems {
   readonly items: ReadonlyArray<Item>
 }
 
-/** What stands in a file: the fields of a checkpoint with plain lists and objects. */
+/** The stored form of a checkpoint, with plain arrays and objects. */
 interface Stored extends Plain<Omit<Fields, 'format' | 'state' | 'items' | 'answers' | 'submissions' | 'renewals'>> {
   readonly state: Plain<CheckpointState>
   readonly items?: ReadonlyArray<MapItems>
@@ -89,7 +75,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
 // --- encoding
 
 /**
- * A checkpoint as plain JSON, in time linear in its records.
+ * Encodes a checkpoint as plain JSON, in time linear in its records.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -134,7 +120,7 @@ export const encode = (checkpoint: Checkpoint): Json => {
 const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
   state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
 
-/** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
+/** `Object.fromEntries` defines properties, so a variable named `__proto__` is safe. */
 const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
 
 // --- decoding
@@ -142,11 +128,11 @@ const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fro
 const decodeStored = decodeWith(stored)
 
 /**
- * Decodes a stored checkpoint of any format up to the present one, or says what is wrong with it.
+ * Decodes a stored checkpoint of any format up to the current one.
  *
  * @category decoding
  */
-export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
+export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Checkpoint> => {
   const format = formatOf(content)
   if (format !== undefined && format > FORMAT) return E.left({ _tag: 'NewerFormat', found: format, supported: FORMAT })
   const decoded = decodeStored(content)
@@ -168,7 +154,7 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
     return E.left({ _tag: 'Malformed', path: '$.items', expected: 'different maps, or no such field' })
   const completedSteps = from(plain.completedSteps)
   if (!holds(variables, variablesOf(plain.input, completedSteps, known))) {
-    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'what input and completedSteps give' })
+    return E.left({ _tag: 'Malformed', path: '$.variables', expected: 'the variables of input and completedSteps' })
   }
   return E.right(
     make({
@@ -188,7 +174,7 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
 const withIndex = (state: Plain<CheckpointState>): CheckpointState =>
   state._tag === 'Completed' ? state : { ...state, inFlight: from(state.inFlight), failures: from(state.failures) }
 
-/** Whether an object holds exactly these variables. */
+/** Returns whether an object has exactly these variables. */
 const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boolean => {
   if (Object.keys(variables).length !== derived.size) return false
   for (const [name, value] of derived) {
@@ -200,40 +186,4 @@ const holds = (variables: JsonObject, derived: ReadonlyMap<string, Json>): boole
 const formatOf = (content: unknown): number | undefined => {
   const format = typeof content === 'object' && content !== null && 'format' in content ? content.format : undefined
   return typeof format === 'number' ? format : undefined
-}
-
-/**
- * Decodes what a store keeps: a checkpoint and the changes after it, oldest first.
- *
- * @category decoding
- */
-export const restore = (content: {
-  readonly checkpoint: unknown
-  readonly changes: ReadonlyArray<unknown>
-}): E.Either<CodecError, Checkpoint> => {
-  const base = decode(content.checkpoint)
-  if (E.isLeft(base)) return base
-  const changes: Array<Change> = []
-  for (const one of content.changes) {
-    const change = decodeChange(one)
-    if (E.isLeft(change)) return E.left({ ...change.left, path: `changes[${changes.length}] ${change.left.path}` })
-    changes.push(change.right)
-  }
-  return replay(base.right, changes)
-}
-
-/**
- * What is wrong, as a sentence.
- *
- * @category destructors
- */
-export const describe = (error: CodecError): string => {
-  switch (error._tag) {
-    case 'Malformed':
-      return `at ${error.path} expected ${error.expected}`
-    case 'NewerFormat':
-      return `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`
-    case 'TransitionError':
-      return `change ${error.change} after revision ${error.revision} can't be: ${error.unit}: ${error.why}`
-  }
 }

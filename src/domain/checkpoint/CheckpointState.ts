@@ -1,22 +1,19 @@
 /**
- * Where a run stands: before a step, after it, failed in it, or stopped in it.
+ * The state of a run: before a step, after it, failed in it, or interrupted in it.
  *
  * @module
  */
 import type { StepError } from '../data/StepError.js'
+import type { Outcome } from '../data/StepFailure.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Units } from '../data/Units.js'
-import { from, none } from '../data/Units.js'
+import type { Units } from './Units.js'
+import { from, none } from './Units.js'
 
 // --- model
 
-/** Whether a failed attempt can have had an effect. `notApplied`: the step knows that nothing happened outside. */
-export type Outcome = 'notApplied' | 'unknown'
-
 /**
- * An attempt of a unit that was started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code was dropped,
- * because all that it still had to do was to wait.
+ * An attempt that started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code only waited, and was dropped.
  *
  * @category model
  */
@@ -26,7 +23,7 @@ export interface InFlight {
   readonly suspended?: true
 }
 
-/** One attempt that failed. Times are UTC, ISO 8601. `delayBeforeNextMillis` is there if another attempt was to follow. */
+/** A failed attempt. Times are UTC, ISO 8601. `delayBeforeNextMillis`: the delay before the retry, absent if there is none. */
 export interface FailedAttempt {
   readonly attempt: number
   readonly startedAt: string
@@ -37,9 +34,8 @@ export interface FailedAttempt {
 }
 
 /**
- * What went wrong in a unit so far: its newest error and the attempts behind it, oldest first (at most
- * {@link MAX_ATTEMPTS_KEPT}: the first and the newest). `subStep`: what is recorded of the call, if it is a sub-step. An attempt of its task that is repeated
- * throws the error again; the next attempt runs it again.
+ * The failed attempts of a unit, oldest first (at most {@link MAX_ATTEMPTS_KEPT}: the first and the newest), and its newest error. `subStep`: the recorded call of
+ * a sub-step. A repeated attempt of its task throws the error again; the next attempt runs the sub-step again.
  *
  * @category model
  */
@@ -51,20 +47,18 @@ export interface Failure {
   readonly subStep?: SubStep
 }
 
-/** How many failed attempts of one task a checkpoint keeps. */
+/** The maximum number of failed attempts of one task in a checkpoint. */
 export const MAX_ATTEMPTS_KEPT = 100
 
 /**
- * Who or what stopped a run: a signal to the process, the host's AbortSignal, a request to pause, a step that waits for
- * outside work, or a request to cancel.
+ * What stopped a run: a signal to the process, the host's AbortSignal, a pause request, pending units, or a cancel request.
  *
  * @category model
  */
 export type InterruptReason = 'signal' | 'aborted' | 'paused' | 'pending' | 'cancelled'
 
 /**
- * Written durably before a step, or one attempt of it, starts. `inFlight` is empty when nothing has started yet;
- * `failures` holds the attempts that went before.
+ * Durable before a step, or an attempt in it, starts. `inFlight` is empty if nothing has started; `failures` holds earlier attempts.
  *
  * @category model
  */
@@ -77,7 +71,7 @@ export interface BeforeStep {
 }
 
 /**
- * The step ended well. Its output is in its record.
+ * The step completed; its output is in its record.
  *
  * @category model
  */
@@ -88,8 +82,8 @@ export interface Completed {
 }
 
 /**
- * The step ended badly and its retries are spent. `inFlight`: the suspended attempts of its other parts. `retryable` tells people and hosts whether the error looked
- * transient; a resume executes the step either way.
+ * The step failed and its retries are spent. `inFlight`: suspended attempts of its other parts. `retryable`: whether the error looked
+ * transient; a resume runs the step either way.
  *
  * @category model
  */
@@ -103,7 +97,7 @@ export interface Failed {
 }
 
 /**
- * The run stopped before its end: somebody asked for it, or all that is left waits (`reason: 'pending'`). `inProgress`: the step had started.
+ * The run stopped on request, or only pending units are left (`reason: 'pending'`). `inProgress`: a unit of the step had started.
  *
  * @category model
  */
@@ -117,7 +111,7 @@ export interface Interrupted {
   readonly reason: InterruptReason
 }
 
-/** Where a run stands. `stepIndex` counts from 0. */
+/** The state of a run. `stepIndex` counts from 0. */
 export type CheckpointState = BeforeStep | Completed | Failed | Interrupted
 
 // --- constructors
@@ -142,7 +136,7 @@ export const failed = (
   inFlight: Iterable<InFlight> = none
 ): Failed => ({ _tag: 'Failed', stepIndex, step, inFlight: from(inFlight), failures: from(failures), retryable })
 
-/** Stopped in or before a step. */
+/** Interrupted in or before a step. */
 export const interrupted = (
   stepIndex: number,
   step: string,
@@ -162,24 +156,10 @@ export const interrupted = (
   reason
 })
 
-// --- refinements
-
-/** @category refinements */
-export const isBeforeStep = (state: CheckpointState): state is BeforeStep => state._tag === 'BeforeStep'
-
-/** @category refinements */
-export const isCompleted = (state: CheckpointState): state is Completed => state._tag === 'Completed'
-
-/** @category refinements */
-export const isFailed = (state: CheckpointState): state is Failed => state._tag === 'Failed'
-
-/** @category refinements */
-export const isInterrupted = (state: CheckpointState): state is Interrupted => state._tag === 'Interrupted'
-
 // --- pattern matching
 
 /**
- * Folds the union: one function for each member.
+ * Matches a state: one function for each member.
  *
  * @example
  * import { CheckpointState } from 'dogear'
@@ -218,7 +198,7 @@ export const match =
 // --- destructors
 
 /**
- * The attempts that were started and not ended.
+ * Returns the attempts in flight.
  *
  * @category destructors
  */
@@ -226,15 +206,15 @@ export const inFlight = (state: CheckpointState): Units<InFlight> =>
   state._tag === 'Completed' ? none : state.inFlight
 
 /**
- * What went wrong in the step so far.
+ * Returns the failures of the step.
  *
  * @category destructors
  */
 export const failures = (state: CheckpointState): Units<Failure> => (state._tag === 'Completed' ? none : state.failures)
 
 /**
- * The units that may have had their effect without being recorded: in flight, or failed without saying that nothing happened. What waits
- * for its job is none of that.
+ * Returns the units that may have taken effect without a record: in flight, or failed with an unknown outcome. A pending job is not in
+ * doubt.
  */
 export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   const running = inFlight(state)
@@ -248,6 +228,6 @@ export const inDoubt = (state: CheckpointState): ReadonlySet<Unit> => {
   ])
 }
 
-/** One attempt that may have had an effect is enough. */
+/** A unit may have acted if any of its attempts may have. */
 const mayHaveActed = (failure: Failure): boolean =>
   failure.outcome === 'unknown' || failure.attempts.some(({ outcome }) => outcome === 'unknown')

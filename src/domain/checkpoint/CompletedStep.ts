@@ -1,11 +1,11 @@
-/** The record of a unit that ended well: what it is worth to a resume. */
+/** The record of a completed unit. */
 import type { Json } from '../data/Json.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
 
 /**
- * Something that must still exist for a completed step to count: a file or folder with this content, a commit, a file, an
- * artifact of the run with this content.
+ * Something that must still exist for a completed unit to count: a file or folder with this content, a commit, a file, or a stored artifact
+ * with this content.
  *
  * @category model
  */
@@ -16,8 +16,7 @@ export type Evidence =
   | { readonly _tag: 'Stored'; readonly id: string; readonly size: number; readonly sha256: string }
 
 /**
- * What a unit is to leave when it has ended well, of which evidence is then taken: a file or folder whose content counts, a
- * commit, a file that has to be there.
+ * Evidence that a unit must produce: a file or folder whose content is recorded, a commit, or a file that must exist.
  *
  * @category model
  */
@@ -27,15 +26,15 @@ export type ExpectedEvidence =
   | { readonly _tag: 'File'; readonly path: string }
 
 /**
- * A unit that completed. `stepIndex`: the index of its top-level step, from 0.
+ * A completed unit. `stepIndex`: the index of its top-level step, from 0.
  *
  * - `fingerprint`: of the definition that ran.
- * - `output`: what it gave, absent if nothing; `captured`: the variables that have this output as their value.
- * - `attempts`: how many it took; 0 if it never ran, which is so only with `assumed`.
- * - `startedAt` and `completedAt`: UTC, ISO 8601.
- * - `assumed`: a person or the host said that it is done.
- * - `subStep`: what is recorded of the call, if it is a sub-step of a task. Its fingerprint is that of the task.
- * - `inDoubt`: of a task, the sub-steps that failed, are not idempotent, and may have acted.
+ * - `output`: its output, absent if there was none; `captured`: the variables that have this output as value.
+ * - `attempts`: their number; 0 if it never ran, which requires `assumed`.
+ * - `startedAt`, `completedAt`: UTC, ISO 8601.
+ * - `assumed`: a user or host declared it done.
+ * - `subStep`: the recorded call of a sub-step. `fingerprint` is then that of its task.
+ * - `inDoubt`: for a task, its failed sub-steps that are not idempotent and may have acted.
  *
  * @category model
  */
@@ -53,4 +52,17 @@ export interface CompletedStep {
   readonly assumed?: true
   readonly subStep?: SubStep
   readonly inDoubt?: ReadonlyArray<Unit>
+}
+
+/** Describes one piece of evidence. */
+export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
+  switch (evidence._tag) {
+    case 'Artifact':
+    case 'File':
+      return evidence.path
+    case 'Commit':
+      return `commit ${evidence.hash}`
+    case 'Stored':
+      return `artifact ${evidence.id}`
+  }
 }

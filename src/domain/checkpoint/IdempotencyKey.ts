@@ -1,25 +1,25 @@
-/** The keys under which units call services, so that a service can recognize a repeated call. */
+/** Idempotency keys of units, by which services recognize a repeated call. */
 import { fingerprint } from '../data/Digest.js'
 import type { Unit } from '../workflow/Unit.js'
 import { parent } from '../workflow/Unit.js'
 
 /**
- * How often the key of a unit, and those of its parts, became another: with each rewind that named it, with each job of it that ended
- * badly, and when an edit of the workflow dropped its record.
+ * How often the key of a unit, and of its parts, changed: with each rewind that named it, each failed job, and each edit that dropped its
+ * record.
  */
 export type Renewals = ReadonlyMap<Unit, number>
 
-/** What a key is made of, beside its unit. A checkpoint is one. */
+/** The parts of a key beside its unit. A checkpoint is one. */
 export interface KeyedRun {
   readonly runId: string
   readonly createdAt: string
   readonly renewals: Renewals
 }
 
-/** No unit has another key yet. */
+/** No key has changed yet. */
 export const none: Renewals = new Map()
 
-/** Each of these units, and its parts, gets another key. */
+/** Changes the keys of these units and their parts. */
 export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
   const renewals = new Map(self)
   for (const unit of units) renewals.set(unit, (renewals.get(unit) ?? 0) + 1)
@@ -27,8 +27,8 @@ export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
 }
 
 /**
- * The key of a unit, 32 hex digits: a hash of run id, creation time and unit, and of how often it became another. It is the same in all
- * attempts and resumes, whatever happens to other units.
+ * Returns the key of a unit, 32 hex digits: a hash of run id, creation time, unit, and how often it changed. It is stable over attempts and
+ * resumes, whatever happens to other units.
  */
 export const of = ({ runId, createdAt, renewals }: KeyedRun, unit: Unit): string => {
   let times = 0

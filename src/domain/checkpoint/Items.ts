@@ -1,5 +1,5 @@
 /**
- * The items of maps, by the paths of the maps: recorded when first computed.
+ * The items of maps, by the path of the map: recorded when first computed.
  *
  * @module
  */
@@ -11,22 +11,22 @@ import { nameOf, parent } from '../workflow/Unit.js'
 
 // --- model
 
-/** An item of a map. `key`, a name that no other item of the map has, is that of its unit. */
+/** An item of a map. `key`: the name of its unit, unique in the map. */
 export interface Item {
   readonly key: string
   readonly value: Json
 }
 
-/** The items of each map whose items are known, in their order, by the path of the map; outer maps before inner ones. */
+/** The recorded items of each map in order, by the path of the map; outer maps before inner ones. */
 export type Items = ReadonlyMap<Unit, ReadonlyArray<Item>>
 
-/** How many items a map may have. */
+/** The maximum number of items of a map. */
 export const MAX_ITEMS = 100_000
 
-/** How long a key may be. It may have any character: paths have it escaped. */
+/** The maximum length of a key. Paths escape its characters. */
 export const MAX_KEY = 512
 
-/** Why a map can't have these items: an empty or too long key, a key that two of them have, or too many of them. */
+/** Why these cannot be the items of a map: an invalid key, a duplicate key, or too many items. */
 export type ItemProblem =
   | { readonly _tag: 'InvalidKey'; readonly key: string; readonly index: number }
   | { readonly _tag: 'DuplicateKey'; readonly key: string; readonly index: number }
@@ -34,12 +34,12 @@ export type ItemProblem =
 
 // --- constructors
 
-/** No items of any map. */
+/** No items. */
 export const none: Items = new Map()
 
 // --- combinators
 
-/** The items of those maps that are wanted; the same value if all are. */
+/** Keeps the items of some maps; returns the same value if it keeps all. */
 export const filter = (self: Items, isWanted: (map: Unit) => boolean): Items => {
   const left = [...self].filter(([map]) => isWanted(map))
   return left.length === self.size ? self : new Map(left)
@@ -47,13 +47,13 @@ export const filter = (self: Items, isWanted: (map: Unit) => boolean): Items => 
 
 // --- destructors
 
-/** The item of a map with a key. */
+/** Returns the item of a map by key. */
 export const get = (self: Items, map: Unit, key: string): Item | undefined => {
   const items = self.get(map)
   return items === undefined ? undefined : indexed(items, (item) => item.key).get(key)
 }
 
-/** The item that a unit belongs to, of the innermost map around it; none outside of maps. */
+/** Returns the item that contains a unit, of the innermost map; undefined outside of maps. */
 export const around = (self: Items, unit: Unit): { readonly map: Unit; readonly item: Item } | undefined => {
   if (self.size === 0) return undefined
   for (let [of, map] = [unit, parent(unit)]; map !== undefined; [of, map] = [map, parent(map)]) {
@@ -65,7 +65,7 @@ export const around = (self: Items, unit: Unit): { readonly map: Unit; readonly 
 
 // --- validation
 
-/** Whether these can be the items of a map: on the left the first thing that is wrong with them. */
+/** Validates items; returns the first problem. */
 export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> => {
   if (items.length > MAX_ITEMS) return E.left({ _tag: 'TooManyItems', items: items.length })
   const seen = new Set<string>()
@@ -77,7 +77,7 @@ export const check = (items: ReadonlyArray<Item>): E.Either<ItemProblem, void> =
   return E.right(undefined)
 }
 
-/** What is wrong with the items of a map, as a sentence for people. Items are counted from 1. */
+/** Describes a problem of items as a sentence. Items are counted from 1. */
 export const describeProblem = (problem: ItemProblem): string => {
   switch (problem._tag) {
     case 'InvalidKey':

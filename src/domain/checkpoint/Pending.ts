@@ -1,15 +1,15 @@
-/** What the units of a run wait for: jobs, timers and answers. */
+/** What pending units wait for: jobs, timers and answers. */
 import * as IdempotencyKey from './IdempotencyKey.js'
 import type { Json } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
-import type { Units } from '../data/Units.js'
-import { get } from '../data/Units.js'
+import type { Units } from './Units.js'
+import { get } from './Units.js'
 
 // --- model
 
 /**
- * Outside work that a unit waits for. `key`: the unit submitted it under this key; `job`: what the submission returned, absent if it
- * returned nothing; `attempt`: the attempt that submitted it, absent if it was the first; `submittedAt`: UTC, ISO 8601.
+ * A pending job. `key`: the key that it was submitted under; `job`: what `submit` returned, absent if nothing; `attempt`: the attempt that
+ * submitted it, absent if the first; `submittedAt`: UTC, ISO 8601.
  */
 export interface PendingJob {
   readonly _tag: 'Job'
@@ -21,24 +21,24 @@ export interface PendingJob {
 }
 
 /**
- * What a wait started for: until a time, or for an answer. `question`: for people; `until`: when the wait for an answer fails with
- * `WAIT_TIMEOUT`. Times are UTC, ISO 8601.
+ * A wait: until a time, or for an answer. `question`: for people; `until`: when the wait for an answer fails with `WAIT_TIMEOUT`. Times are
+ * UTC, ISO 8601.
  */
 export type Wait =
   | { readonly _tag: 'Timer'; readonly wakeAt: string }
   | { readonly _tag: 'Answer'; readonly question?: string; readonly until?: string }
 
-/** A wait of a unit. `startedAt`: UTC, ISO 8601. */
+/** A pending wait of a unit. `startedAt`: UTC, ISO 8601. */
 export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: string }
 
 /**
- * A unit that waits, and what for.
+ * A pending unit, and what it waits for.
  *
  * @category model
  */
-export type Pending = PendingJob | PendingWait
+export type PendingUnit = PendingJob | PendingWait
 
-/** An answer that no wait has taken yet. `by`: who gave it; `at`: UTC, ISO 8601. */
+/** An answer that no wait has taken yet. `by`: who answered; `at`: UTC, ISO 8601. */
 export interface GivenAnswer {
   readonly unit: Unit
   readonly value: Json
@@ -47,8 +47,8 @@ export interface GivenAnswer {
 }
 
 /**
- * A key under which a unit submits a job. It is there before the unit first submits, and until it is known what became of that: a
- * submission that may have happened is repeated under it.
+ * A key that a unit submits its job under. It is recorded before the first submission, and stays until the result of that is known: a
+ * submission that may have happened is repeated under the same key.
  */
 export interface Submission {
   readonly unit: Unit
@@ -58,7 +58,8 @@ export interface Submission {
 // --- constructors
 
 /**
- * The key under which a unit submits its next job: the one that it has, if it may have submitted one already, or its `IdempotencyKey.of`. Once a job ended badly that is another: under the old one a provider would give that job back for ever.
+ * Returns the key of a unit's next submission: the recorded one, if it may have submitted, else its idempotency key. After a failed job the
+ * key changes; under the old one the provider would return the failed job.
  */
 export const keyFor = (
   run: IdempotencyKey.KeyedRun & { readonly submissions: Units<Submission> },
@@ -67,14 +68,15 @@ export const keyFor = (
 
 // --- destructors
 
-/** When a unit began to wait. */
-export const since = (pending: Pending): string => (pending._tag === 'Job' ? pending.submittedAt : pending.startedAt)
+/** Returns when a unit started to wait. */
+export const since = (pending: PendingUnit): string =>
+  pending._tag === 'Job' ? pending.submittedAt : pending.startedAt
 
-/** The number of the attempt that waits. */
-export const attemptOf = (pending: Pending): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
+/** Returns the number of the attempt that waits. */
+export const attemptOf = (pending: PendingUnit): number => (pending._tag === 'Job' ? (pending.attempt ?? 1) : 1)
 
-/** The next time (UTC, ISO 8601) at which a wait ends by itself, if there is one. */
-export const wakeAt = (all: Iterable<Pending>): string | undefined => {
+/** Returns the next time (UTC, ISO 8601) at which a wait ends by itself, or undefined. */
+export const wakeAt = (all: Iterable<PendingUnit>): string | undefined => {
   let first: string | undefined
   for (const one of all) {
     const time = endOf(one)
@@ -83,6 +85,6 @@ export const wakeAt = (all: Iterable<Pending>): string | undefined => {
   return first
 }
 
-/** When a wait ends by itself (UTC, ISO 8601): a timer at its time, a wait for an answer when it times out. */
-export const endOf = (pending: Pending): string | undefined =>
+/** Returns when a wait ends by itself (UTC, ISO 8601): at its time, or at its timeout. */
+export const endOf = (pending: PendingUnit): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined

@@ -1,24 +1,23 @@
-/** What becomes of runs that are over: which of them may go. */
+/** Decides which finished runs a retention policy removes. */
 import type { Status } from './Checkpoint.js'
 
 /**
- * What becomes of a run that has completed: its state is kept; its last checkpoint goes to the archive, and its state away; or
- * its state goes away.
+ * What happens to a completed run: its state stays; its last checkpoint is archived and its state removed; or its state is removed.
  *
  * @category model
  */
 export type OnSuccess = 'keep' | 'archive' | 'delete'
 
-/** What a run may be for its state to go away: not in the hands of a process. */
+/** The statuses of runs that can be removed: not owned by a live process. */
 export type PrunableStatus = Exclude<Status, 'running'>
 
 /**
- * Which runs go. Of those that have one of `statuses` (default: {@link FINAL}):
+ * Which runs to remove, among those with one of `statuses` (default: {@link FINAL}):
  *
- * - `keep`: the newest so many of each workflow stay;
- * - `olderThanMillis`: those stay that ended, or last changed, no longer ago.
+ * - `keep`: the newest so many of each workflow stay.
+ * - `olderThanMillis`: runs that ended or changed more recently stay.
  *
- * With both, a run goes only if neither lets it stay; with none nothing goes.
+ * With both, a run is removed only if neither keeps it; with none, no run is removed.
  *
  * @category model
  */
@@ -29,8 +28,8 @@ export interface RetentionPolicy {
 }
 
 /**
- * What is to be known of a run: `isHeld`, whether a live process has it; `isDamaged`, whether it could only be recovered; `endedAtMillis`:
- * when it ended, or last changed, since 1970-01-01 UTC.
+ * The facts of a run that a policy needs. `isHeld`: a live process owns it; `isDamaged`: it could only be recovered; `endedAtMillis`: when
+ * it ended or last changed, since 1970-01-01 UTC.
  */
 export interface RetainedRun {
   readonly runId: string
@@ -41,12 +40,12 @@ export interface RetainedRun {
   readonly endedAtMillis: number
 }
 
-/** The statuses of runs that are over: what a policy applies to by default. */
+/** The statuses of finished runs: the default of a policy. */
 export const FINAL: ReadonlyArray<PrunableStatus> = ['completed', 'cancelled']
 
 /**
- * The runs that go, oldest first; of those that ended in the same millisecond, in the order of their ids. Never one that a live process
- * has, nor a damaged one, which is evidence, nor one whose time can't be read. `nowMillis`: the time now, since 1970-01-01 UTC.
+ * Returns the runs to remove, oldest first, then by id. Never includes held or damaged runs, or runs with an invalid time. `nowMillis`: the
+ * current time, since 1970-01-01 UTC.
  */
 export const expired = <Run extends RetainedRun>(
   runs: ReadonlyArray<Run>,

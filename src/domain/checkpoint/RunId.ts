@@ -1,12 +1,12 @@
 /**
- * Run ids: the name of a run, and of its folder. The strict grammar keeps them safe as file names everywhere.
+ * Run ids. The strict grammar keeps them safe as file names everywhere.
  *
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { sha256 } from '../data/Digest.js'
 
-/** Why a text is no run id. */
+/** Why a string is not a valid run id. */
 export interface InvalidRunId {
   readonly _tag: 'InvalidRunId'
   readonly runId: string
@@ -17,8 +17,8 @@ const PATTERN = /^[a-z0-9][a-z0-9._-]{0,127}$/
 const DEVICE = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/
 
 /**
- * Accepts a run id: lower-case letters, digits, `.`, `_` and `-`, 1 to 128 of them, first a letter or digit, no dot at
- * the end, no Windows device name.
+ * Validates a run id: lower-case letters, digits, `.`, `_` and `-`, 1 to 128 of them, first a letter or digit, no dot at the end, no
+ * Windows device name.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -46,9 +46,8 @@ const problem = (runId: string): string | undefined => {
 }
 
 /**
- * A run id for any text that a host knows its work by (a queue's job id, a URL). Different texts get different ids:
- * what a run id can't hold is escaped as `_` and four hex digits for each UTF-16 unit, and a text too long for that
- * is replaced by its SHA-256.
+ * Returns a run id for any string that identifies the work in a host (a job id of a queue, a URL). Different strings have different ids:
+ * other characters are escaped as `_` and four hex digits for each UTF-16 unit, and too long strings are replaced by their SHA-256.
  *
  * @example
  * import { RunId } from 'dogear'

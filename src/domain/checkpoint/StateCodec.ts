@@ -9,16 +9,16 @@ import type {
   Failure,
   InFlight,
   Interrupted,
-  InterruptReason,
-  Outcome
+  InterruptReason
 } from './CheckpointState.js'
+import type { Outcome } from '../data/StepFailure.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
-import type { Pending, PendingJob, PendingWait, Submission, Wait } from './Pending.js'
+import type { PendingUnit, PendingJob, PendingWait, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
 import { checked, fields, json, list, millis, natural, oneOf, optional, tagged, time } from '../data/JsonCodec.js'
 import type { StepError } from '../data/StepError.js'
 import type { SubStep } from './SubStep.js'
-import type { Plain } from '../data/Units.js'
+import type { Plain } from './Units.js'
 import type {
   MapIdentity,
   SequenceIdentity,
@@ -167,7 +167,7 @@ export const wait: t.Type<Wait> = tagged<Wait>('a wait', '_tag', {
   Answer: fields<Wait & { _tag: 'Answer' }>('Answer', answer) as t.Type<Wait>
 })
 
-export const pending: t.Type<Pending> = tagged<Pending>('a pending unit', '_tag', {
+export const pending: t.Type<PendingUnit> = tagged<PendingUnit>('a pending unit', '_tag', {
   Job: fields<PendingJob>('Job', {
     _tag: t.literal('Job'),
     unit: t.string,
@@ -175,17 +175,17 @@ export const pending: t.Type<Pending> = tagged<Pending>('a pending unit', '_tag'
     job: optional(json),
     attempt: optional(natural),
     submittedAt: time
-  }) as t.Type<Pending>,
+  }) as t.Type<PendingUnit>,
   Timer: fields<PendingWait & { _tag: 'Timer' }>('Timer', {
     ...timer,
     unit: t.string,
     startedAt: time
-  }) as t.Type<Pending>,
+  }) as t.Type<PendingUnit>,
   Answer: fields<PendingWait & { _tag: 'Answer' }>('Answer', {
     ...answer,
     unit: t.string,
     startedAt: time
-  }) as t.Type<Pending>
+  }) as t.Type<PendingUnit>
 })
 
 export const submission: t.Type<Submission> = fields<Submission>('a submission', { unit: t.string, key: t.string })
@@ -205,35 +205,35 @@ export const workspace: t.Type<Workspace> = tagged<Workspace>('a workspace', 'ki
 })
 
 const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {
+  _tag: t.literal('Task'),
   name: t.string,
-  kind: t.literal('task'),
   fingerprint: t.string,
   idempotent: t.boolean,
   wait: optional(oneOf<Wait['_tag']>('Timer', 'Answer'))
 })
 
 const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
-  tagged<StepIdentity>('a step', 'kind', {
-    task: taskIdentity as t.Type<StepIdentity>,
-    sequence: fields<SequenceIdentity>('a sequence', {
+  tagged<StepIdentity>('a step', '_tag', {
+    Task: taskIdentity as t.Type<StepIdentity>,
+    Sequence: fields<SequenceIdentity>('a sequence', {
+      _tag: t.literal('Sequence'),
       name: t.string,
-      kind: t.literal('sequence'),
       fingerprint: t.string,
-      own: t.string,
+      ownFingerprint: t.string,
       steps: list(stepIdentity)
     }) as t.Type<StepIdentity>,
-    wave: fields<WaveIdentity>('a wave', {
+    Wave: fields<WaveIdentity>('a wave', {
+      _tag: t.literal('Wave'),
       name: t.string,
-      kind: t.literal('wave'),
       fingerprint: t.string,
-      own: t.string,
+      ownFingerprint: t.string,
       groups: list(stepIdentity)
     }) as t.Type<StepIdentity>,
-    map: fields<MapIdentity>('a map', {
+    Map: fields<MapIdentity>('a map', {
+      _tag: t.literal('Map'),
       name: t.string,
-      kind: t.literal('map'),
       fingerprint: t.string,
-      own: t.string,
+      ownFingerprint: t.string,
       each: stepIdentity
     }) as t.Type<StepIdentity>
   })

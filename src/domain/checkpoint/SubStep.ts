@@ -1,4 +1,4 @@
-/** The recorded call of a sub-step, which later calls under the same path are compared with. */
+/** The recorded call of a sub-step. Later calls with the same path are compared with it. */
 
 /**
  * The recorded call of a sub-step. A field is absent if the call did not have that option.
@@ -6,7 +6,7 @@
  * - `input`: the fingerprint of its input. A call with another input is refused.
  * - `version`: a call with another version drops the sub-step and all recorded after it.
  * - `idempotent: false`: it must not run twice.
- * - `wait`: it was a `sleep` (`Timer`) or a `waitFor` (`Answer`). Another kind of call is refused.
+ * - `wait`: it was a `sleep` (`Timer`) or a `waitFor` (`Answer`). A call of another kind is refused.
  * - `transient: true`: it failed, and its error looked transient.
  *
  * @category model

@@ -1,24 +1,23 @@
 /**
- * Artifact ids: what a run calls something that it keeps. Paths by their looks, so that they nest; no store takes one for a
- * path of its own.
+ * Validates artifact ids: the names of what a run stores. They look like paths, and no store uses one as a path.
  *
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
 
-/** Why a text is no artifact id. */
+/** Why a string is not a valid artifact id. */
 export interface InvalidArtifactId {
   readonly _tag: 'InvalidArtifactId'
   readonly id: string
   readonly why: string
 }
 
-/** The most characters (UTF-16 units) that an artifact id has. */
+/** The maximum length of an artifact id, in UTF-16 units. */
 export const MAX_LENGTH = 512
 
 /**
- * Accepts an artifact id: 1 to 512 characters, in segments between `/`. No segment is empty, `.` or `..`, and nowhere are
- * control characters, backslashes or halves of characters.
+ * Validates an artifact id: 1 to 512 characters, in segments between `/`. No segment is empty, `.` or `..`; control characters, backslashes
+ * and lone surrogates are invalid.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -48,5 +47,5 @@ const problem = (id: string): string | undefined => {
   return segments.some((one) => one === '.' || one === '..') ? 'it has a segment "." or ".."' : undefined
 }
 
-/** Whether an id is reserved: those begin with `_`. A step can't put them, and `clear` keeps them. */
+/** Returns whether an id is reserved: it begins with `_`. Steps cannot store these, and `clear` keeps them. */
 export const isSystem = (id: unknown): boolean => typeof id === 'string' && id.startsWith('_')

@@ -1,8 +1,6 @@
 /**
- * Plain JSON values: the only data that a run keeps.
- *
- * The gate {@link fromUnknown} stands before everything that is written, so that what a step gets after a resume is
- * what it would have got in an undisturbed run.
+ * Plain JSON values: the only data that a run records. {@link fromUnknown} checks everything before it is recorded, so that a step receives
+ * the same values after a resume as in an undisturbed run.
  *
  * @module
  */
@@ -13,16 +11,16 @@ import * as E from 'fp-ts/lib/Either.js'
 /** A value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
 export type Json = null | boolean | number | string | JsonArray | JsonObject
 
-/** A list of JSON values. */
+/** A JSON array. */
 export type JsonArray = ReadonlyArray<Json>
 
-/** JSON values by key. */
+/** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: Json
 }
 
 /**
- * A value that JSON cannot hold: `path` says where (`$.items[3].when`), `found` what stands there (`a Date`).
+ * A value that JSON cannot hold: `path` is where (`$.items[3].when`), `found` describes the value (`a Date`).
  *
  * @category model
  */
@@ -32,18 +30,17 @@ export interface NotJson {
   readonly found: string
 }
 
-/** How deep a value may nest. Engines' own JSON routines recurse; past some thousand levels they overflow. */
+/** The maximum nesting. JSON routines of engines recurse, and overflow at some thousand levels. */
 export const MAX_DEPTH = 500
 
 // --- constructors
 
 /**
- * Copies a value into plain JSON, or says what in it is not JSON and where.
+ * Copies a value into plain JSON, or returns the first value in it that is not JSON, with its path.
  *
- * Properties that are `undefined` are dropped and `-0` becomes `0`, as `JSON.stringify` does. Everything else that
- * would change silently (`NaN`, `Date`, `Map`, class instances, lists with properties, `undefined` in a list, cycles, nesting over
- * {@link MAX_DEPTH}, properties that throw when they are read) is refused. The result is a copy: later changes of the
- * argument don't reach it.
+ * Drops properties that are `undefined` and turns `-0` into `0`, as `JSON.stringify` does. Refuses everything else that would change
+ * silently: `NaN`, `Date`, `Map`, class instances, arrays with properties, `undefined` in an array, cycles, nesting over {@link MAX_DEPTH},
+ * and properties that throw. Later changes of the argument do not reach the copy.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -60,7 +57,7 @@ export const MAX_DEPTH = 500
  */
 export const fromUnknown = (value: unknown): E.Either<NotJson, Json> => copy(value, { key: '', parent: undefined }, 0)
 
-/** Where the walk stands, as a list from the inside out: the path is only spelt when something is wrong. */
+/** The position of the walk as a linked list; the path is only built for an error. */
 interface Place {
   readonly key: string | number
   readonly value?: unknown
@@ -73,7 +70,7 @@ const spell = (place: Place): string => {
   return `$${parts.reverse().join('')}`
 }
 
-/** One step of a path: `.name`, `["odd name"]` or `[3]`. */
+/** One segment of a path: `.name`, `["odd name"]` or `[3]`. */
 const segment = (key: string | number): string =>
   typeof key === 'number' ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
 
@@ -98,12 +95,12 @@ const copy = (value: unknown, place: Place, depth: number): E.Either<NotJson, Js
   }
 }
 
-/** Getters and proxies run code of others, which may throw. */
+/** Getters and proxies run foreign code, which may throw. */
 const copyObject = (value: object, place: Place, depth: number): E.Either<NotJson, Json> => {
   try {
     return copyReadable(value, place, depth)
   } catch {
-    return refuse(place, 'an object that throws when it is looked at')
+    return refuse(place, 'an object whose properties throw')
   }
 }
 
@@ -117,7 +114,7 @@ const copyReadable = (value: object, place: Place, depth: number): E.Either<NotJ
   for (const key of Object.keys(value)) {
     const at: Place = { key, parent: place }
     const field = read(value, key)
-    if (E.isLeft(field)) return refuse(at, 'a property that throws when it is read')
+    if (E.isLeft(field)) return refuse(at, 'a property that throws when read')
     if (field.right === undefined) continue
     const copied = copy(field.right, at, depth + 1)
     if (E.isLeft(copied)) return copied
@@ -132,11 +129,11 @@ const read = (value: object, key: string): E.Either<unknown, unknown> =>
     (error) => error
   )
 
-/** A list with properties of its own (what `match` gives), or of another class, would come back as a mere list. */
+/** An array with properties, or of another class, would be restored as a plain array. */
 const copyArray = (value: ReadonlyArray<unknown>, place: Place, depth: number): E.Either<NotJson, Json> => {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (!isListPrototype(prototype)) return refuse(place, `a ${nameOf(prototype)}`)
-  if (Object.keys(value).length > value.length) return refuse(place, 'a list with properties')
+  if (Object.keys(value).length > value.length) return refuse(place, 'an array with properties')
   const out: Array<Json> = []
   for (let key = 0; key < value.length; key++) {
     const copied = copy(value[key], { key, parent: place }, depth + 1)
@@ -146,7 +143,7 @@ const copyArray = (value: ReadonlyArray<unknown>, place: Place, depth: number): 
   return E.right(out)
 }
 
-/** `Object.prototype` of this realm or of another (a worker's `vm` context), or none. */
+/** Detects `Object.prototype` of this or another realm (such as a `vm` context), or null. */
 const isPlainPrototype = (prototype: unknown): boolean =>
   prototype === null ||
   prototype === Object.prototype ||
@@ -154,7 +151,7 @@ const isPlainPrototype = (prototype: unknown): boolean =>
     Object.getPrototypeOf(prototype) === null &&
     Object.hasOwn(prototype, 'hasOwnProperty'))
 
-/** `Array.prototype` of this realm or of another. */
+/** Detects `Array.prototype` of this or another realm. */
 const isListPrototype = (prototype: unknown): boolean =>
   prototype === Array.prototype || (Array.isArray(prototype) && Object.hasOwn(prototype, 'concat'))
 
@@ -163,7 +160,7 @@ const nameOf = (prototype: unknown): string => {
   return typeof name === 'string' && name !== '' ? name : 'class instance'
 }
 
-/** Plain assignment to `__proto__` would set the prototype; everything else takes the quick way. */
+/** Assigning `__proto__` would set the prototype. */
 const put = (target: Record<string, Json>, key: string, value: Json): void => {
   if (key === '__proto__')
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
@@ -173,8 +170,8 @@ const put = (target: Record<string, Json>, key: string, value: Json): void => {
 // --- destructors
 
 /**
- * The one text for a JSON value: keys sorted by UTF-16 code unit, no blanks (after RFC 8785). Equal values have equal
- * texts, whatever the order of their keys.
+ * Returns the canonical string for a JSON value: keys sorted by UTF-16 code unit, no whitespace (after RFC 8785). Equal values have equal
+ * strings.
  *
  * @example
  * import { Json } from 'dogear'
@@ -194,7 +191,7 @@ export const canonical = (value: Json): string => {
 }
 
 /**
- * Whether two JSON values are the same, whatever the order of their keys.
+ * Returns whether two JSON values are equal; key order does not matter.
  *
  * @example
  * import { Json } from 'dogear'
@@ -206,7 +203,7 @@ export const canonical = (value: Json): string => {
  */
 export const equals = (a: Json, b: Json): boolean => same(a, b, 0)
 
-/** What nests deeper than {@link MAX_DEPTH} did not come through the gate: it equals nothing but itself. */
+/** Values over {@link MAX_DEPTH} were not checked by {@link fromUnknown}; they equal only themselves. */
 const same = (a: Json, b: Json, depth: number): boolean => {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || depth >= MAX_DEPTH) return false
@@ -227,6 +224,6 @@ const same = (a: Json, b: Json, depth: number): boolean => {
 /** `Array.isArray` does not narrow readonly arrays. */
 const isArray = (value: Json): value is JsonArray => Array.isArray(value)
 
-/** Whether a JSON value is an object: neither null nor a list. */
+/** Detects a JSON object: neither null nor an array. */
 export const isObject = (value: Json): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,16 +1,13 @@
 /**
- * The small codecs that the others are made of.
- *
- * io-ts checks a value twice over: `is` is quick and says yes or no, `validate` keeps a trail for its errors and is an
- * order of magnitude slower. {@link checked} asks `is` first and walks the slow way only to explain a no. Nothing that
- * goes through it is copied.
+ * The basic io-ts codecs. `is` is an order of magnitude faster than `validate`, so `validate` only runs to explain a failure. Decoding
+ * copies nothing.
  */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json, JsonObject } from './Json.js'
 import type { Malformed } from './Malformed.js'
 
-/** A codec that answers quickly when the value is right. */
+/** Makes a codec that calls `validate` only if `is` fails. */
 export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
   new t.Type<A>(
     codec.name,
@@ -19,7 +16,7 @@ export const checked = <A>(codec: t.Type<A>): t.Type<A> =>
     t.identity
   )
 
-/** Decodes, or says where the first fault is. */
+/** Decodes a value, or returns the first error. */
 export const decodeWith =
   <A>(codec: t.Type<A>) =>
   (value: unknown): E.Either<Malformed, A> => {
@@ -39,12 +36,12 @@ const malformed = (errors: t.Errors): Malformed => {
   return { _tag: 'Malformed', path: ['$', ...path].join('.'), expected: expected.slice(0, 200) }
 }
 
-/** A field that may be absent. Absent is not `undefined`. */
+/** A field that may be absent, which differs from `undefined`. */
 export interface Optional<A> {
   readonly optional: t.Type<A>
 }
 
-/** A codec for each field of an interface; a field may be optional exactly if the interface says so. */
+/** A codec for each field of an interface; a field is optional exactly if the interface says so. */
 export type Spec<A> = {
   readonly [K in keyof A]-?: object extends Pick<A, K> ? Optional<Exclude<A[K], undefined>> : t.Type<A[K]>
 }
@@ -52,7 +49,7 @@ export type Spec<A> = {
 /** Marks a field as optional. */
 export const optional = <A>(codec: t.Type<A>): Optional<A> => ({ optional: codec })
 
-/** An object with these fields. Others are let through: the format number guards against newer writers. */
+/** An object with these fields. Unknown fields are ignored: the format number protects against newer writers. */
 export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
   const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, codec]) =>
     'optional' in codec ? { key, codec: codec.optional, must: false } : { key, codec, must: true }
@@ -85,7 +82,7 @@ export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A codec of what a test says yes to, taken as it is. */
+/** Makes a codec from a predicate; values are not copied. */
 const refined = <A>(name: string, is: (value: unknown) => boolean): t.Type<A> => {
   const yes = is as (value: unknown) => value is A
   return new t.Type<A>(
@@ -96,7 +93,7 @@ const refined = <A>(name: string, is: (value: unknown) => boolean): t.Type<A> =>
   )
 }
 
-/** A whole number from 0 up to `Number.MAX_SAFE_INTEGER`. */
+/** A whole number from 0 to `Number.MAX_SAFE_INTEGER`. */
 export const natural: t.Type<number> = refined(
   'a whole number ≥ 0',
   (value) => Number.isSafeInteger(value) && (value as number) >= 0
@@ -108,32 +105,32 @@ export const millis: t.Type<number> = refined(
   (value) => Number.isFinite(value) && (value as number) >= 0
 )
 
-/** A text that a test says yes to. */
+/** A string that satisfies a predicate. */
 export const matching = (name: string, is: (text: string) => boolean): t.Type<string> =>
   refined(name, (value) => typeof value === 'string' && is(value))
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
 
-/** A time, UTC, ISO 8601 with milliseconds: `2026-01-02T03:04:05.678Z`. */
+/** A UTC time, ISO 8601 with milliseconds: `2026-01-02T03:04:05.678Z`. */
 export const time: t.Type<string> = refined(
   'a UTC time like 2026-01-02T03:04:05.678Z',
   (value) => typeof value === 'string' && TIME.test(value)
 )
 
-/** Any JSON value. What comes here was parsed from JSON text, so it is one unless the field is missing. */
+/** Any JSON value: input was parsed from JSON text, so only a missing field is invalid. */
 export const json: t.Type<Json> = refined('a JSON value', (value) => value !== undefined)
 
 /** A JSON object. */
 export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 
-/** A list. */
+/** An array. */
 export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> => checked(t.readonlyArray(item))
 
-/** One of some texts. */
+/** One of some strings. */
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>
   refined(texts.join(' | '), (value) => (texts as ReadonlyArray<unknown>).includes(value))
 
-/** A union of objects told apart by one field, with the fault looked for in the member that the field names. */
+/** A union of objects with a tag field; errors come from the member that the tag names. */
 export const tagged = <A>(
   name: string,
   field: string,

@@ -1,45 +1,37 @@
 /**
- * Keeping the values of secrets out of what is recorded and told: every occurrence becomes `***`.
- *
- * A value is looked for as it is, line by line if it has several, and as it stands in JSON text. What a program makes of it
- * (base64, a hash, its first half) is not known to be one.
+ * Redacts secret values from records and events: every occurrence becomes `***`. Matches the value itself, each of its lines, and its JSON
+ * escapes; encodings such as base64 are not detected.
  */
-import type { Change } from '../change/Change.js'
-import type { Evidence } from '../checkpoint/CompletedStep.js'
 import type { Json, JsonArray, JsonObject } from './Json.js'
 import * as Search from './Search.js'
-import type { Wait } from '../checkpoint/Pending.js'
 import type { StepError } from './StepError.js'
 
 // --- model
 
-/** What is to be hidden: `texts` to look for, and the same as UTF-8, with a character for each byte. */
+/** The values to redact: `texts`, and the same as UTF-8 with one character for each byte. */
 export interface Redaction {
   readonly texts: ReadonlyArray<string>
   readonly bytes: ReadonlyArray<string>
 }
 
-/** What stands in place of a value. */
+/** The replacement for a value. */
 export const MARK = '***'
 
-/**
- * How many characters a secret has at least, without blanks around it: 4. A shorter one would be found in half of all texts, and what is
- * hidden there would tell it.
- */
+/** The minimum length of a secret without surrounding whitespace. Shorter values occur by chance, and redacting them would reveal them. */
 export const MIN_CHARACTERS = 4
 
 // --- constructors
 
-/** Hides nothing. */
+/** Redacts nothing. */
 export const none: Redaction = { texts: [], bytes: [] }
 
-/** Hides these values. Those that are too short to be secrets ({@link MIN_CHARACTERS}) are left out. */
+/** Redacts these values. Values below {@link MIN_CHARACTERS} are ignored. */
 export const make = (values: Iterable<string>): Redaction => {
   const texts = [...new Set([...values].flatMap(formsOf))]
   return texts.length === 0 ? none : { texts, bytes: texts.map((one) => asCharacters(new TextEncoder().encode(one))) }
 }
 
-/** A value, and each line of it: as it is, and as it stands between the quotes of JSON text. */
+/** A value and each of its lines, plain and as in JSON strings. */
 const formsOf = (value: string): ReadonlyArray<string> =>
   [value, ...value.split(/[\r\n]+/)]
     .map((part) => part.trim())
@@ -49,18 +41,17 @@ const formsOf = (value: string): ReadonlyArray<string> =>
       return [part, escaped, escaped.replace(/[^ -~]/g, asEscape)]
     })
 
-/** As JSON text has it that is ASCII only. */
+/** The escape in ASCII-only JSON. */
 const asEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** A character for each byte: so bytes are searched as quickly as texts. */
+/** One character for each byte, so that bytes are searched like strings. */
 const asCharacters = (bytes: Uint8Array): string => new TextDecoder('latin1').decode(bytes)
 
 // --- refinements
 
-/** Whether nothing is hidden. */
 export const isNone = ({ texts }: Redaction): boolean => texts.length === 0
 
-/** Whether there is anything to hide in a text or in bytes. */
+/** Returns whether a string or bytes contain a value. */
 export const isIn = (self: Redaction, content: string | Uint8Array): boolean => {
   if (isNone(self)) return false
   return typeof content === 'string'
@@ -79,7 +70,7 @@ const SEARCHES = new WeakMap<ReadonlyArray<string>, Search.Search>()
 
 // --- what is recorded and told
 
-/** A text without the values. Doing it twice is doing it once, also for values that look like what stands in their place. */
+/** Redacts a string. Idempotent, even for secrets that contain the mark. */
 export const text = ({ texts }: Redaction, value: string): string => {
   if (texts.length === 0) return value
   let rest = value
@@ -100,8 +91,8 @@ const marked = (value: string, spans: ReadonlyArray<Search.Span>): string => {
 }
 
 /**
- * A value without the values of secrets, in its texts and in the names of its fields; a number that has one in its digits is a text. Fields
- * that are one by that are numbered. The same value if there is nothing to hide.
+ * Redacts strings and field names of a JSON value; a number that contains a secret becomes the mark. Keys that become equal are numbered.
+ * Returns the same value if it contains no secret.
  */
 export const json = (self: Redaction, value: Json): Json => {
   switch (typeof value) {
@@ -138,10 +129,10 @@ const unlessTaken = (name: string, taken: ReadonlyMap<string, Json>): string => 
   return free
 }
 
-/** What a text that is too long ends with, when it was cut. */
+/** The end of a string that was cut. */
 const CUT = /… \(\d+ characters\)$/
 
-/** The same, also of what is left at the end of a value that was cut in two. */
+/** Redacts a string, including the start of a value before a cut. */
 const uncut = (self: Redaction, value: string): string => {
   const hidden = text(self, value)
   const note = CUT.exec(hidden)?.[0]
@@ -152,7 +143,7 @@ const uncut = (self: Redaction, value: string): string => {
   return begun === 0 ? hidden : `${kept.slice(0, -begun)}${MARK}${note}`
 }
 
-/** An error without the values. */
+/** Redacts an error. */
 export const error = (self: Redaction, { name, message, code, stack, data }: StepError): StepError => ({
   name: uncut(self, name),
   message: uncut(self, message),
@@ -161,90 +152,28 @@ export const error = (self: Redaction, { name, message, code, stack, data }: Ste
   ...(data === undefined ? {} : { data: json(self, data) })
 })
 
-/**
- * A change without the values: what is stored of it has none. What stands in the definition of the workflow (names, summaries, its path) is
- * no place for a secret and stays as it is.
- */
-export const change = (self: Redaction, one: Change): Change => {
-  switch (one._tag) {
-    case 'Started':
-    case 'InputReplaced':
-      return { ...one, input: json(self, one.input) }
-    case 'Recovered':
-      return { ...one, from: text(self, one.from), lost: text(self, one.lost), agreedBy: text(self, one.agreedBy) }
-    case 'AttemptFailed':
-    case 'JobEnded':
-      return { ...one, error: error(self, one.error) }
-    case 'UnitFailed':
-      return one.last === undefined ? one : { ...one, last: { ...one.last, error: error(self, one.last.error) } }
-    case 'UnitCompleted':
-      return { ...withOutput(self, one), evidence: one.evidence.map((left) => evidence(self, left)) }
-    case 'JobSubmitted':
-      return one.job === undefined ? one : { ...one, job: json(self, one.job) }
-    case 'Assumed':
-      return withOutput(self, one)
-    case 'Expanded':
-      return { ...one, items: one.items.map(({ key, value }) => ({ key, value: json(self, value) })) }
-    case 'Rewound':
-      return { ...one, why: text(self, one.why) }
-    case 'Confirmed':
-      return one.evidence === undefined ? one : { ...one, evidence: one.evidence.map((left) => evidence(self, left)) }
-    case 'WaitStarted':
-      return { ...one, wait: wait(self, one.wait) }
-    case 'Answered':
-      return { ...one, value: json(self, one.value), by: text(self, one.by) }
-    case 'WorkflowEdited':
-    case 'AttemptStarted':
-    case 'Suspended':
-    case 'Interrupted':
-      return one
-  }
-}
-
-const wait = (self: Redaction, one: Wait): Wait =>
-  one._tag === 'Timer' || one.question === undefined ? one : { ...one, question: text(self, one.question) }
-
-const withOutput = <A extends { readonly output?: Json }>(self: Redaction, one: A): A =>
-  one.output === undefined ? one : { ...one, output: json(self, one.output) }
-
-/** Evidence without the values: in paths, and in the ids of artifacts. */
-export const evidence = (self: Redaction, one: Evidence): Evidence => {
-  switch (one._tag) {
-    case 'Artifact':
-    case 'File':
-      return isIn(self, one.path) ? { ...one, path: text(self, one.path) } : one
-    case 'Stored':
-      return isIn(self, one.id) ? { ...one, id: text(self, one.id) } : one
-    case 'Commit':
-      return one
-  }
-}
-
 // --- streams
 
 /**
- * The held-back end of a stream, which may be the start of a value; it is shorter than the longest value. The first `covered` bytes belong
- * to a value whose {@link MARK} was already emitted. `found`: the complete values in it; `node`: the state of the search.
+ * The held-back end of a stream, which may be the start of a value. The first `covered` bytes belong to a value whose {@link MARK} was
+ * already emitted. `found`: the complete values in it; `node`: the state of the search.
  */
-export interface Held {
+export interface StreamTail {
   readonly bytes: Uint8Array
   readonly covered: number
   readonly found: ReadonlyArray<{ readonly from: number; readonly to: number }>
   readonly node: number
 }
 
-/** Before the first piece of a stream nothing is held back. */
-export const nothingHeld: Held = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
+/** The state before the first chunk of a stream. */
+export const nothingHeld: StreamTail = { bytes: new Uint8Array(), covered: 0, found: [], node: Search.START }
 
-/**
- * The next piece of a stream: what can be told of it, and what is held back. However a stream is cut into pieces, what is told of all of
- * them is the same. It may be bytes of any kind.
- */
+/** Returns the redacted output for the next chunk, and the state. How a stream is split into chunks does not change the output. */
 export const next = (
   self: Redaction,
-  held: Held,
+  held: StreamTail,
   piece: Uint8Array
-): { readonly told: Uint8Array; readonly held: Held } => {
+): { readonly told: Uint8Array; readonly held: StreamTail } => {
   if (isNone(self)) return { told: joined([held.bytes, piece]), held: nothingHeld }
   const search = searchFor(self.bytes)
   const { spans, node } = Search.find(search, asCharacters(piece), held.node, held.bytes.length, spansIn(held))
@@ -252,18 +181,18 @@ export const next = (
   return upTo({ ...held, bytes, node }, spans, bytes.length - Search.begunAt(search, node))
 }
 
-/** What was held back, once the stream has ended. */
-export const rest = (_: Redaction, held: Held): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
+/** Returns the redacted rest of a stream that has ended. */
+export const rest = (_: Redaction, held: StreamTail): Uint8Array => upTo(held, spansIn(held), held.bytes.length).told
 
-const spansIn = ({ covered, found }: Held): ReadonlyArray<Search.Span> =>
+const spansIn = ({ covered, found }: StreamTail): ReadonlyArray<Search.Span> =>
   covered === 0 ? found : [{ from: 0, to: covered }, ...found]
 
 /** Emits everything before `end`, with a mark for each value that starts there. */
 const upTo = (
-  { bytes, covered, node }: Held,
+  { bytes, covered, node }: StreamTail,
   spans: ReadonlyArray<Search.Span>,
   end: number
-): { readonly told: Uint8Array; readonly held: Held } => {
+): { readonly told: Uint8Array; readonly held: StreamTail } => {
   const told: Array<Uint8Array> = []
   const found: Array<Search.Span> = []
   let at = 0

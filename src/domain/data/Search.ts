@@ -101,7 +101,7 @@ const step = (search: Search, from: number, character: number): number => {
 }
 
 /** The matches, with overlaps merged, and the state after the input. */
-export interface Found {
+export interface Matches {
   readonly spans: ReadonlyArray<Span>
   readonly node: number
 }
@@ -116,7 +116,7 @@ export const find = (
   node: number = START,
   at = 0,
   before: ReadonlyArray<Span> = []
-): Found => {
+): Matches => {
   const spans = [...before]
   const { ending } = search
   const nextBegin = beginsIn(search, within)

@@ -1,11 +1,11 @@
-/** What a run keeps of an error: plain data, bounded, whatever was thrown. */
+/** The stored form of an error: plain data, bounded. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from './Json.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
 
 /**
- * A stored error: at most 65,536 bytes of JSON in all. `code` is the machine-readable kind (`ECONNRESET`, `503`), `data` whatever else the
- * error carried as JSON.
+ * A stored error: at most 65,536 bytes of JSON in all. `code` is machine-readable (`ECONNRESET`, `503`); `data` holds the other properties
+ * of the error that are JSON.
  */
 export interface StepError {
   readonly name: string
@@ -15,7 +15,7 @@ export interface StepError {
   readonly data?: Json
 }
 
-/** The bound on a stored error, in UTF-8 bytes of its JSON: 64 KiB. */
+/** The maximum size of a stored error, in UTF-8 bytes of its JSON. */
 export const MAX_BYTES = 65_536
 
 const MAX_NAME = 512
@@ -26,7 +26,7 @@ const MAX_NOTE = 40
 const WIDEST = 6
 
 /**
- * Makes a stored error, cutting what is too long.
+ * Makes a stored error; fields that are too long are cut.
  *
  * @example
  * import { StepError } from 'dogear'
@@ -53,8 +53,7 @@ export const make = (
 })
 
 /**
- * Reads whatever was thrown or rejected with, and what its causes say. Never throws itself, even on objects whose
- * properties do.
+ * Makes a stored error from any thrown or rejected value, including the messages of its causes. Never throws.
  *
  * @example
  * import { StepError } from 'dogear'
@@ -84,10 +83,10 @@ export const fromUnknown = (thrown: unknown): StepError => {
   })
 }
 
-/** How many causes behind one another are looked at, and how many errors beside one another. */
+/** The maximum depth of causes, and of errors in an `AggregateError`. */
 const MAX_CAUSES = 8
 
-/** A message, and behind it those of the causes that it does not repeat. */
+/** The message, followed by those of the causes that it does not contain. */
 const messageOf = (thrown: object): string | undefined => {
   const [first, ...more] = chain(thrown).flatMap((error) => [text(error, 'message') ?? [], ...besides(error)].flat())
   return first === undefined
@@ -95,7 +94,7 @@ const messageOf = (thrown: object): string | undefined => {
     : more.reduce((said, next) => (next === '' || said.includes(next) ? said : `${said}: ${next}`), first)
 }
 
-/** The messages of an `AggregateError`'s errors. */
+/** The messages of the errors in an `AggregateError`. */
 const besides = (error: object): ReadonlyArray<string> => {
   const errors = attempt(() => (error as { readonly errors?: unknown }).errors)
   return Array.isArray(errors)
@@ -115,23 +114,23 @@ const chain = (thrown: unknown): ReadonlyArray<object> => {
   return found
 }
 
-/** By what an error may be told: its HTTP `status`, its `code`, and the `names` of its kind. */
+/** What classifies an error: its HTTP `status`, its `code`, and its `names`. */
 export interface Signs {
   readonly status: string | undefined
   readonly code: string | undefined
   readonly names: ReadonlyArray<string>
 }
 
-/** The signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`. */
+/** Returns the signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`. */
 export const signs = (thrown: unknown): ReadonlyArray<Signs> =>
   chain(thrown).map((error) => ({
     status: text(error, 'status') ?? text(error, 'statusCode'),
-    // The number of a DOMException says nothing that its name does not, and means something else to most readers.
+    // The number of a DOMException repeats its name, and would read as a system code.
     code: attempt(() => error instanceof DOMException) === true ? undefined : text(error, 'code'),
     names: ['name', 'type'].flatMap((key) => text(error, key) ?? [])
   }))
 
-/** A property as text, if it is text or a number. */
+/** A property that is a string or number, as a string. */
 const text = (from: object, key: string): string | undefined => {
   const value = attempt(() => (from as Record<string, unknown>)[key])
   return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined
@@ -145,7 +144,7 @@ const attempt = <A>(read: () => A): A | undefined => {
   }
 }
 
-/** The longest beginning that takes at most so many bytes as JSON, with a note of how long the whole was. */
+/** Returns the longest prefix that fits into so many bytes of JSON, with a note of the full length. */
 const cut = (value: string, bytes: number): string => {
   if (fits(value, bytes)) return value
   const note = `… (${value.length} characters)`
@@ -155,7 +154,7 @@ const cut = (value: string, bytes: number): string => {
 const fits = (value: string, bytes: number): boolean =>
   value.length * WIDEST <= bytes || unitsWithin(value, bytes) === value.length
 
-/** How many UTF-16 units of a text fit into so many bytes of JSON; a pair of units is not parted. */
+/** How many UTF-16 units of a string fit into so many bytes of JSON; surrogate pairs stay whole. */
 const unitsWithin = (value: string, bytes: number): number => {
   let left = bytes
   for (let at = 0; at < value.length; at++) {
@@ -165,7 +164,7 @@ const unitsWithin = (value: string, bytes: number): number => {
   return value.length
 }
 
-/** The bytes that a UTF-16 unit takes in JSON text, at most: escaped, or in UTF-8. */
+/** The maximum bytes of a UTF-16 unit in JSON: escaped, or in UTF-8. */
 const widthOf = (unit: number): number => {
   if (unit < 0x20 || (unit >= 0xd800 && unit < 0xe000)) return WIDEST
   if (unit < 0x80) return unit === 0x22 || unit === 0x5c ? 2 : 1
@@ -174,6 +173,6 @@ const widthOf = (unit: number): number => {
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit < 0xdc00
 
-/** The error without its stack and data, for the list of attempts: the newest attempt's error is kept whole beside it. */
+/** The error without stack and data, for the list of attempts; the newest error is stored whole. */
 export const brief = (self: StepError): StepError =>
   make(self.name, self.message.slice(0, 1024), self.code === undefined ? {} : { code: self.code })

@@ -1,36 +1,38 @@
 /**
- * How a step fails: whether trying again may help, and whether something may have happened outside.
+ * Failures of steps: whether a retry may help, and whether the attempt may have had an effect.
  *
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Outcome } from '../checkpoint/CheckpointState.js'
 import { fromUnknown as jsonFromUnknown } from './Json.js'
 import * as StepError from './StepError.js'
 
 // --- model
 
-/** The same attempt may succeed later: overload, a timeout, a lost connection. */
+/** What is known of the effects of a failed attempt. `notApplied`: the step knows that nothing happened outside. */
+export type Outcome = 'notApplied' | 'unknown'
+
+/** A retry may succeed: overload, a timeout, a lost connection. */
 export interface Transient {
   readonly _tag: 'Transient'
   readonly error: StepError.StepError
   readonly outcome: Outcome
 }
 
-/** Trying again as it is makes no sense: bad input, missing rights, a bug. */
+/** A retry cannot help: bad input, missing rights, a bug. */
 export interface Permanent {
   readonly _tag: 'Permanent'
   readonly error: StepError.StepError
   readonly outcome: Outcome
 }
 
-/** How a step fails. */
+/** A failure of a step. */
 export type StepFailure = Transient | Permanent
 
 // --- constructors
 
 /**
- * A failure that may pass. `outcome` is `unknown` unless the step knows that nothing happened outside.
+ * Makes a transient failure. `outcome` is `unknown` unless the step knows that nothing happened outside.
  *
  * @category constructors
  */
@@ -41,7 +43,7 @@ export const transient = (error: StepError.StepError, outcome: Outcome = 'unknow
 })
 
 /**
- * A failure that stays.
+ * Makes a permanent failure.
  *
  * @category constructors
  */
@@ -52,12 +54,11 @@ export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknow
 })
 
 /**
- * Classifies whatever was thrown, by its code and never by searching its text: HTTP 408, 425, 429 and 5xx, timeouts,
- * overload, and lost or refused connections are transient; everything else is permanent. Looked at are `status` or
- * `statusCode`, `code`, `name` and `type`, of the error and then of its causes: the first that says something decides.
+ * Classifies any thrown value by its code, never by its message. HTTP 408, 425, 429 and 5xx, timeouts, overload, and lost or refused
+ * connections are transient; everything else is permanent. Reads `status` or `statusCode`, `code`, `name` and `type` of the error, then of
+ * its causes; the first that decides wins.
  *
- * The outcome is always `unknown`: a connection that was refused says nothing of the request before it. Only the step
- * knows; it says so with {@link transient} or {@link permanent}.
+ * The outcome is `unknown`: only the step knows whether a request took effect, and says so with {@link transient} or {@link permanent}.
  *
  * @example
  * import { StepFailure } from 'dogear'
@@ -78,7 +79,7 @@ export const fromUnknown = (thrown: unknown): StepFailure => {
   return isTransient(StepError.signs(thrown)) ? transient(error) : permanent(error)
 }
 
-/** The outermost that says anything decides: behind a refusal there may well be a lost connection. */
+/** The outermost error with a status or code decides. */
 const isTransient = (chain: ReadonlyArray<StepError.Signs>): boolean => {
   for (const { status, code, names } of chain) {
     if (status !== undefined && /^[45]\d\d$/.test(status)) return status.startsWith('5') || TRANSIENT.has(status)
@@ -87,7 +88,7 @@ const isTransient = (chain: ReadonlyArray<StepError.Signs>): boolean => {
   return false
 }
 
-/** A step can make its failure by hand: what is kept of it is plain data within bounds all the same. */
+/** Bounds a failure that a step built itself. */
 const bounded = (made: StepFailure): StepFailure => {
   try {
     const { _tag, error, outcome } = made
@@ -102,7 +103,7 @@ const bounded = (made: StepFailure): StepFailure => {
       outcome === 'notApplied' ? outcome : 'unknown'
     )
   } catch {
-    return permanent(StepError.make('Error', 'an error that can not be read'))
+    return permanent(StepError.make('Error', 'an error that cannot be read'))
   }
 }
 
@@ -131,12 +132,12 @@ const TRANSIENT: ReadonlySet<string> = new Set([
   '429'
 ])
 
-/** As a status every 5xx is transient; as a mere code not 53x and 55x: so FTP says that a password or a path is wrong. */
+/** A bare code 53x or 55x is permanent: FTP uses these for a wrong password or path. */
 const SERVER_ERROR = /^5([0-2]|9)\d$/
 
 // --- refinements
 
-/** Whether a value is a failure that a step returned on purpose. Nothing is, that throws when it is looked at. */
+/** Detects a failure that a step returned. Returns false if its properties throw. */
 export const isStepFailure = (value: unknown): value is StepFailure => {
   try {
     return (

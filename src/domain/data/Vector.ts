@@ -1,7 +1,6 @@
 /**
- * A persistent list that grows at its end: appending shares all but a few nodes with the list before, so 100,000
- * appends are 100,000 small steps and not 100,000 copies. A bit-partitioned trie with a tail, after Clojure's vector
- * (P. Bagwell, "Ideal Hash Trees"; R. Hickey).
+ * A persistent array with O(log32 n) append: a bit-partitioned trie with a tail, after Clojure's vector (P. Bagwell, "Ideal Hash Trees"; R.
+ * Hickey).
  */
 
 const BITS = 5
@@ -10,7 +9,7 @@ const MASK = WIDTH - 1
 
 type Node<A> = ReadonlyArray<A> | ReadonlyArray<Node<A>>
 
-/** An immutable list with quick {@link append} and {@link at}. Iterate it, or spread it into an array. */
+/** An immutable array with fast {@link append} and {@link at}. */
 export interface Vector<A> extends Iterable<A> {
   readonly length: number
   /** @internal */
@@ -33,10 +32,9 @@ const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArr
   [Symbol.iterator]: walk
 })
 
-/** The list without elements. */
 export const empty: Vector<never> = make<never>(0, BITS, [], [])
 
-/** The elements of any iterable, in order, in linear time. */
+/** Builds a vector in linear time. */
 export const from = <A>(items: Iterable<A>): Vector<A> => {
   let trie: Vector<A> = empty
   let tail: Array<A> = []
@@ -50,14 +48,14 @@ export const from = <A>(items: Iterable<A>): Vector<A> => {
   return make(trie.length + tail.length, trie.shift, trie.root, tail)
 }
 
-/** The list with one more element at its end. The argument stays as it is. O(log32 n). */
+/** Returns the vector with one more element. O(log32 n). */
 export const append = <A>(self: Vector<A>, item: A): Vector<A> => {
   if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
   const { shift, root, tail } = self
   return withLeaf(make(self.length - WIDTH, shift, root, []), tail, [item])
 }
 
-/** A full leaf at the end of a list that has no tail, and a new tail. */
+/** Adds a full leaf to a vector without tail, and sets a new tail. */
 const withLeaf = <A>(trie: Vector<A>, leaf: ReadonlyArray<A>, tail: ReadonlyArray<A>): Vector<A> => {
   const { length, shift, root } = trie
   const grown = length + WIDTH + tail.length
@@ -77,7 +75,7 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
   return copy
 }
 
-/** Returns the list with the element at a 0-based index replaced; the same list if the index is out of range. O(log32 n). */
+/** Returns the vector with one element replaced; the same vector if the index is out of range. O(log32 n). */
 export const set = <A>(self: Vector<A>, index: number, item: A): Vector<A> => {
   const { length, shift, root, tail } = self
   if (!(index >= 0 && index < length)) return self
@@ -93,12 +91,9 @@ const put = <A>(index: number, level: number, node: Node<A>, item: A): Node<A> =
   return (node as ReadonlyArray<Node<A>>).with(slot, put(index, level - BITS, child, item))
 }
 
-/** The element at an index counted from 0, or `undefined` outside of the list. O(log32 n). */
+/** Returns the element at a 0-based index, or `undefined` if out of range. O(log32 n). */
 export const at = <A>(self: Vector<A>, index: number): A | undefined =>
   index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
-
-/** The last element, or `undefined` for the empty list. */
-export const last = <A>(self: Vector<A>): A | undefined => self.tail[self.tail.length - 1]
 
 const leafFor = <A>(self: Vector<A>, index: number): ReadonlyArray<A> => {
   if (index >= self.length - self.tail.length) return self.tail

@@ -1,6 +1,6 @@
-/** Lists by key. */
+/** Caches indexes of arrays by key. */
 
-/** A list by its keys. It is indexed when it is first asked for: a list does not change after that, and has one kind of key. */
+/** Returns an index of an array. Cached: arrays never change, and each has one kind of key. */
 export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyMap<string, A> => {
   const known = INDEX.get(all) as ReadonlyMap<string, A> | undefined
   if (known !== undefined) return known
@@ -12,7 +12,7 @@ export const indexed = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): Re
 
 const INDEX = new WeakMap<ReadonlyArray<unknown>, ReadonlyMap<string, unknown>>()
 
-/** The index of the step with a name. `expected`: where it usually is; only elsewhere is it looked up. */
+/** Returns the index of the step with a name. `expected`: the usual index, which is tried first. */
 export const indexOfStep = (
   steps: ReadonlyArray<{ readonly name: string }>,
   name: string,

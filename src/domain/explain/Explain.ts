@@ -1,17 +1,17 @@
-/** Plans and what stands against them, in words for people. */
+/** Renders plans and plan problems as text. */
 import type { PollReason } from '../plan/Plan.js'
-import type { Evidence, ExpectedEvidence } from '../checkpoint/CompletedStep.js'
+import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
-import { listed } from './listed.js'
+import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
 import { isTop, nameOf } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
 
 /**
- * A plan as text: one line for each step and group, with what happens and why. Steps are counted from 1. Where more than 20 steps,
- * or groups of a wave, stand in one list, five of a kind are shown and the others counted, but for what is asked about.
+ * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
+ * five of each kind are listed and the others counted; units that need confirmation are always listed.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -34,7 +34,7 @@ import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow
  */
 export const explain = (plan: ResumePlan): string => {
   const steps = decisionTrees(plan)
-  const rows = told(steps).flatMap(({ node, row, isCount }) =>
+  const rows = entriesOf(steps).flatMap(({ node, row, isCount }) =>
     isCount
       ? [{ ...row, place: '' }]
       : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, '  ')]
@@ -48,7 +48,6 @@ export const explain = (plan: ResumePlan): string => {
   return printableLines([headline(plan, steps.length), ...lines.map((line) => line.trimEnd())])
 }
 
-/** What a line says. */
 interface Row {
   readonly place: string
   readonly verb: string
@@ -63,24 +62,24 @@ const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
 })
 
 const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
-  told(parts).flatMap(({ node, row, isCount }) => {
+  entriesOf(parts).flatMap(({ node, row, isCount }) => {
     const line = { ...row, place: '', name: `${indent}${row.name}` }
     return isCount ? [line] : [line, ...below(node, `${indent}  `)]
   })
 
-/** So many steps, or groups of a wave, are all told of. Of more: so many of each kind. */
+/** Lists up to LONG entries in full, then SHOWN of each kind. */
 const LONG = 20
-const TOLD = 5
+const SHOWN = 5
 
-/** The line of a unit, or the line that counts the other units of its kind. */
-interface Told {
+/** The line of a unit, or the line that counts further units of its kind. */
+interface Entry {
   readonly node: DecisionTree
   readonly row: Omit<Row, 'place'>
   readonly isCount: boolean
 }
 
-const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
-  const one = (node: DecisionTree): Told => ({ node, row: rowOf(node.decision), isCount: false })
+const entriesOf = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Entry> => {
+  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
   for (const node of all) {
@@ -89,10 +88,10 @@ const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
     if (kind === undefined) kinds.set(name, [node])
     else kind.push(node)
   }
-  const rows = new Map<DecisionTree, Told>()
+  const rows = new Map<DecisionTree, Entry>()
   for (const kind of kinds.values()) {
-    // A line that counts takes as much room as one that tells.
-    const shown = kind.length === TOLD + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : TOLD
+    // A "1 more" line is no shorter than the entry.
+    const shown = kind.length === SHOWN + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : SHOWN
     for (const node of kind.slice(0, shown)) rows.set(node, one(node))
     const [first, ...others] = kind.slice(shown)
     if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others), isCount: true })
@@ -100,14 +99,14 @@ const told = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Told> => {
   return all.flatMap((node) => rows.get(node) ?? [])
 }
 
-/** To give up a job is a kind of its own. */
+/** An abandoned job is a kind of its own, so that it is listed. */
 const kindOf = (node: DecisionTree): string =>
   `${node.decision._tag} ${node.decision.reason._tag}${givesUpJob(node) ? ' GivesUp' : ''}`
 
 const givesUpJob = ({ decision, parts }: DecisionTree): boolean =>
   (decision._tag === 'Run' && decision.givesUp !== undefined) || parts.some(givesUpJob)
 
-/** What is said of one of them need not be so of the others. */
+/** The line has a reason only if all counted units share it. */
 const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>): Omit<Row, 'place'> => {
   const row = rowOf(decision)
   const why = others.every((other) => rowOf(other.decision).why === row.why) ? row.why : ''
@@ -137,7 +136,7 @@ const verb = (decision: Decision): string => {
     case 'Confirm':
       return 'confirm'
     case 'Poll':
-      return 'poll'
+      return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
   }
 }
 
@@ -156,7 +155,7 @@ const describeGivenUp = (reason: PollReason): string => {
 }
 
 /**
- * The reason of a decision, in words.
+ * Describes the reason of a decision.
  *
  * @category destructors
  */
@@ -167,7 +166,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'AcceptedDespiteChange':
       return `completed; its definition changed since (${reason.recorded}), which is accepted`
     case 'Assumed':
-      return 'taken as done'
+      return 'assumed done'
     case 'FailedBefore':
       return `failed: ${firstLine(reason.message)}; its error is thrown again`
     case 'NotStarted':
@@ -181,7 +180,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'EarlierStepRunsAgain':
       return `the result of "${reason.step}" may differ`
     case 'Forced':
-      return 'asked for'
+      return 'forced'
     case 'Failed':
       return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
     case 'InFlight':
@@ -189,7 +188,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'Interrupted':
       return `was stopped (${reason.reason})`
     case 'JobPending':
-      return `its job is pending since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+      return `waits for its job since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
     case 'TimerPending':
       return `sleeps until ${reason.wakeAt}`
     case 'AnswerPending':
@@ -204,20 +203,7 @@ const describeWait = ({ question, until, answered }: PollReason & { readonly _ta
     ? 'its answer is recorded'
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
-/** What should be there, in words. */
-export const describeEvidence = (evidence: Evidence | ExpectedEvidence): string => {
-  switch (evidence._tag) {
-    case 'Artifact':
-    case 'File':
-      return evidence.path
-    case 'Commit':
-      return `commit ${evidence.hash}`
-    case 'Stored':
-      return `artifact ${evidence.id}`
-  }
-}
-
-/** Describes changed evidence as text. */
+/** Describes changed evidence. */
 export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) =>
@@ -225,7 +211,7 @@ export const describeChanged = (changed: ReadonlyArray<Changed>): string =>
     )
     .join(', ')
 
-/** Describes the evidence that is kept instead, as text. */
+/** Describes the evidence that is kept instead. */
 export const describeKept = (changed: ReadonlyArray<Changed>): string =>
   changed
     .map(({ was }) => (was._tag === 'Commit' ? `HEAD in place of ${describeEvidence(was)}` : describeEvidence(was)))
@@ -236,7 +222,7 @@ const alsoMissing = (reason: Decision['reason']): string =>
     ? `; missing: ${reason.missing.map(describeEvidence).join(', ')}`
     : ''
 
-/** What the submission of a job gave, on one line. */
+/** Describes what `submit` returned, on one line. */
 export const describeJob = (job: Json): string => firstLine(typeof job === 'string' ? job : JSON.stringify(job))
 
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
@@ -247,7 +233,7 @@ const firstLine = (message: string): string => {
 }
 
 /**
- * What has to be asked about a unit, as a question.
+ * Describes a question about a unit.
  *
  * @category destructors
  */
@@ -259,12 +245,12 @@ export const describeQuestion = (question: Confirm): string => {
     return `"${question.unit}" completed and is not idempotent; it would run again because ${describeReason(question)}`
   const aboutIt = reason._tag === 'Failed' || reason._tag === 'InFlight' || reason._tag === 'Interrupted'
   const why = `${aboutIt ? 'it ' : ''}${describeReason(question)}`
-  return `"${question.unit}" is not idempotent and may have had its effect: ${why}`
+  return `"${question.unit}" may already have taken effect, and is not idempotent: ${why}`
 }
 
 /**
- * What stands against a plan, a sentence for each problem. Of more than 20, five of a kind are told and the others counted: an edit
- * may be one of 10,000 items.
+ * Describes problems, one sentence each. Of more than 20, five of each kind are described and the others counted: an edit may affect 10,000
+ * items.
  *
  * @category destructors
  */
@@ -275,7 +261,7 @@ export const describeProblems = (problems: ReadonlyArray<PlanProblem>): Readonly
     const kind = kindOfProblem(problem)
     const before = seen.get(kind) ?? 0
     seen.set(kind, before + 1)
-    return before < TOLD
+    return before < SHOWN
   })
   const more = problems.length - shown.length
   return [...shown.map(describeProblem), ...(more === 0 ? [] : [`and ${more} more like these`])]
@@ -294,7 +280,7 @@ const unknownStep = (step: string, available: ReadonlyArray<string>): string => 
 }
 
 /**
- * What stands against a plan, as a sentence that says what to do about it.
+ * Describes a problem as a sentence with its remedy.
  *
  * @category destructors
  */
@@ -308,9 +294,9 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeChange(problem)
     case 'NotAsked':
       if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
-      return `"${problem.unit}" can't be confirmed as done: there is no doubt that it has to run`
+      return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; remove this answer`
     case 'UnitPending':
-      return `"${problem.unit}" can't be confirmed: it is pending; poll its job, answer it, or run from that step`
+      return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
       return unknownStep(problem.step, problem.available)
     case 'NotAWave':
@@ -318,15 +304,17 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InputWithoutStep':
       return 'the input differs from the recorded one; name the step from which it applies (fromStep), or omit the input'
     case 'InputInUse':
-      return `"${problem.unit}" has begun with the recorded input and goes on; run from a step that it is part of or that it follows (fromStep), or omit the input`
+      return `"${problem.unit}" already started with the recorded input; set fromStep to it or an earlier step, or omit the input`
     case 'StepOutOfRange':
-      return `the checkpoint stands at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
+      return `the checkpoint is at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
     case 'InconsistentCheckpoint':
-      return `the checkpoint contradicts itself: ${problem.why}`
+      return `the checkpoint is inconsistent: ${problem.why}`
     case 'OutputNotDecodable':
       return `the recorded output of "${problem.unit}" no longer fits: at ${problem.path} expected ${problem.expected}`
     case 'AssumedOutputMissing':
-      return `"${problem.unit}" can't be taken as done without its ${problem.evidence === true ? 'evidence' : 'output'}: expected ${problem.expected}`
+      return problem.evidence === true
+        ? `cannot assume "${problem.unit}" done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
+        : `cannot assume "${problem.unit}" done: its output is missing (expected ${problem.expected}); supply it`
   }
 }
 
@@ -338,21 +326,21 @@ const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _ta
   const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
   if (available.length > 0) return `${what}. Available: ${quoted(available)}`
   return isStep
-    ? `${what}: the workflow has no waves; run from that step instead`
-    : `${what}: the workflow has no waves; run from a step instead. Available steps: ${quoted(steps)}`
+    ? `${what}: the workflow has no sequence, wave or map; run from that step instead`
+    : `${what}: the workflow has no sequence, wave or map; run from a step instead. Available steps: ${quoted(steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = problem.unit
   if (problem.pending === true) {
-    const now = problem.present === undefined ? 'now gone' : `now ${problem.present}`
-    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Put it back until its job has ended, force it to submit another, or accept the edit with "ignore"`
+    const now = problem.present === undefined ? 'now removed' : `now ${problem.present}`
+    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Restore it until its job has ended, force it to submit another, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
-    return `"${name}" is only a number, and not the step any more that is not idempotent and may have had its effect (recorded ${problem.recorded}, now ${problem.present}). Put that back to its place and confirm it, or accept the edit with "ignore"`
+    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this number and confirm it, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true) {
-    return `"${name}" is gone from the workflow, but it is not idempotent and may have had its effect (recorded ${problem.recorded}). Put it back and confirm it`
+    return `"${name}" was removed, but is not idempotent and may have taken effect (recorded ${problem.recorded}). Restore it and confirm it`
   }
   switch (problem.edit) {
     case 'changed':
@@ -360,11 +348,11 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'removed':
       if (problem.movedTo !== undefined)
         return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now gone`
+      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now removed`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':
-      return `"${name}" was put before steps that ran already (now ${problem.present})`
+      return `"${name}" was inserted before completed steps (now ${problem.present})`
     case 'added':
       return `"${name}" was added (now ${problem.present})`
   }

@@ -1,4 +1,4 @@
-/** Makes untrusted text safe to print: it can neither control the terminal nor start a line of its own. */
+/** Makes untrusted strings safe to print: they can neither control the terminal nor start a new line. */
 
 /** C0, DEL, C1, bidirectional controls, and line and paragraph separators. */
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g

@@ -1,17 +1,17 @@
 /**
- * What a plan decides against the record, as facts. They are saved before the first effect, so that a crash in the
- * middle of an override, followed by a plain resume, keeps to it.
+ * Computes the facts of a plan that override the record. They are saved before the first effect, so that a plain resume after a crash keeps
+ * to them.
  */
 import type * as Change from '../change/Change.js'
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { equals } from '../data/Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
 import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
-import { find, partNames } from '../workflow/Tree.js'
+import { find, partNames } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, join } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
@@ -29,7 +29,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const known: Known = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
+  const known: PlanFacts = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
   const back = rewound(known, at)
   const taken = takenBack(back)
   return [
@@ -43,16 +43,14 @@ export const overrides = (
   ]
 }
 
-/** What a plan was made from, and the plan. */
-interface Known {
+interface PlanFacts {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly plan: ResumePlan
   readonly tree: ReadonlyArray<DecisionTree>
 }
 
-/** What a unit is defined as. */
-const definitionOf = ({ checkpoint, workflow }: Known, { unit, stepIndex }: Decision): Step | undefined =>
+const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: Decision): Step | undefined =>
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
 const edited = (
@@ -64,25 +62,25 @@ const edited = (
   return same ? [] : [{ _tag: 'WorkflowEdited', at, workflow: identity }]
 }
 
-/** The subtrees whose records are taken back. `keeps`: whether a part of them keeps its own. */
+/** The subtrees whose records are dropped. `keeps`: a part of them keeps its record. */
 interface Dropped {
   readonly units: ReadonlyArray<Unit>
   readonly keeps: boolean
 }
 
 /** Drops the records of units that run again, of what follows them in their sequence, and of units whose output an answer replaces. */
-const rewound = (known: Known, at: string): Change.Rewound | undefined => {
+const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
   const asIs = asItIs(plan)
   const held = heldUnits(checkpoint)
   let first: Decision | undefined
   const ofLeaf = (decision: Decision): Dropped => {
     const { unit } = decision
-    // What waits for its job goes on to, and what was begun goes on as it was left: in its attempt, and under its key.
+    // A pending unit keeps its job, and a retried one its attempt and its key.
     if (decision._tag === 'Poll' || decision._tag === 'Retry') return KEPT
     const record = Units.get(checkpoint.completedSteps, unit)
     if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
-    // What was begun of a unit that is taken as done ends with that.
+    // Attempts of a unit that is assumed done end with the assumption.
     if (decision._tag === 'Skip' && record === undefined && held.has(unit) && !checkpoint.items.has(unit)) return KEPT
     const isDropped =
       record !== undefined ||
@@ -97,7 +95,7 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
     const kind = definitionOf(known, decision)?._tag
     if (kind === 'Task') return ofTask(decision, parts)
     const below = kind === 'Sequence' ? inOrder(parts) : joined(parts.map(ofNode))
-    // A map of which parts are decided about goes on with the items that it has, and so does what it is part of.
+    // A map with decisions about its parts keeps its items, and so do its ancestors.
     if (kind === 'Map') return { units: below.units, keeps: true }
     const isWhole = below.units.length > 0 && !below.keeps
     return isWhole ? { units: [decision.unit], keeps: false } : below
@@ -112,7 +110,7 @@ const rewound = (known: Known, at: string): Change.Rewound | undefined => {
     const around = new Set(again.flatMap((unit) => [...ancestors(unit)]))
     return { units: again.filter((unit) => !around.has(unit)), keeps: true }
   }
-  /** What follows a step of which something is dropped is dropped as a whole. */
+  /** Drops everything after a step that loses records. */
   const inOrder = (parts: ReadonlyArray<DecisionTree>): Dropped => {
     const dropped: Array<Dropped> = []
     let isAfter = false
@@ -137,7 +135,7 @@ const joined = (all: ReadonlyArray<Dropped>): Dropped => ({
   keeps: all.some(({ keeps }) => keeps)
 })
 
-/** The units of which something is recorded, and those that they are part of. */
+/** The units with records or state, and their ancestors. */
 const heldUnits = ({ state, completedSteps, items, pending, submissions }: Checkpoint): ReadonlySet<Unit> => {
   const held = new Set<Unit>([state.step])
   const hold = (unit: Unit): void => {
@@ -150,7 +148,7 @@ const heldUnits = ({ state, completedSteps, items, pending, submissions }: Check
   return held
 }
 
-/** The units whose current evidence is accepted, and those that they are part of. */
+/** The units whose current evidence is accepted, and their ancestors. */
 const asItIs = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
   new Set(
     decisions.flatMap((one) =>
@@ -161,23 +159,23 @@ const asItIs = ({ decisions }: ResumePlan): ReadonlySet<Unit> =>
 const evidenceIn = (reason: SkipReason): ReadonlyArray<Evidence> | undefined =>
   'evidence' in reason ? reason.evidence : undefined
 
-/** Whether a unit runs because it was forced, or because it follows a step whose current evidence is accepted. */
+/** Returns whether a unit is forced, or follows a step whose current evidence is accepted. */
 const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
   reason._tag === 'Forced' || (reason._tag === 'EarlierStepRunsAgain' && asIs.has(reason.step))
 
-/** Which jobs nobody will ask for any more. */
+/** Lists the abandoned jobs. */
 const givenUp = ({ decisions }: ResumePlan): string => {
   const units = decisions.filter((one) => one._tag === 'Run' && one.givesUp !== undefined).map(({ unit }) => unit)
   return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
 }
 
-/** Whether the user's answer replaces the record. Accepting changed evidence alone keeps it. */
+/** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it. */
 const isReplaced = ({ reason }: Skip, record: CompletedStep): boolean =>
   reason._tag === 'Assumed' &&
   ((record.assumed !== true && reason.evidence === undefined) ||
     (reason.output !== undefined && (record.output === undefined || !equals(reason.output, record.output))))
 
-/** Whether a record of a unit is taken back: the unit is named, or is part of a named one, or a named one is part of it. */
+/** Returns whether the rewind drops records of a unit: a named unit, a part of one, or an ancestor of one. */
 const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => boolean) => {
   const named = new Set(back?.units)
   const above = new Set([...named].flatMap((unit) => [...ancestors(unit)]))
@@ -185,9 +183,9 @@ const takenBack = (back: Change.Rewound | undefined): ((decision: Decision) => b
     named.size > 0 && (named.has(unit) || above.has(unit) || [...ancestors(unit)].some((one) => named.has(one)))
 }
 
-/** The answers "again" to what is asked: a unit in doubt that is not idempotent. */
+/** A `Confirmed` change for each answer "again" about a unit in doubt that is not idempotent. */
 const answered = (
-  known: Known,
+  known: PlanFacts,
   { confirm }: PlanOptions,
   isTakenBack: (decision: Decision) => boolean,
   at: string
@@ -219,9 +217,9 @@ const kept = ({ decisions }: ResumePlan, at: string): ReadonlyArray<Change.Confi
     return evidence === undefined ? [] : [{ _tag: 'Confirmed', at, unit: decision.unit, evidence }]
   })
 
-/** What is taken as done and has no record, or none that stays. A composite follows its parts. */
+/** An `Assumed` change for each unit assumed done without a record that stays. A composite follows its parts. */
 const assumed = (
-  known: Known,
+  known: PlanFacts,
   isTakenBack: (decision: Decision) => boolean,
   at: string
 ): ReadonlyArray<Change.Assumed> => {

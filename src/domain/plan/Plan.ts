@@ -1,5 +1,5 @@
 /**
- * What a resume will do and why, as a value that can be read, shown, tested and pinned before anything runs.
+ * Plans: what a resume will do and why, as a value to read, show, test and pin before anything runs.
  *
  * @module
  */
@@ -24,9 +24,13 @@ export interface Changed {
 }
 
 /**
- * Why a unit is skipped: it completed under the same fingerprint; it completed under another one and the changes are accepted; its evidence
- * changed and the current state is accepted; the user declared it done (`output`: the output they supplied). `evidence`: the record's
- * complete evidence from then on. `FailedBefore`: a sub-step failed in the attempt that is repeated, which meets the same error.
+ * Why a unit is skipped.
+ *
+ * - `Completed`: it completed with the same fingerprint.
+ * - `AcceptedDespiteChange`: it completed with another fingerprint, and the edit is accepted.
+ * - `EvidenceChanged`: its evidence changed, and the current state is accepted. `evidence`: the new evidence of its record.
+ * - `Assumed`: the user declared it done. `output`: the supplied output.
+ * - `FailedBefore`: a sub-step failed in the attempt that is repeated, and throws the same error.
  */
 export type SkipReason =
   | { readonly _tag: 'Completed' }
@@ -40,8 +44,8 @@ export type SkipReason =
   | { readonly _tag: 'FailedBefore'; readonly message: string }
 
 /**
- * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing` lists what is missing besides); an earlier
- * step runs again or was taken as done; the user asked for it.
+ * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
+ * earlier step runs again or is assumed done; the user forced it.
  */
 export type RunReason =
   | { readonly _tag: 'NotStarted' }
@@ -54,13 +58,13 @@ export type RunReason =
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
-/** Why a unit runs once more: it failed, after so many attempts; it was in flight when the process ended; it was stopped. */
+/** Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. */
 export type RetryReason =
   | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
   | { readonly _tag: 'InFlight'; readonly attempt: number }
   | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
 
-/** What a decision is about. `stepIndex`: the index of the top-level step; `fingerprint`: of the definition that is planned. */
+/** The unit of a decision. `stepIndex`: the index of its top-level step; `fingerprint`: of the planned definition. */
 interface About {
   readonly unit: Unit
   readonly stepIndex: number
@@ -68,13 +72,13 @@ interface About {
   readonly fingerprint: string
 }
 
-/** It is done: nothing runs. */
+/** The unit is skipped. */
 export interface Skip extends About {
   readonly _tag: 'Skip'
   readonly reason: SkipReason
 }
 
-/** It runs. `givesUp`: what it waited for until then, if it did; that is not looked for any more. */
+/** The unit runs. `givesUp`: the pending job or wait that this abandons. */
 export interface Run extends About {
   readonly _tag: 'Run'
   readonly reason: RunReason
@@ -82,8 +86,8 @@ export interface Run extends About {
 }
 
 /**
- * It runs once more. `attempt` is the number of its next attempt, counted from 1: an attempt that was cut short is repeated, a spent budget
- * begins anew.
+ * The unit is retried. `attempt`: the number of the next attempt, from 1. An interrupted attempt keeps its number; after a spent budget,
+ * counting restarts at 1.
  */
 export interface Retry extends About {
   readonly _tag: 'Retry'
@@ -91,10 +95,7 @@ export interface Retry extends About {
   readonly reason: RetryReason
 }
 
-/**
- * Why a unit has to be asked about: why it runs, or runs once more; or it is not recorded, but newer state was lost; or its job is pending,
- * and would be submitted once more.
- */
+/** Why a unit needs confirmation. `MaybeLost`: it has no record, but newer state was lost. */
 export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _tag: 'MaybeLost' }
 
 /**
@@ -107,8 +108,8 @@ export interface Confirm extends About {
 }
 
 /**
- * It waits, and neither runs nor is done: for a job, which `poll` polls; for a timer or an answer, which a resume checks. A wave waits if
- * none of its groups runs, and at least one waits; a task, if all that its code still had to do was to wait.
+ * The unit waits: for a job, which `poll` polls, or for a timer or an answer, which a resume checks. A wave waits if none of its groups
+ * runs and at least one waits; a task, if its code only waits.
  */
 export interface Poll extends About {
   readonly _tag: 'Poll'
@@ -116,8 +117,8 @@ export interface Poll extends About {
 }
 
 /**
- * Why a unit waits: its job was submitted at this time; it sleeps until this time; or it waits for an answer, until then if that is limited
- * (UTC, ISO 8601). `answered`: the answer is recorded, and the unit takes it when the run resumes.
+ * Why a unit waits: its job is pending; it sleeps until a time; or it waits for an answer, at most `until` (UTC, ISO 8601). `answered`: the
+ * answer is recorded, and the unit takes it when the run resumes.
  */
 export type PollReason =
   | { readonly _tag: 'JobPending'; readonly submittedAt: string; readonly job?: Json }
@@ -130,18 +131,18 @@ export type PollReason =
     }
 
 /**
- * What happens with one unit, and why.
+ * The decision about one unit, and its reason.
  *
  * @category model
  */
 export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
- * What a resume will do. The `decisions` decide: one for each unit in workflow order, that of a composite followed by those of its
- * parts, that of a task that is due by those of the sub-steps that are known of it. The rest is read off them:
+ * What a resume will do. `decisions` has one entry for each unit in document order: a composite before its parts, a due task before its
+ * recorded sub-steps. The other fields are derived from it:
  *
- * - `startIndex`: the first step that is not skipped, or the number of steps if there is none;
- * - `retryCurrent`: whether the step at `startIndex` is the one where the run stood, and is tried once more;
+ * - `startIndex`: the first step that is not skipped, or the number of steps;
+ * - `retryCurrent`: whether the step at `startIndex` is the current one and is retried;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
  * - `input`: the input that replaces the recorded one, if any.
@@ -158,8 +159,8 @@ export interface ResumePlan {
 }
 
 /**
- * An answer to a {@link Confirm}: run it again; count it as done, with this output; or keep changed evidence, which records the
- * current state without running anything.
+ * An answer to a {@link Confirm}: run the unit again; count it as done, with this output; or keep changed evidence, which records the
+ * current state and runs nothing.
  *
  * @category model
  */
@@ -167,8 +168,8 @@ export type Answer =
   { readonly _tag: 'Again' } | { readonly _tag: 'Keep' } | { readonly _tag: 'Done'; readonly output?: Json }
 
 /**
- * Which edits of the workflow are fine. `strict`: none. `completed`: steps that did not complete may be changed, added,
- * removed or renamed. `ignore`: whatever changed, what completed counts.
+ * Which edits of the workflow a plan accepts. `strict`: none. `completed`: steps that did not complete may be changed, added, removed or
+ * renamed. `ignore`: all; every recorded completion counts.
  *
  * @category model
  */
@@ -194,24 +195,22 @@ export interface ChangedEvidence {
 export type FoundEvidence = MissingEvidence | ChangedEvidence
 
 /**
- * What may be asked of a plan.
+ * The options of `planResume`.
  *
- * - `fromStep` (the path of a unit): all earlier steps are taken as done, and it and everything after it runs.
- * - `input`: with `fromStep`, replaces the recorded input for all that is still to run. Without `fromStep`, it must equal the
- *   recorded input. A unit beside the named one that goes on where it was left (in flight, failed, or with a pending job) has begun
- *   with the recorded input: `InputInUse`.
- * - `restartWave` (the path of a sequence, wave or map): all its parts run, and everything after it.
+ * - `fromStep` (the path of a unit): assumes all earlier steps done; the unit and everything after it runs.
+ * - `input`: with `fromStep`, replaces the recorded input for everything that still runs. Without `fromStep`, it must equal the recorded
+ *   input. Refused with `InputInUse` if a unit beside the named one has already started with the recorded input (in flight, failed, or with
+ *   a pending job).
+ * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
- * - `confirm`: answers, by the path of the unit.
- * - `outputs`: outputs, by the path of the unit, for tasks that `fromStep` takes as done and that have none recorded.
- * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing
- *   evidence run again. Changed evidence raises a question at the last unit that recorded it, unless the change is explained:
- *   a unit that leaves an artifact at the same path was in flight, failed or was interrupted since. `fromStep` keeps
- *   changes before that step.
- * - `onChanged`: the default for changed evidence without an answer: `refuse` (default) leaves the question open; `keep`
- *   accepts the current state.
- * - `recovered`: the newest state was lost, so what is not recorded may have been done; what is not idempotent is asked
- *   about.
+ * - `confirm`: answers, by unit.
+ * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded.
+ * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
+ *   Changed evidence raises a question at the last unit that recorded it, unless it is explained: a unit with the same artifact path was in
+ *   flight, failed or interrupted since. `fromStep` keeps changes before that step.
+ * - `onChanged`: the default for changed evidence without an answer: `refuse` (default) leaves the question open; `keep` accepts the
+ *   current state.
+ * - `recovered`: the newest state was lost; units that are not idempotent and have no record need confirmation.
  *
  * @category model
  */
@@ -227,30 +226,27 @@ export interface PlanOptions {
   readonly recovered?: boolean
 }
 
-/** How a workflow was edited. `added` is refused by the `strict` policy alone. */
+/** How a workflow was edited. Only the `strict` policy refuses `added`. */
 export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'added'
 
 /**
- * Why no plan can be made.
+ * A problem that prevents a plan.
  *
- * - `WrongWorkflow`: the checkpoint is of another workflow.
- * - `InvalidWorkflow`: the definition can't be run.
- * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint where there are such.
- *   Of a composite these cover what it is beside its parts; `movedTo`: where a removed task stands now, with `*` for the key of an item.
- *   With `inDoubt` the step did not complete but may have had its effect, so it may not just vanish; with `pending` its job
- *   is waited for, and was submitted as it was defined then.
- * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not
- *   change.
- * - `UnitPending`: an answer says that a unit is to run again or is done, but the unit is pending: it waits for a job, a timer or an
- *   answer of another kind.
- * - `UnknownStep`: an option names a step that there is not; `available` are those there are.
- * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available` are those there are, `steps` all steps.
+ * - `WrongWorkflow`: the checkpoint belongs to another workflow.
+ * - `InvalidWorkflow`: the definition cannot run.
+ * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
+ *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
+ *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
+ * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not change.
+ * - `UnitPending`: an answer says that a pending unit runs again or is done.
+ * - `UnknownStep`: an option names an unknown step; `available`: the known ones.
+ * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available`: those that exist, `steps`: all steps.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
- * - `InputInUse`: the input differs from the recorded one, and a unit goes on that has begun with that.
- * - `StepOutOfRange`: the checkpoint stands at a step that its own workflow does not have.
- * - `InconsistentCheckpoint`: the checkpoint contradicts itself.
+ * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with that.
+ * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
+ * - `InconsistentCheckpoint`: the checkpoint is inconsistent.
  * - `OutputNotDecodable`: a recorded output no longer fits its step, with the path into it.
- * - `AssumedOutputMissing`: a step taken as done has no output, or (`evidence`) its evidence is missing.
+ * - `AssumedOutputMissing`: a step that is assumed done has no output, or (`evidence`) its evidence is missing.
  *
  * @category errors
  */
@@ -293,16 +289,13 @@ export type PlanProblem =
       readonly evidence?: true
     }
 
-/** Everything that stands against a plan, not just the first thing. */
+/** All problems of a plan. */
 export interface PlanError {
   readonly _tag: 'PlanError'
   readonly problems: ReadonlyNonEmptyArray<PlanProblem>
 }
 
-/**
- * All units of a plan that need an answer. A wave counts only if none of its groups does; the question is then about evidence of the wave
- * as a whole.
- */
+/** Returns all units of a plan that need an answer. A wave is included only if none of its groups is: its own evidence then changed. */
 export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   const found = plan.decisions.filter((decision) => decision._tag === 'Confirm')
   const above = new Set(found.map(({ unit }) => parent(unit)))
@@ -310,8 +303,8 @@ export const confirms = (plan: ResumePlan): ReadonlyArray<Confirm> => {
 }
 
 /**
- * The questions to answer next before a plan can be executed: one for each unit with changed evidence; if there is none, one for
- * each unit that may have taken effect. Answers about changed evidence decide what else needs an answer.
+ * Returns the questions to answer next before a plan can run: one for each unit with changed evidence; if there is none, one for each unit
+ * that may have taken effect. Answers about changed evidence decide what else needs an answer.
  *
  * @category destructors
  */
@@ -321,13 +314,13 @@ export const openQuestions = (plan: ResumePlan): ReadonlyArray<Confirm> => {
   return edited.length > 0 ? edited : all
 }
 
-/** A decision with those about the parts of its unit. */
+/** A decision with the decisions about the parts of its unit. */
 export interface DecisionTree {
   readonly decision: Decision
   readonly parts: ReadonlyArray<DecisionTree>
 }
 
-/** The decisions of a plan as a tree: those about top-level steps, with those about their parts. */
+/** Returns the decisions of a plan as a tree. */
 export const decisionTrees = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
   const top: Array<DecisionTree> = []
   /** The parts of the units around the next decision, innermost last. */
@@ -348,14 +341,14 @@ export const decisionTrees = ({ decisions }: Pick<ResumePlan, 'decisions'>): Rea
   return top
 }
 
-/** Whether decisions about the parts of a unit follow its own. */
+/** Returns whether decisions about the parts of a unit follow its own. */
 const hasParts = ({ decisions }: ResumePlan, index: number): boolean => {
   const [unit, next] = [decisions[index]?.unit, decisions[index + 1]?.unit]
   return unit !== undefined && next !== undefined && parent(next) === unit
 }
 
 /**
- * The completed steps and groups that a plan runs again: a wave's groups instead of the wave, and a map itself if its items are computed
+ * Returns the completed units that a plan runs again: a wave's groups instead of the wave, and a map itself if its items are computed
  * again.
  */
 export const runsAgain = (
@@ -375,8 +368,8 @@ export const runsAgain = (
 }
 
 /**
- * A string that pins a plan: equal for equal plans, and different if a decision, a reason, a relevant definition, a variable or
- * the replacing input differs. 16 hex digits.
+ * Returns a hash that pins a plan, 16 hex digits: it differs if a decision, a reason, a relevant definition, a variable or the replacing
+ * input differs.
  *
  * @category destructors
  */

@@ -1,26 +1,27 @@
-/** What stands against a plan: a checkpoint that contradicts itself, and edits that a policy refuses. */
+/** Finds problems of a plan: inconsistencies of the checkpoint, and edits that a policy refuses. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { isAnew } from './demands.js'
 import { indexOfStep } from '../data/indexed.js'
-import { neededBy } from './needs.js'
+import { neededBy } from '../workflow/needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
-import type { Node } from '../workflow/Tree.js'
-import { find, isComposite, listedParts, taskAround } from '../workflow/Tree.js'
+import type { Node } from '../workflow/Node.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
+import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, join, nameOf, parent, top } from '../workflow/Unit.js'
+import { fromTop, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
-import { printOf } from '../workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
-/** Everywhere that a checkpoint contradicts itself. Nothing that the transitions make does; one that came from outside may. */
+/** Yields inconsistencies of a checkpoint. Transitions never cause one; a hand-edited file may. */
 export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> {
   const { state, workflow, items, completedSteps } = checkpoint
   const steps = workflow.steps.length
@@ -36,9 +37,9 @@ export function* inconsistencies(checkpoint: Checkpoint): Iterable<PlanProblem> 
   if (completedSteps.twice !== undefined) yield wrong(`"${completedSteps.twice}" is recorded twice`)
   for (const { unit } of [...State.inFlight(state), ...State.failures(state)])
     if (top(unit) !== state.step || !isUnit(checkpoint, unit, state.stepIndex))
-      yield wrong(`the run stands at "${state.step}", but the state speaks of "${unit}"`)
+      yield wrong(`the run is at step "${state.step}", but its state lists "${unit}"`)
   for (const [unit] of items)
-    if (find(workflow, items, unit)?.definition.kind !== 'map')
+    if (find(workflow, items, unit)?.definition._tag !== 'Map')
       yield wrong(`"${unit}" has items, but there is no such map`)
   for (const why of wrongPending(checkpoint)) yield wrong(why)
   const why = named === state.step ? wrongState(state, Units.has(completedSteps, state.step)) : undefined
@@ -63,7 +64,7 @@ const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Ch
   return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
 }
 
-/** A unit waits for one thing at most, and a completed one for nothing. */
+/** A unit waits for at most one thing, and a completed one for nothing. */
 function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
   const { pending, submissions, workflow, items, state, completedSteps } = checkpoint
   if (pending.size + submissions.size === 0) return
@@ -75,7 +76,7 @@ function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
     const isTask =
       task === undefined
         ? kind !== 'Job' && isUnit(checkpoint, unit, state.stepIndex)
-        : task.kind === 'task' && (task.wait ?? 'Job') === kind
+        : task._tag === 'Task' && (task.wait ?? 'Job') === kind
     if (!isTask) yield `"${unit}" is pending (${kind}), but there is no such task`
     if (Units.has(completedSteps, unit)) yield `"${unit}" is pending, but is recorded completed`
     if (seen.has(unit)) yield `"${unit}" is pending twice`
@@ -88,28 +89,27 @@ function* wrongPending(checkpoint: Checkpoint): Iterable<string> {
 const wrongState = (state: State.CheckpointState, done: boolean): string | undefined => {
   switch (state._tag) {
     case 'Completed':
-      return done ? undefined : `"${state.step}" is said to be completed, but has no record`
+      return done ? undefined : `the state says that "${state.step}" completed, but it has no record`
     case 'Interrupted':
       return done && state.inProgress
-        ? `"${state.step}" is said to be in progress, but is recorded completed`
+        ? `the state says that "${state.step}" is in progress, but it is recorded completed`
         : undefined
     case 'BeforeStep':
     case 'Failed':
-      return done ? `the run stands at "${state.step}", but that is recorded completed` : undefined
+      return done ? `the run is at step "${state.step}", but that step is recorded completed` : undefined
   }
 }
 
-/** Whether the checkpoint is of another workflow. */
 export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow): ReadonlyArray<PlanProblem> => {
   const { name: expected } = checkpoint.workflow
   return expected === found ? [] : [{ _tag: 'WrongWorkflow', expected, found }]
 }
 
-/** The edits that a policy refuses. Returns none for workflows with different names. Units that run again may be edited. */
+/** Returns the edits that a policy refuses; none for workflows with different names. Units that run again may be edited. */
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  const edited: Edited = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
+  const edited: Comparison = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
   return policy === 'strict'
     ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
     : [
@@ -121,10 +121,10 @@ export const compare = (context: PlanContext, workflow: Workflow, policy: Change
 }
 
 /**
- * The plan's context and its workflow. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is
- * recorded; `placesNow`: where new tasks stand, by fingerprint, once that was asked for.
+ * The state of the comparison. `redoneWas`: for each sequence, the former index of its first step that runs again whatever is recorded;
+ * `placesNow`: the places of new tasks by fingerprint, filled on first use.
  */
-interface Edited {
+interface Comparison {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly context: PlanContext
@@ -140,20 +140,19 @@ const changed = (edit: Edit, unit: Unit, recorded?: string, present?: string): P
   ...(present === undefined ? {} : { present })
 })
 
-/** What a unit is defined as now. */
-const definitionOf = ({ workflow, checkpoint: { items } }: Edited, unit: Unit, expected?: number): Step | undefined =>
-  find<Step>(workflow, items, unit, expected)?.definition
+const definitionOf = (
+  { workflow, checkpoint: { items } }: Comparison,
+  unit: Unit,
+  expected?: number
+): Step | undefined => find<Step>(workflow, items, unit, expected)?.definition
 
-/** Whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
-const isRedone = (edited: Edited, unit: Unit): boolean => {
+/** Returns whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
+const isRedone = (edited: Comparison, unit: Unit): boolean => {
   const { checkpoint, workflow, context, redoneWas } = edited
   if (isAnew(context.demands.of(unit))) return true
-  const gone = [...ancestors(unit)]
-    .reverse()
-    .concat(unit)
-    .find((one) => definitionOf(edited, one) === undefined)
-  if (gone === undefined) return false
-  const above = parent(gone)
+  const removed = fromTop(unit).find((one) => definitionOf(edited, one) === undefined)
+  if (removed === undefined) return false
+  const above = parent(removed)
   const was = above === undefined ? checkpoint.workflow : find(checkpoint.workflow, checkpoint.items, above)?.definition
   const now = above === undefined ? workflow : definitionOf(edited, above)
   if (was === undefined || now === undefined || !('steps' in was) || !('steps' in now)) return false
@@ -163,11 +162,11 @@ const isRedone = (edited: Edited, unit: Unit): boolean => {
     from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
     redoneWas.set(above, from)
   }
-  return (indexOfStep(was.steps, nameOf(gone), 0) ?? -1) >= from
+  return (indexOfStep(was.steps, nameOf(removed), 0) ?? -1) >= from
 }
 
-/** Completed units that were removed or changed, except those that run again whatever is recorded. */
-function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
+/** Yields completed units that were removed or changed, except those that run again whatever is recorded. */
+function* editsOfRecorded(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint, workflow } = edited
   const maps = new Set<Unit>()
   for (const { unit, stepIndex, fingerprint, subStep } of checkpoint.completedSteps) {
@@ -176,17 +175,17 @@ function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
     const [before, after] = [checkpoint.workflow.steps[stepIndex], workflow.steps[stepIndex]]
     if (before?.name === after?.name && before?.fingerprint === after?.fingerprint) continue
     const definition = definitionOf(edited, unit, stepIndex)
-    const now = definition === undefined ? undefined : printOf(definition)
+    const now = definition === undefined ? undefined : recordedFingerprint(definition)
     if (now === fingerprint || isRedone(edited, unit)) continue
     const was = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
     // Only an accepted plan lets a recorded run adopt another definition.
-    if (now !== undefined && was !== undefined && printOf(was) === now) continue
-    const map = [...ancestors(unit)].reverse().find((one) => checkpoint.items.has(one))
+    if (now !== undefined && was !== undefined && recordedFingerprint(was) === now) continue
+    const map = fromTop(unit).find((one) => checkpoint.items.has(one))
     if (map === undefined) {
       const edit = changed(now === undefined ? 'removed' : 'changed', unit, fingerprint, now)
       yield now === undefined ? moved(edited, edit, fingerprint) : edit
     } else if (!maps.has(map)) {
-      // All items of a map are defined at once, and there may be many.
+      // All items of a map share one definition, so one problem stands for all.
       maps.add(map)
       const [recorded, present] = [
         find(checkpoint.workflow, checkpoint.items, map)?.definition,
@@ -197,8 +196,12 @@ function* editsOfRecorded(edited: Edited): Iterable<PlanProblem> {
   }
 }
 
-/** A removed task that stands elsewhere now, where there was none before. */
-const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, fingerprint: string): PlanProblem => {
+/** Adds the new place of a removed task. */
+const moved = (
+  { checkpoint, workflow, placesNow }: Comparison,
+  edit: PlanProblem,
+  fingerprint: string
+): PlanProblem => {
   if (placesNow.size === 0)
     for (const { task, place } of tasks(workflow.steps)) {
       const isNew = find(checkpoint.workflow, checkpoint.items, place) === undefined
@@ -208,8 +211,8 @@ const moved = ({ checkpoint, workflow, placesNow }: Edited, edit: PlanProblem, f
   return movedTo === undefined ? edit : ({ ...edit, movedTo } as PlanProblem)
 }
 
-/** Finds edited or removed units whose job is pending, but for those that run again in any case. A wait may be edited: what it recorded stays. */
-function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
+/** Yields edited or removed units whose job is pending, except those that run again. A wait may be edited: its record stays. */
+function* editsOfPending(edited: Comparison): Iterable<PlanProblem> {
   const { checkpoint } = edited
   for (const { unit, _tag } of checkpoint.pending) {
     if (_tag !== 'Job') continue
@@ -224,11 +227,11 @@ function* editsOfPending(edited: Edited): Iterable<PlanProblem> {
 }
 
 /**
- * What changed its order after it ran, or is new before something that ran, on this level and below. `isFollowed`: something that comes
- * after all of it has run.
+ * Yields units that were reordered after they ran, or inserted before one that ran, on this level and below. `isFollowed`: something after
+ * all of it has run.
  */
 function* misplaced(
-  edited: Edited,
+  edited: Comparison,
   was: Node,
   now: Node,
   unit: Unit | undefined,
@@ -254,7 +257,7 @@ function* misplaced(
     for (const { key } of edited.checkpoint.items.get(unit) ?? []) {
       const found = [...misplaced(edited, was.each, now.each, join(unit, key), isFollowed)]
       yield* found
-      // All items of a map are defined at once, and there may be many.
+      // All items of a map share one definition, so one problem stands for all.
       if (found.length > 0) return
     }
   } else if (unit !== undefined && isComposite(was) && isComposite(now)) {
@@ -264,12 +267,12 @@ function* misplaced(
   }
 }
 
-/** Whether something of a unit counts that was recorded of it. */
-const counts = ({ context }: Edited, unit: Unit): boolean =>
+/** Returns whether a unit has records that the plan keeps. */
+const counts = ({ context }: Comparison, unit: Unit): boolean =>
   hasRecords(context, unit) && !isAnew(context.demands.of(unit))
 
 function* misplacedSteps(
-  edited: Edited,
+  edited: Comparison,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Step>,
   parent: Unit | undefined,
@@ -300,7 +303,7 @@ function* misplacedSteps(
 }
 
 function* misplacedGroups(
-  edited: Edited,
+  edited: Comparison,
   was: ReadonlyArray<StepIdentity>,
   now: ReadonlyArray<Group>,
   parent: Unit | undefined,
@@ -322,7 +325,7 @@ function* misplacedGroups(
 }
 
 function* misplacedIn(
-  edited: Edited,
+  edited: Comparison,
   was: StepIdentity | undefined,
   now: Step,
   unit: Unit,
@@ -332,7 +335,7 @@ function* misplacedIn(
   yield* misplaced(edited, was, now, unit, isFollowed)
 }
 
-/** Every difference, for those who want none: of a composite those of its parts, or else its own. */
+/** Yields every difference, for the `strict` policy: of a composite those of its parts, else its own. */
 function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem> {
   const [before, after] = [listedParts(was) as ReadonlyArray<StepIdentity>, listedParts(now) as ReadonlyArray<Step>]
   const isOrdered = was.steps !== undefined && now.steps !== undefined
@@ -355,22 +358,19 @@ function* editsOfAll(was: Node, now: Node, parent?: Unit): Iterable<PlanProblem>
 }
 
 function* differences(was: StepIdentity, now: Step, unit: Unit): Iterable<PlanProblem> {
-  const isSameKind = isComposite(was) && isComposite(now) && printOf(was) === printOf(now)
+  const isSameKind = isComposite(was) && isComposite(now) && recordedFingerprint(was) === recordedFingerprint(now)
   const inside = isSameKind ? [...editsOfAll(was, now, unit)] : []
   if (inside.length === 0) yield changed('changed', unit, was.fingerprint, now.fingerprint)
   else yield* inside
 }
 
-/**
- * Units that may have had their effect, must not have it twice, and are gone, or whose number another bears now: nobody
- * could be asked about them.
- */
-function* vanished(edited: Edited): Iterable<PlanProblem> {
+/** Yields removed or renumbered units that are not idempotent and may have taken effect: a resume could not ask about them. */
+function* vanished(edited: Comparison): Iterable<PlanProblem> {
   const { workflow, items, state } = edited.checkpoint
   for (const unit of State.inDoubt(state)) {
     const was = find(workflow, items, unit, state.stepIndex)?.definition
     if (was === undefined) yield* vanishedSubStep(edited, unit)
-    if (was?.kind !== 'task' || was.idempotent) continue
+    if (was?._tag !== 'Task' || was.idempotent) continue
     const present = definitionOf(edited, unit)
     const isAnother = present?._tag === 'Task' && present.numbered && present.fingerprint !== was.fingerprint
     if (present?._tag === 'Task' && !isAnother) continue
@@ -381,8 +381,8 @@ function* vanished(edited: Edited): Iterable<PlanProblem> {
   }
 }
 
-/** Refuses to remove the task of a sub-step that may have had its effect. */
-function* vanishedSubStep({ checkpoint, workflow }: Edited, unit: Unit): Iterable<PlanProblem> {
+/** Yields the removed task of a sub-step that may have taken effect. */
+function* vanishedSubStep({ checkpoint, workflow }: Comparison, unit: Unit): Iterable<PlanProblem> {
   const { state, items } = checkpoint
   if (!isSubStepInDoubt(state, unit) || taskAround<Step>(workflow, items, unit, state.stepIndex) !== undefined) return
   const was = taskAround(checkpoint.workflow, items, unit, state.stepIndex)?.definition.fingerprint

@@ -1,18 +1,19 @@
-/** What the decisions of a plan are made from. */
+/** The facts that decisions of a plan are made from. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { EvidencePlan } from './changedEvidence.js'
 import { planEvidence } from './changedEvidence.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
-import type { GivenAnswer, Pending } from '../checkpoint/Pending.js'
+import type { GivenAnswer, PendingUnit } from '../checkpoint/Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
-import { find, listedParts, partNames } from '../workflow/Tree.js'
+import { find, partNames } from '../checkpoint/Tree.js'
+import { isComposite, listedParts } from '../workflow/Node.js'
 import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -20,18 +21,18 @@ import { ancestors, join, parent } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
 /**
- * Everything a decision looks at, found in constant time.
+ * The facts for decisions, each found in constant time.
  *
- * - `jobs`: the pending jobs by unit.
- * - `begun`: composites of which a part has a record.
- * - `evidence`: the plan's decisions about missing and changed evidence.
- * - `demands`: what is to run again, or counts as done, whatever is recorded.
+ * - `pending`: the pending jobs and waits.
+ * - `begun`: composites with a recorded part.
+ * - `evidence`: the decisions about missing and changed evidence.
+ * - `demands`: what runs again, or counts as done, whatever is recorded.
  * - `answerable`: collects the units that can be answered, if there are answers.
- * - `subSteps`: those of each task that has some; `from`: the sub-step to run from.
+ * - `subSteps`: the recorded sub-steps of each task; `from`: the unit that `fromStep` names.
  */
 export interface PlanContext {
   readonly checkpoint: Checkpoint
-  readonly pending: Units.Units<Pending>
+  readonly pending: Units.Units<PendingUnit>
   readonly answers: Units.Units<GivenAnswer>
   readonly begun: ReadonlySet<Unit>
   readonly inFlight: Units.Units<InFlight>
@@ -47,7 +48,6 @@ export interface PlanContext {
   readonly from: Unit | undefined
 }
 
-/** The context of a plan. */
 export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: PlanOptions): PlanContext => {
   const { state, items } = checkpoint
   const subSteps = subStepsOf(checkpoint)
@@ -63,7 +63,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     checkpoint,
     pending: checkpoint.pending,
     answers: checkpoint.answers,
-    begun: begunIn(checkpoint.completedSteps),
+    begun: compositesWithRecords(checkpoint.completedSteps),
     inFlight: State.inFlight(state),
     failures: State.failures(state),
     inDoubt: State.inDoubt(state),
@@ -80,7 +80,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
 
 const NOTHING_DUE = { due: new Map<Unit, never>(), again: [] }
 
-/** The units that the options name, if there are such. */
+/** Returns the units that the options name, if they exist. */
 export const targetsOf = (
   workflow: Workflow,
   items: Items,
@@ -94,13 +94,12 @@ export const targetsOf = (
   return { from: existing(fromStep), restart: existing(restartWave) }
 }
 
-/** Finds a sub-step by its path. */
 const isKnown = (subSteps: SubStepsByTask, unit: Unit): boolean => {
   for (const task of ancestors(unit)) if (subSteps.get(task)?.some((one) => one.unit === unit) === true) return true
   return false
 }
 
-const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
+const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
   const begun = new Set<Unit>()
   let last: Unit | undefined
   for (const { unit, subStep } of records) {
@@ -113,17 +112,16 @@ const begunIn = (records: Iterable<CompletedStep>): ReadonlySet<Unit> => {
   return begun
 }
 
-/** The record of a unit, if it has one. `expected`: its usual place among the records. */
 export const recordOf = ({ checkpoint }: PlanContext, unit: Unit, expected?: number): CompletedStep | undefined =>
   Units.get(checkpoint.completedSteps, unit, expected)
 
-/** Whether a unit, or a part of it, has a record. */
+/** Returns whether a unit, or a part of it, is recorded. */
 export const hasRecords = ({ checkpoint, begun }: PlanContext, unit: Unit): boolean =>
   begun.has(unit) || Units.has(checkpoint.completedSteps, unit)
 
 /**
- * The names in a plan's options that the workflow does not have. `answerable`: the units that can be answered; `changed`: units that
- * may be answered in any case.
+ * Returns problems for unknown names in the options. `answerable`: the units that can be answered; `changed`: units that can always be
+ * answered.
  */
 export const unknownNames = (
   workflow: Workflow,
@@ -136,7 +134,8 @@ export const unknownNames = (
   const problems: Array<PlanProblem> = []
   if (fromStep !== undefined && targetsOf(workflow, items, { fromStep }, subSteps).from === undefined)
     problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
-  if (restartWave !== undefined && !isComposite(find<Step>(workflow, items, restartWave)?.definition)) {
+  const restarted = restartWave === undefined ? undefined : find<Step>(workflow, items, restartWave)?.definition
+  if (restartWave !== undefined && (restarted === undefined || !isComposite(restarted))) {
     const steps = workflow.steps.map(({ name }) => name)
     const waves = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
@@ -147,9 +146,7 @@ export const unknownNames = (
   return problems
 }
 
-const isComposite = (step: Step | undefined): boolean => step !== undefined && step._tag !== 'Task'
-
-/** The units on the level on which a path stops to name one. */
+/** Returns the units on the first level where a path is unknown. */
 const besides = (
   workflow: Workflow,
   { items, subSteps }: { readonly items: Items; readonly subSteps: SubStepsByTask },
@@ -165,7 +162,7 @@ const besides = (
   return workflow.steps.map(({ name }) => name)
 }
 
-/** The units that work is recorded for, as far as a definition tells: tasks, and maps of unknown items. */
+/** Returns the units that can have work recorded: tasks, and maps without recorded items. */
 export const leavesOf = (workflow: Workflow, items: Items): ReadonlySet<Unit> => {
   const leaves = new Set<Unit>()
   const visit = (step: Step, unit: Unit): void => {

@@ -1,27 +1,23 @@
-/** What a plan needs of the workspace of its run. */
+/** Decides what a plan needs of the workspace of its run. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { MissingEvidence, ResumePlan } from './Plan.js'
 
 /**
- * What has to be done about a workspace before a plan is executed. `Make`: it is made, unless it is there; nothing was
- * attempted in it, or all of that is to be done again. `Find`: it has to be there, since it has work in it that nothing
- * can make again. `Nothing`: the plan runs nothing, or the run has none.
+ * What a plan needs of the workspace. `Make`: create it unless it exists; nothing was attempted in it, or everything runs again. `Find`: it
+ * must exist, because it holds results. `Nothing`: the plan runs nothing, or the run has no workspace.
  */
 export type WorkspaceNeed = 'Make' | 'Find' | 'Nothing'
 
-/** Whether anything of a run was attempted, or is taken as done, since it began or was last started over. */
+/** Returns whether anything of a run was attempted or assumed done, since its start or last full restart. */
 export const wasAttempted = ({ state, completedSteps, pending, submissions }: Checkpoint): boolean =>
   completedSteps.size > 0 ||
   pending.size + submissions.size > 0 ||
   State.inFlight(state).size + State.failures(state).size > 0 ||
   (state._tag === 'Interrupted' && state.inProgress)
 
-/**
- * What a plan needs of the workspace. A missing one is made again only where all work of the run is to be done again by
- * somebody's word: a step that is recorded as completed would else miss what it has left.
- */
+/** A missing workspace is created again only if the user restarts the whole run; otherwise completed steps would lose their results. */
 export const needOf = (checkpoint: Checkpoint, plan: ResumePlan): WorkspaceNeed => {
   const { workspace } = checkpoint
   const runs = plan.decisions.some(({ _tag }) => _tag === 'Run' || _tag === 'Retry' || _tag === 'Confirm')
@@ -29,7 +25,7 @@ export const needOf = (checkpoint: Checkpoint, plan: ResumePlan): WorkspaceNeed 
   return workspace.kind !== 'none' && (!wasAttempted(checkpoint) || startsOver(plan)) ? 'Make' : 'Find'
 }
 
-/** Whether the first step was asked for again, and so everything runs anew. */
+/** Returns whether the first step was forced, so that everything runs again. */
 const startsOver = ({ decisions: [first, ...others] }: ResumePlan): boolean =>
   first?._tag === 'Run' &&
   first.reason._tag === 'Forced' &&
@@ -37,7 +33,7 @@ const startsOver = ({ decisions: [first, ...others] }: ResumePlan): boolean =>
     (one) => one._tag === 'Run' && (one.reason._tag === 'Forced' || one.reason._tag === 'EarlierStepRunsAgain')
   )
 
-/** What completed steps have left in the workspace, and is gone if that is: files and artifacts. */
+/** Returns the files and artifacts that completed steps left in the workspace. */
 export const leftIn = ({ completedSteps }: Checkpoint): ReadonlyArray<MissingEvidence> =>
   Array.from(completedSteps).flatMap(({ unit, evidence }: CompletedStep) => {
     const [first, ...more] = evidence.filter(isFile)

@@ -1,11 +1,11 @@
-/** Decides for missing and changed evidence which units run again, which keep the current state, and which need an answer. */
+/** Decides which units run again, keep the current state, or need an answer, given missing and changed evidence. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import type { Begun } from '../explain/explained.js'
-import { begunIn, isExplained } from '../explain/explained.js'
+import type { Begun } from './explained.js'
+import { begunIn, isExplained } from './explained.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
 import type { Demands } from './demands.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
@@ -16,7 +16,10 @@ export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 /** Why a unit runs again or needs an answer: its evidence changed. */
 export type Edited = RunReason & { readonly _tag: 'EvidenceChanged' }
 
-/** The accepted changes of a unit. `evidence`: its new record. `own`: the answer names this unit, so it is skipped even if an earlier one runs. */
+/**
+ * The accepted changes of a unit. `evidence`: its new record. `own`: an answer names this unit, so it is skipped even if an earlier one
+ * runs.
+ */
 export interface Kept {
   readonly changed: ReadonlyArray<Changed>
   readonly evidence: ReadonlyArray<Evidence>
@@ -46,14 +49,12 @@ export interface EvidencePlan {
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
 }
 
-/** A recorded unit with evidence at a place. */
-interface Recorder {
+/** A recorded unit with evidence at one place. */
+interface RecordedAt {
   readonly unit: Unit
   readonly record: CompletedStep
   readonly was: Evidence
-  /** The unit is a composite. */
   readonly isWhole: boolean
-  /** The workflow still has the unit. */
   readonly isThere: boolean
 }
 
@@ -80,7 +81,7 @@ const NOTHING: EvidencePlan = {
   changed: new Map()
 }
 
-/** Decides about the evidence found. `demands`: what the plan was asked for. */
+/** Decides about the collected evidence. `demands`: those of the options alone. */
 export const planEvidence = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -159,9 +160,9 @@ const recordersOf = (
   evidence: ReadonlyArray<FoundEvidence>,
   now: ReadonlyMap<string, Changed>,
   draft: Draft
-): ReadonlyMap<string, ReadonlyArray<Recorder>> => {
+): ReadonlyMap<string, ReadonlyArray<RecordedAt>> => {
   const { missing, changed } = byUnit(evidence)
-  const recorders = new Map<string, Array<Recorder>>()
+  const recorders = new Map<string, Array<RecordedAt>>()
   for (const record of checkpoint.completedSteps) {
     const { unit } = record
     const isFound = missing.has(unit) || changed.has(unit)
@@ -194,7 +195,7 @@ const byUnit = (
   const add = (all: Map<string, Array<Evidence>>, unit: string, more: ReadonlyArray<Evidence>): void => {
     const there = all.get(unit)
     if (there === undefined) all.set(unit, [...more])
-    else there.push(...more)
+    else for (const one of more) there.push(one)
   }
   for (const found of evidence) {
     if ('missing' in found) add(missing, found.unit, found.missing)
@@ -217,24 +218,24 @@ const isBeside = (
   ![fromStep, restartWave].some((named) => named !== undefined && isWithin(named, unit)) && demands.of(unit) === 'none'
 
 /** Accepts the current state for all units before the one that `fromStep` names. */
-const keepBefore = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, demands: Demands): void => {
+const keepBefore = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined, demands: Demands): void => {
   const before = all.filter(({ unit }) => demands.of(unit) === 'assumed')
   const last = before.at(-1)
   if (last !== undefined && !isSame(last.was, is)) keepAll(draft, before, is)
 }
 
 /** Accepts one place for its last recorder; a commit for all recorders, since each record has its own. */
-const keepAll = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
+const keepAll = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
   const last = all.at(-1)
   if (last !== undefined) keepOne(draft, last, is, true)
   keepCommits(draft, all.slice(0, -1), is)
 }
 
-const keepCommits = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined): void => {
+const keepCommits = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined): void => {
   for (const one of all) if (one.was._tag === 'Commit') keepOne(draft, one, is, false)
 }
 
-const keepOne = ({ kept }: Draft, { unit, record, was }: Recorder, is: Evidence | undefined, own: boolean): void => {
+const keepOne = ({ kept }: Draft, { unit, record, was }: RecordedAt, is: Evidence | undefined, own: boolean): void => {
   const there = kept.get(unit) ?? { record, changed: [], own: false }
   if (!there.changed.some((one) => placeOf(one.was) === placeOf(was))) there.changed.push(changedTo(was, is))
   there.own ||= own
@@ -244,8 +245,8 @@ const keepOne = ({ kept }: Draft, { unit, record, was }: Recorder, is: Evidence 
 const changedTo = (was: Evidence, is: Evidence | undefined): Changed => (is === undefined ? { was } : { was, is })
 
 /** Decides about one changed place. No recorder may overwrite it without an answer that covers it. */
-const judge = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefined, options: PlanOptions): void => {
-  const last = all.at(-1) as Recorder
+const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | undefined, options: PlanOptions): void => {
+  const last = all.at(-1) as RecordedAt
   // The state matches an earlier recorder, so running the later ones again overwrites no user's work.
   const match = all.findLastIndex(({ was }) => isSame(was, is))
   if (match >= 0) {
@@ -276,7 +277,7 @@ const judge = (draft: Draft, all: ReadonlyArray<Recorder>, is: Evidence | undefi
   }
 }
 
-const add = (to: Map<string, Array<Changed>>, { unit, was }: Recorder, is: Evidence | undefined): void => {
+const add = (to: Map<string, Array<Changed>>, { unit, was }: RecordedAt, is: Evidence | undefined): void => {
   const there = to.get(unit)
   if (there === undefined) to.set(unit, [changedTo(was, is)])
   else there.push(changedTo(was, is))
@@ -284,19 +285,19 @@ const add = (to: Map<string, Array<Changed>>, { unit, was }: Recorder, is: Evide
 
 /** The answers for one place. Restarting a wave exempts its units from the question, unless an answer keeps one of the recorders. */
 const answersAt = (
-  all: ReadonlyArray<Recorder>,
+  all: ReadonlyArray<RecordedAt>,
   { confirm, onChanged, restartWave }: PlanOptions
 ): {
-  readonly answerOf: (one: Recorder) => Answer['_tag'] | undefined
-  readonly isExempt: (one: Recorder) => boolean
+  readonly answerOf: (one: RecordedAt) => Answer['_tag'] | undefined
+  readonly isExempt: (one: RecordedAt) => boolean
 } => {
-  const isNamed = ({ unit }: Recorder): boolean => restartWave !== undefined && isWithin(unit, restartWave)
-  const said = ({ unit }: Recorder): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
-  const last = all.at(-1) as Recorder
+  const isNamed = ({ unit }: RecordedAt): boolean => restartWave !== undefined && isWithin(unit, restartWave)
+  const said = ({ unit }: RecordedAt): Answer['_tag'] | undefined => confirm?.get(unit)?._tag
+  const last = all.at(-1) as RecordedAt
   const isKept =
     all.some((one) => said(one) === 'Keep') || (onChanged === 'keep' && said(last) === undefined && !isNamed(last))
-  const isExempt = (one: Recorder): boolean => isNamed(one) && !isKept
-  const answerOf = (one: Recorder): Answer['_tag'] | undefined =>
+  const isExempt = (one: RecordedAt): boolean => isNamed(one) && !isKept
+  const answerOf = (one: RecordedAt): Answer['_tag'] | undefined =>
     isExempt(one) ? undefined : (said(one) ?? (onChanged === 'keep' ? 'Keep' : undefined))
   return { answerOf, isExempt }
 }

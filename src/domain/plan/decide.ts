@@ -1,4 +1,4 @@
-/** What happens with the units of a workflow, and why: a fold over its tree. */
+/** Decides about the units of a workflow: a fold over its tree. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
 import { isAnew } from './demands.js'
@@ -8,9 +8,9 @@ import type { PlanContext } from './PlanContext.js'
 import { hasRecords, recordOf } from './PlanContext.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isWithin, join } from '../workflow/Unit.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
-import { isIdempotent, partsOf } from '../workflow/Workflow.js'
+import { isIdempotent, listedParts } from '../workflow/Node.js'
 import type { At, Decided, Described, Placed, Planned } from './decideTask.js'
 import {
   ASSUMED,
@@ -27,7 +27,6 @@ import {
 } from './decideTask.js'
 import { decideWithSubSteps } from './decideSubSteps.js'
 
-/** Decides about all units of a workflow. */
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
   for (const [stepIndex, step] of workflow.steps.entries()) {
@@ -63,7 +62,7 @@ const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Dec
   return { decision, isDone }
 }
 
-/** What happens with the parts of a map of which only now is known what they are: what was decided about all of it. */
+/** Decisions for the parts of a map that was just expanded: the map's own, for each part. */
 export const decideItems = (
   { stepIndex, unit, ...decision }: Decision,
   { each }: MapStep,
@@ -74,17 +73,17 @@ export const decideItems = (
   const visit = (step: Step, unit: Unit, task: Described): void => {
     found.push(run({ unit, stepIndex, task }, reason))
     if (step._tag === 'Sequence' || step._tag === 'Wave')
-      for (const part of partsOf(step)) visit(part, join(unit, part.name), part)
+      for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name), part)
   }
   for (const { key } of items) visit(each, join(unit, key), ofItem(each, key))
   return found
 }
 
-/** What a body does for an item, under the name of the item. Spelt out: there may be 100,000, and to spread takes many times as long. */
+/** The body of a map as the definition of one item. No spread: 100,000 of them would take many times as long. */
 const ofItem = <S extends Step>(each: S, key: string): S => {
   const summary = each.summary === each.name ? key : each.summary
   if (each._tag !== 'Task') return { ...each, name: key, summary }
-  const { fingerprint, idempotent, captures, numbered, wait, accepts, leaves } = each
+  const { fingerprint, idempotent, captures, numbered, wait, accepts, artifactPaths: leaves } = each
   return {
     _tag: 'Task',
     name: key,
@@ -95,7 +94,7 @@ const ofItem = <S extends Step>(each: S, key: string): S => {
     numbered,
     wait,
     accepts,
-    leaves
+    artifactPaths: leaves
   } as Step as S
 }
 
@@ -105,14 +104,16 @@ const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): De
   return decideParts(context, map, at, items.length, (index) => ofItem(map.each, items[index]?.key ?? ''), out)
 }
 
-/** The items that a plan uses: undefined if the map computes them again. A map of no items that runs again does nothing else. */
+/**
+ * Returns the items that a plan uses, or undefined if the map computes them again. A map without items that runs again only computes them.
+ */
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: At): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
   const isAgain = evidence.again.has(unit) || typeof demand === 'object'
   return isAnew(demand) || (items?.length === 0 && isAgain) ? undefined : items
 }
 
-/** A map of items that are not known yet is one thing to do. What was begun of it with other items may have acted. */
+/** A map without items is decided as one task. Parts with other items may have acted. */
 const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
   const { name, summary, fingerprint } = map
   const { unit } = at
@@ -132,7 +133,7 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
   const placed: Placed<Task> = {
     ...at,
     task,
-    own: map.own,
+    ownFingerprint: map.ownFingerprint,
     record: recordOf(context, unit),
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
@@ -160,16 +161,16 @@ const editedIn = ({ evidence: { edited } }: PlanContext, map: Unit): Edited | un
   return { _tag: 'EvidenceChanged', changed: [first, ...more].flatMap(({ changed }) => changed) }
 }
 
-/** Outputs are what its parts give. */
+/** A map has no output of its own. */
 const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
 
 const decideComposite = (context: PlanContext, step: Sequence | Wave, at: At, out: Planned): Decided => {
-  const parts = partsOf(step)
+  const parts = listedParts<Step>(step)
   return decideParts(context, step, at, parts.length, (index) => parts[index] as Step, out)
 }
 
-/** Decides about the parts of a composite, and so about itself. Its decision comes first. */
+/** Decides about the parts of a composite, then about the composite. Its decision comes first. */
 const decideParts = (
   context: PlanContext,
   step: Sequence | Wave | MapStep,
@@ -184,7 +185,7 @@ const decideParts = (
   const keptAbove = own.kept ?? at.keptAbove
   const here = out.decisions.length
   const record = recordOf(context, unit, at.expected)
-  const placed: Placed = { ...at, task: step, own: step.own, record }
+  const placed: Placed = { ...at, task: step, ownFingerprint: step.ownFingerprint, record }
   out.decisions.push(skip(placed, ASSUMED))
   const decisions: Array<Decision> = []
   let isDone = true
@@ -208,7 +209,7 @@ const decideParts = (
   return { decision, isDone: isDone && record !== undefined && decision._tag === 'Skip' }
 }
 
-/** The evidence of a composite as a whole, if it changed: kept, in need of an answer, or in question. */
+/** The changed evidence of a composite itself: kept, in need of an answer, or in question. */
 interface Whole {
   readonly kept: Kept | undefined
   readonly edited: Edited | undefined
@@ -221,7 +222,7 @@ const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): Whole => ({
   isOpen: evidence.open.has(unit)
 })
 
-/** The decision for the evidence of a composite as a whole, unless its parts decide. */
+/** Decides about the evidence of a composite itself, unless its parts decide. */
 const ofWhole = (
   placed: Placed,
   { kept, edited, isOpen }: Whole,
@@ -234,9 +235,8 @@ const ofWhole = (
 }
 
 /**
- * A composite does what its parts do: of a sequence, what comes next is its own decision; of a wave or map, the most telling one. If
- * all of them are done it is too, unless nothing but its own record is missing (`isDone`: theirs are all there and count): then it
- * runs, to be closed.
+ * Derives the decision of a composite: for a sequence that of its next part, for a wave or map the most significant one. If all parts are
+ * done it is skipped, unless only its own record is missing (`isDone`): then it runs, to be closed.
  */
 const compositeDecision = (
   context: PlanContext,

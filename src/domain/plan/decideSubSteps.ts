@@ -1,4 +1,4 @@
-/** What happens with a task that has recorded sub-steps, and with these. */
+/** Decides about tasks with recorded sub-steps, and about these. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Decision, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
@@ -6,12 +6,12 @@ import { recordOf } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
 import { restartedBy, restartOf } from './subSteps.js'
 import { nameOf } from '../workflow/Unit.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import type { At, Decided, Placed, Planned } from './decideTask.js'
 import { decideTask, repeats, skip } from './decideTask.js'
 
-/** Decides about a task with recorded sub-steps. If one of these has to run again, so has the task. */
+/** Decides about a task with recorded sub-steps. If one of them runs again, so does the task. */
 export const decideWithSubSteps = (
   context: PlanContext,
   task: Task,
@@ -27,7 +27,7 @@ export const decideWithSubSteps = (
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
   const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined
-  // To go on, its code runs again from the start, which an edit may have forbidden.
+  // Its code runs again from the start, which an edit may have forbidden.
   const placed: Placed<Task> = {
     ...at,
     demand,
@@ -94,7 +94,7 @@ const decideSubStep = (
     task,
     record,
     ...(pending === undefined ? {} : { pending }),
-    // Only the record of its completed task names a sub-step in doubt that has neither record nor state.
+    // A sub-step in doubt with neither record nor state is only named by the record of its completed task.
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }
   const failure = isRepeated ? Units.get(context.failures, unit) : undefined

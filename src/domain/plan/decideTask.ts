@@ -1,43 +1,37 @@
-/** What happens with a task, and why: from its record, its state, its evidence and what the options ask for. */
+/** Decides about a task from its record, its state, its evidence and the options. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
 import { isAnew } from './demands.js'
-import { describeEvidence } from '../explain/Explain.js'
+import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
-import type { Pending } from '../checkpoint/Pending.js'
+import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Decision, PlanProblem, Poll, PollReason, RetryReason, Run, RunReason, Skip, SkipReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
 import { fromUnknown as fromThrown } from '../data/StepError.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isTop, top } from '../workflow/Unit.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
-import { isIdempotent as wasIdempotent } from '../workflow/WorkflowIdentity.js'
+import { isIdempotent } from '../workflow/Node.js'
 
-/**
- * The decisions so far, in document order, and what stands against them. Units add theirs: 100,000 short lists would cost more than
- * the decisions.
- */
+/** The decisions in document order, and the problems. Units append to it: 100,000 short arrays would cost more than the decisions. */
 export interface Planned {
   readonly decisions: Array<Decision>
   readonly problems: Array<PlanProblem>
 }
 
-/** What was decided about a unit. `isDone`: it has a record that counts, and so have all its parts. */
+/** The decision about a unit. `isDone`: it and all its parts have records that count. */
 export interface Decided {
   readonly decision: Decision
   readonly isDone: boolean
 }
 
-/**
- * A unit, and what is known of it before its record is looked at. `expected`: the usual place of its record; `keptAbove`: the accepted
- * evidence of a unit around it.
- */
+/** A unit before its record is read. `expected`: the usual place of its record; `keptAbove`: the accepted evidence of an ancestor. */
 export interface At {
   readonly unit: Unit
   readonly stepIndex: number
@@ -47,15 +41,15 @@ export interface At {
 }
 
 /**
- * A unit with its definition and its record, if it has one. `own`: of a composite, the fingerprint that its record keeps. Of a map of unknown items, `hasBegun`: whether anything of it was begun;
- * `pending`: what one of its parts waits for; `edited`: evidence of its parts that would be overwritten.
+ * A unit with its definition and its record. `ownFingerprint`: of a composite, the fingerprint in its record. For a map without items:
+ * `hasBegun`: a part of it started; `pending`: what a part waits for; `edited`: changed evidence of its parts.
  */
 export interface Placed<A extends Described = Described> extends At {
   readonly task: A
   readonly record: CompletedStep | undefined
   readonly hasBegun?: boolean
-  readonly own?: string
-  readonly pending?: Pending
+  readonly ownFingerprint?: string
+  readonly pending?: PendingUnit
   readonly edited?: Edited
 }
 
@@ -94,12 +88,15 @@ export const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject
 
 export const keptReason = ({ changed, evidence }: Kept): SkipReason => ({ _tag: 'EvidenceChanged', changed, evidence })
 
-export const skipReasonOf = ({ task, own = task.fingerprint }: Placed, record: CompletedStep): SkipReason => {
+export const skipReasonOf = (
+  { task, ownFingerprint: own = task.fingerprint }: Placed,
+  record: CompletedStep
+): SkipReason => {
   if (record.fingerprint !== own) return { _tag: 'AcceptedDespiteChange', recorded: record.fingerprint }
   return record.assumed === true ? ASSUMED : COMPLETED
 }
 
-/** One for all: a plan may have 100,000 of them. */
+/** Shared: a plan may have 100,000 of them. */
 const COMPLETED: SkipReason = { _tag: 'Completed' }
 export const ASSUMED: SkipReason = { _tag: 'Assumed' }
 
@@ -130,21 +127,21 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
-  // "Again" for what runs in any case is no contradiction. "Done" would leave out work that nobody did.
+  // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
   return due
 }
 
-/** What a unit waits for. A wait that an edit made something else is over. */
-const pendingOf = (context: PlanContext, { unit, task }: Placed<Task>): Pending | undefined => {
+/** Returns what a unit waits for. A wait that an edit turned into something else is over. */
+const pendingOf = (context: PlanContext, { unit, task }: Placed<Task>): PendingUnit | undefined => {
   const pending = Units.get(context.pending, unit)
   return pending?._tag === 'Job' || pending?._tag === task.wait ? pending : undefined
 }
 
 const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean => open.size > 0 && open.has(placed.unit)
 
-/** The accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
+/** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
 const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
   const { kept, missing } = context.evidence
   const there = kept.get(placed.unit)
@@ -165,7 +162,7 @@ export const evidenceNow = (
   return evidenceWith(record, evidence.changed.get(name) ?? [], evidence.missing.get(name)?.missing ?? [])
 }
 
-/** What was accepted in spite of a change may by now be said to set a variable that it never set. */
+/** Reports variables that an accepted edit captures but the record never set. */
 const uncaptured = (placed: Placed<Task>, { captured }: CompletedStep, out: Planned): void => {
   const missing = placed.task.captures.filter((name) => !captured.includes(name))
   if (missing.length === 0) return
@@ -181,17 +178,17 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
   }
 }
 
-/** What is taken as done needs what it left behind. */
+/** Reports missing evidence of a unit that `fromStep` assumes done. */
 export const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
   if (missing.size === 0 || placed.demand !== 'assumed') return
   const lost = missing.get(placed.unit)
   if (lost === undefined) return
-  const expected = `${lost.missing.map(describeEvidence).join(', ')}, which is missing`
+  const expected = lost.missing.map(describeEvidence).join(', ')
   out.problems.push({ _tag: 'AssumedOutputMissing', unit: placed.unit, expected, evidence: true })
 }
 
-/** A unit that somebody says is done needs the output that it would have given, as plain JSON like any other. */
+/** Assumes a unit done; it needs the output that it would have returned, as plain JSON. */
 const assume = (
   placed: Placed<Task>,
   given: Json | undefined,
@@ -214,7 +211,7 @@ const assume = (
   return skip(placed, evidence === undefined ? reason : { ...reason, evidence })
 }
 
-/** Why completed work, or work that would be due in any case, is asked for again; undefined if it is not. */
+/** Returns why a unit runs whatever is recorded, or undefined. */
 export const repeats = (
   { evidence: { due } }: PlanContext,
   { unit, demand }: Pick<At, 'unit' | 'demand'>
@@ -223,13 +220,13 @@ export const repeats = (
   return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
-const poll = (context: PlanContext, placed: Placed, pending: Pending): Poll => ({
+const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll => ({
   _tag: 'Poll',
   ...aboutOf(placed),
   reason: pollReason(context, pending)
 })
 
-const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
+const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason => {
   switch (pending._tag) {
     case 'Job': {
       const { submittedAt, job } = pending
@@ -249,21 +246,21 @@ const pollReason = ({ answers }: PlanContext, pending: Pending): PollReason => {
   }
 }
 
-/** What is known of a unit that is due. */
-interface Known {
+/** The facts about a unit that is due. */
+interface DueUnit {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
-  readonly pending: Pending | undefined
+  readonly pending: PendingUnit | undefined
 }
 
 /**
- * A unit without a record that counts: it runs, runs once more, or is asked about. To force what waits for a job does not
- * say that the job may be there twice.
+ * Decides about a unit without a record that counts: run, retry or confirm. `fromStep` alone does not permit a second submission of a
+ * pending job.
  */
 const schedule = (
   context: PlanContext,
   placed: Placed<Task>,
-  { record, scheduled, pending }: Known,
+  { record, scheduled, pending }: DueUnit,
   again: boolean
 ): Decision => {
   const begun = pending === undefined ? trace(context, placed) : undefined
@@ -289,14 +286,14 @@ const schedule = (
   return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }
 }
 
-/** What was not idempotent when it began does not become so by an edit. */
+/** A step counts as idempotent only if both its recorded and its current definition say so. */
 const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Placed<Task>): boolean => {
   const before = find(checkpoint.workflow, checkpoint.items, unit, stepIndex)?.definition
-  const isLeaf = before?.kind === 'task' || before?.kind === 'map'
-  return task.idempotent && !(isLeaf && !wasIdempotent(before))
+  const isLeaf = before?._tag === 'Task' || before?._tag === 'Map'
+  return task.idempotent && !(isLeaf && !isIdempotent(before))
 }
 
-/** What the state says of a unit: how it ended or was cut short, and which attempt comes next. */
+/** Returns how a unit ended or was interrupted according to the state, and its next attempt. */
 export const trace = (
   context: PlanContext,
   placed: Placed

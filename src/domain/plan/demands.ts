@@ -1,32 +1,32 @@
 /**
- * What a plan demands of each unit before the unit's own record is looked at. On each level from the root: in a sequence what comes
- * before the step to run from counts as done, and what follows a step that runs again does too; in a wave this holds for the groups
- * that it needs, and for those that need it. A wave to restart that is before the step to run from is not taken as done: the plan
- * starts with it.
+ * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
+ * count as done, and steps after one that runs again run again; in a wave, this applies to the groups that it needs and that need it. A
+ * wave to restart before `fromStep` is not assumed done: the plan starts with it.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
-import { needing, neededBy } from './needs.js'
+import { needing, neededBy } from '../workflow/needs.js'
 import type { RunReason } from './Plan.js'
-import type { Node } from '../workflow/Tree.js'
-import { find, listedParts, partNamed } from '../workflow/Tree.js'
+import type { Node } from '../workflow/Node.js'
+import { find, partNamed } from '../checkpoint/Tree.js'
+import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isWithin, join, nameOf, top } from '../workflow/Unit.js'
+import { ancestors, childToward, fromTop, join, nameOf } from '../workflow/Unit.js'
 import type { Wave, Workflow } from '../workflow/Workflow.js'
 
-/** What is demanded of a unit and of all that is part of it: that it counts as done, that it runs again, or neither. */
+/** The demand on a unit and all its parts: it counts as done, it runs again, or neither. */
 export type Demand = 'none' | 'assumed' | RunReason
 
-/** Whether all of a unit is done anew, whatever evidence it has. */
+/** Returns whether the whole unit runs again, whatever evidence it has. */
 export const isAnew = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
 /**
- * What a plan was asked for.
+ * The requests of a plan.
  *
- * - `from`: the unit from which all runs; `restart`: the wave or map that runs anew.
+ * - `from`: the unit to run from; `restart`: the wave or map to restart.
  * - `due`: composites whose own evidence makes all their parts run again.
- * - `again`: units of which recorded work runs again, because of its evidence.
+ * - `again`: recorded units that run again because of their evidence.
  */
 export interface Asked {
   readonly from: Unit | undefined
@@ -35,18 +35,16 @@ export interface Asked {
   readonly again: Iterable<Unit>
 }
 
-/** What is demanded of a part of a composite, by its index and name. */
+/** The demand on a part of a composite, by its index and name. */
 type OfPart = (index: number, name: string) => Demand
 
-/** The demands of a plan. */
 export interface Demands {
-  /** What is demanded of the parts of a composite, of which as a whole this is demanded; of top-level steps without one. */
+  /** The demands on the parts of a composite, given the demand on the whole; of top-level steps without one. */
   readonly ofParts: (parent: Unit | undefined, composite: Node, demand: Demand) => OfPart
-  /** What is demanded of a unit; of one that does not exist, what is demanded of the innermost existing unit around it. */
+  /** The demand on a unit; on one that does not exist, that on its innermost existing ancestor. */
   readonly of: (unit: Unit) => Demand
 }
 
-/** The demands of a plan on the units of a workflow. */
 export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Demands => {
   const touched = new Set<Unit>()
   for (const unit of asked.again) {
@@ -60,7 +58,8 @@ export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Deman
     const whole = demand !== 'none' || parent === undefined ? demand : (asked.due.get(parent) ?? demand)
     if (whole !== 'none') return ofAllParts(composite, parent, whole)
     const { from, restart } = asked
-    const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+    const childOf = (target: Unit | undefined): Unit | undefined => target && childToward(parent, target)
+    const [toFrom, toRestart] = [childOf(from), childOf(restart)]
     const isBefore = isFirst && toRestart !== undefined && toFrom === undefined
     const level = { ...asked, toFrom, toRestart, isBefore, parent, touched }
     if (composite.each !== undefined) return inMap(level)
@@ -78,7 +77,7 @@ export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Deman
     let demand: Demand = 'none'
     let composite: Node = workflow
     let parent: Unit | undefined
-    for (const one of [...ancestors(unit)].reverse().concat(unit)) {
+    for (const one of fromTop(unit)) {
       const name = nameOf(one)
       const part = partNamed(composite, parent ?? '', name, items)
       if (part === undefined) return demand
@@ -95,7 +94,7 @@ const FORCED: RunReason = { _tag: 'Forced' }
 
 const after = (step: Unit): RunReason => ({ _tag: 'EarlierStepRunsAgain', step })
 
-/** Evidence of a sequence as a whole makes its first step run again, and the others follow it. */
+/** Evidence of a sequence itself makes its first step run again, and the others follow. */
 const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): OfPart => {
   const first = steps?.[0]
   if (demand === 'assumed' || isAnew(demand) || first === undefined) return () => demand
@@ -103,19 +102,11 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
   return (index) => (index <= 0 ? demand : later)
 }
 
-/** The part of a unit that a target is, or is part of. */
-const partToward = (parent: Unit | undefined, target: Unit | undefined): Unit | undefined => {
-  if (target === undefined || parent === undefined) return target === undefined ? undefined : top(target)
-  if (target === parent || !isWithin(target, parent)) return undefined
-  const end = target.indexOf('/', parent.length + 1)
-  return end === -1 ? target : target.slice(0, end)
-}
-
 /**
- * What is asked of the parts of a composite, as seen from there: the parts that a target is, or is part of. `isBefore`: the composite
- * is before the step to run from, and counts as done up to the wave in it that is restarted.
+ * The requests as seen from a composite: the parts that a target is or is part of. `isBefore`: the composite is before the unit to run
+ * from, and counts as done up to the wave in it that is restarted.
  */
-interface Level extends Asked {
+interface AskedOfParts extends Asked {
   readonly parent: Unit | undefined
   readonly toFrom: Unit | undefined
   readonly toRestart: Unit | undefined
@@ -123,12 +114,12 @@ interface Level extends Asked {
   readonly touched: ReadonlySet<Unit>
 }
 
-/** Whether the wave to restart is before the step to run from. */
+/** Returns whether the wave to restart is before the unit to run from. */
 const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Asked): boolean => {
   if (from === undefined || restart === undefined) return false
   const around = new Set<Unit | undefined>(ancestors(from))
   const parent = [...ancestors(restart)].find((one) => around.has(one))
-  const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]
+  const [toFrom, toRestart] = [childToward(parent, from), childToward(parent, restart)]
   if (toFrom === undefined || toRestart === undefined || toFrom === toRestart) return false
   const composite = parent === undefined ? workflow : find<Node>(workflow, items, parent)?.definition
   if (composite === undefined || 'each' in composite) return false
@@ -142,7 +133,7 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Ask
 
 const inSequence = (
   steps: ReadonlyArray<Node>,
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: AskedOfParts
 ): OfPart => {
   const indexOf = (unit: Unit | undefined): number =>
     unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
@@ -163,7 +154,7 @@ const inSequence = (
 
 const inWave = (
   groups: Wave['groups'],
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: Level
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: AskedOfParts
 ): OfPart => {
   const demands = new Map<string, Demand>()
   const again = groups.filter(({ name }) => touched.has(join(parent, name)))
@@ -172,7 +163,7 @@ const inWave = (
   const [cause = ''] = causes
   const reason = parent === undefined ? FORCED : after(causes.size === 1 ? join(parent, cause) : parent)
   for (const name of needing(groups, [...causes])) demands.set(name, reason)
-  // Its own evidence tells more.
+  // Its own evidence is the better reason.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
   const before = toFrom === undefined ? new Set<string>() : neededBy(groups, [nameOf(toFrom)])
   for (const name of before) demands.set(name, 'assumed')
@@ -189,8 +180,7 @@ const inWave = (
   return (_, name) => demands.get(name) ?? (isBefore ? 'assumed' : 'none')
 }
 
-/** No item needs another. */
-const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: Level): OfPart => {
+const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: AskedOfParts): OfPart => {
   const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
   return (_, name) => {
     if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED

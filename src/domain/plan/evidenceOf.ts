@@ -1,17 +1,14 @@
-/** The evidence that completed units must still have, and the part that is missing or changed. */
+/** Selects the completed units whose evidence must be checked. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import type { PlanOptions } from './Plan.js'
 import { demandsOf } from './demands.js'
 import { targetsOf } from './PlanContext.js'
 import { subStepsOf } from './subSteps.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
-/**
- * The completed units at whose evidence a plan has to look. None, if those before the step that everything is to run from left
- * none: what runs in any case leaves its own anew. Else all, for a later one may have replaced what an earlier one left.
- */
+/** Returns the completed units whose evidence a plan must check: none if everything before `fromStep` left none, else all. */
 export const unitsInNeed = (
   checkpoint: Checkpoint,
   workflow: Workflow,
@@ -36,6 +33,6 @@ export const unitsInNeed = (
   return { ...run, completedSteps: stays ? completedSteps : [] }
 }
 
-/** The units, oldest first, after the last one whose evidence at a place is intact. */
+/** Returns the units after the last one whose evidence at a place is intact, oldest first. */
 export const otherAt = <A>(left: ReadonlyArray<A>, isThere: (one: A) => boolean): ReadonlyArray<A> =>
   left.slice(left.findLastIndex(isThere) + 1)

@@ -1,4 +1,4 @@
-/** The planner: from what is recorded and what is wanted to what happens next. */
+/** The planner. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint, Variables } from '../checkpoint/Checkpoint.js'
@@ -13,15 +13,15 @@ import { compare, inconsistencies, wrongWorkflow } from './PlanCheck.js'
 import type { PlanContext } from './PlanContext.js'
 import { contextOf, leavesOf, recordOf, unknownNames } from './PlanContext.js'
 import { subStepsOf } from './subSteps.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { isTop, isWithin } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 import { problems as problemsOf } from '../workflow/Workflow.js'
 
 /**
- * Plans a resume: what is skipped, run, retried or asked about, and why. Pure, total and deterministic, in time linear
- * in the steps and records.
+ * Plans a resume: what is skipped, run, retried, polled or needs confirmation, and why. Pure, total and deterministic, in time linear in
+ * the steps and records.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -48,20 +48,19 @@ export const planResume = (
   workflow: Workflow,
   options: PlanOptions = {}
 ): E.Either<PlanError, ResumePlan> => {
-  const unfit = [
-    ...problemsOf(workflow).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
+  const invalid = problemsOf(workflow)
+  const [first, ...more] = [
+    ...invalid.map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem })),
     ...inconsistencies(checkpoint)
   ]
   const wrong = wrongWorkflow(checkpoint, workflow)
   const { items } = checkpoint
-  const [first, ...more] = unfit
-  if (first !== undefined)
-    return refuse([
-      first,
-      ...more,
-      ...wrong,
-      ...unknownNames(workflow, { items, subSteps: subStepsOf(checkpoint) }, options, leavesOf(workflow, items))
-    ])
+  if (first !== undefined) {
+    const isTooLarge = invalid.some(({ _tag }) => _tag === 'TooDeep' || _tag === 'TooManyUnits')
+    const known = { items, subSteps: subStepsOf(checkpoint) }
+    const unknown = isTooLarge ? [] : unknownNames(workflow, known, options, leavesOf(workflow, items))
+    return refuse([first, ...more, ...wrong, ...unknown])
+  }
   const context = contextOf(checkpoint, workflow, options)
   const decisions: Array<Decision> = []
   const found: Array<PlanProblem> = []
@@ -81,7 +80,7 @@ export const planResume = (
 const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
 
-/** What goes on where it was left has begun with the recorded input. */
+/** Finds units that continue and started with the recorded input. */
 const wrongInput = (
   { checkpoint, demands }: PlanContext,
   workflow: Workflow,
@@ -90,7 +89,7 @@ const wrongInput = (
   if (fromStep === undefined) return [{ _tag: 'InputWithoutStep' }]
   const { state, items, pending } = checkpoint
   const isThere = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
-  // The sub-steps before it have seen the recorded input.
+  // Earlier sub-steps have seen the recorded input.
   const task = taskAround<Step>(workflow, items, fromStep)
   if (task !== undefined) return [{ _tag: 'InputInUse', unit: task.unit }]
   if (!isThere(fromStep)) return []
@@ -148,7 +147,7 @@ const isTriedAgain = ({ state }: Checkpoint): boolean =>
     Interrupted: ({ inProgress }) => inProgress
   })(state)
 
-/** The records that still count, and those that the plan assumes. */
+/** Yields the records that still count, and those that the plan assumes. */
 function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {
   for (const decision of decisions) {
     if (decision._tag !== 'Skip') continue

@@ -1,32 +1,32 @@
 /**
- * Which units a unit sees: its earlier siblings and those of the units that it is part of; in a wave the groups that it needs, directly
- * or through others. What else happens to be done depends on timing, and would be different after a resume.
+ * Computes which units a unit sees: earlier siblings of itself and of its ancestors; in a wave the groups that it needs, directly or
+ * through others. Other completed units depend on timing, and would differ after a resume.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'
-import { neededBy } from './needs.js'
-import { listedParts, partNamed } from '../workflow/Tree.js'
+import { neededBy } from '../workflow/needs.js'
+import { partNamed } from '../checkpoint/Tree.js'
+import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, nameOf, parent } from '../workflow/Unit.js'
+import { childToward, fromTop, nameOf, parent } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 
-/** A level of a tree on the way to a unit: the parts of a composite that the unit sees, by name. */
-export interface Level {
+/** One level on the path to a unit: the parts of a composite that the unit sees, by name. */
+export interface VisibleParts {
   readonly parent: Unit | undefined
   readonly composite: Workflow | Step
-  /** The part that is the unit, or that the unit is part of. */
+  /** The part that the unit is or is part of. */
   readonly toward: string
   readonly sees: (name: string) => boolean
-  /** The names of the parts that it sees, in order. */
+  /** The names of the visible parts, in order. */
   readonly seen: () => ReadonlyArray<string>
 }
 
-/** The levels around a unit, from the root. */
-export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<Level> => {
-  const levels: Array<Level> = []
+export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): ReadonlyArray<VisibleParts> => {
+  const levels: Array<VisibleParts> = []
   let composite: Workflow | Step = workflow
   let parent: Unit | undefined
-  for (const one of [...ancestors(unit)].reverse().concat(unit)) {
+  for (const one of fromTop(unit)) {
     const toward = nameOf(one)
     levels.push(levelOf(composite, parent, toward))
     const part: Workflow | Step | undefined = partNamed<Workflow | Step>(composite, parent ?? '', toward, items)
@@ -37,7 +37,7 @@ export const levelsOf = (workflow: Workflow, items: Items, unit: Unit): Readonly
   return levels
 }
 
-const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: string): Level => {
+const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: string): VisibleParts => {
   const parts = listedParts<Workflow | Step>(composite)
   if ('groups' in composite) {
     let needed: ReadonlySet<string> | undefined
@@ -55,22 +55,21 @@ const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: s
   }
 }
 
-/** Tells of other units whether a unit sees them, as a whole or as a part of what it sees. */
+/** Returns a predicate for the units that a unit sees, parts included. */
 export const sightOf = (workflow: Workflow, items: Items, unit: Unit): ((other: Unit) => boolean) => {
   const levels = levelsOf(workflow, items, unit)
   return (other) => {
     for (const { parent, toward, sees } of levels) {
-      const start = parent === undefined ? 0 : parent.length + 1
-      const end = other.indexOf('/', start)
-      const name = nameOf(end === -1 ? other : other.slice(0, end))
+      const part = childToward(parent, other)
+      if (part === undefined) return false
+      const name = nameOf(part)
       if (name !== toward) return sees(name)
-      if (end === -1) return false
     }
     return false
   }
 }
 
-/** The items that a unit belongs to, as paths, from that of the outermost map to that of the innermost; none outside of maps. */
+/** Returns the items that contain a unit, as paths, outermost first. */
 export const itemsAround = (items: Items, unit: Unit): ReadonlyArray<Unit> => {
   if (items.size === 0) return NONE
   const found: Array<Unit> = []

@@ -1,21 +1,20 @@
-/** The recorded sub-steps of each task, and from which of them a plan runs a task again. */
+/** Finds the recorded sub-steps of tasks, and the one to restart from. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { RunReason } from './Plan.js'
 import type { SubStep } from '../checkpoint/SubStep.js'
-import { find, taskAround } from '../workflow/Tree.js'
+import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 
-/** A sub-step with its recorded call. */
 export interface KnownSubStep {
   readonly unit: Unit
   readonly call: SubStep
 }
 
-/** By task: the recorded sub-steps in order, then those that failed, then those in flight, then those that wait. */
+/** By task: the recorded sub-steps in order, then failed ones, then those in flight, then pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 /** The recorded, failed and in-flight sub-steps of a checkpoint. */
@@ -31,7 +30,7 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
   const failed: Array<Unit> = []
   for (const { unit, subStep, inDoubt } of completedSteps) {
     if (subStep !== undefined) add(unit, subStep)
-    if (inDoubt !== undefined) failed.push(...inDoubt)
+    for (const one of inDoubt ?? []) failed.push(one)
   }
   for (const unit of failed) add(unit, NOT_IDEMPOTENT)
   for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
@@ -44,17 +43,11 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
 
 const NOT_IDEMPOTENT: SubStep = { idempotent: false }
 
-/** Detects a sub-step that is not idempotent and may have had its effect. */
+/** Detects a sub-step that is not idempotent and may have taken effect. */
 export const isSubStepInDoubt = (state: CheckpointState, unit: Unit): boolean =>
   Units.has(State.inFlight(state), unit) || Units.get(State.failures(state), unit)?.subStep?.idempotent === false
 
-/** The failed sub-steps of a task that are not idempotent and may have had their effect. */
-export const failedInDoubt = (failures: Units.Units<State.Failure>, task: Unit): ReadonlyArray<Unit> =>
-  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
-    subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
-  )
-
-/** The first sub-step of a task that runs again, and why. All that were recorded after it run again as well. */
+/** The first sub-step of a task that runs again, and why. All recorded after it run again too. */
 export interface Restart {
   readonly unit: Unit
   readonly index: number
@@ -81,7 +74,7 @@ export const restartOf = (
   return undefined
 }
 
-/** The sub-steps that run again because of a restart: that one, those recorded after it, and their nested sub-steps. */
+/** Returns the sub-steps that run again because of a restart: that one, those recorded after it, and their nested ones. */
 export const restartedBy = (
   all: ReadonlyArray<KnownSubStep>,
   { unit: from, index, reason }: Restart

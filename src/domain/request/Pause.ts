@@ -2,17 +2,17 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import { unrecorded } from '../change/transitionParts.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 
 // --- model
 
 /**
- * Where a paused run goes on. A pointer for people, and for a resume that names no run: what counts is in the checkpoint.
+ * Where a paused run resumes: a pointer for people, and for a resume that names no run. The checkpoint decides.
  *
- * - `unit`: the unit that comes next: of a composite, the first of its parts that is not done. `stepIndex`: the index of its step.
- * - `commits`: those that its steps have recorded, oldest first, each once.
- * - `committed`: the commit that the pause has made of what was not committed, if there was any.
+ * - `unit`: the next unit: for a composite, its first open part. `stepIndex`: the index of its step.
+ * - `commits`: the recorded commits, oldest first, each once.
+ * - `committed`: the commit that the pause made of uncommitted work, if any.
  * - `pausedAt`: UTC, ISO 8601.
  *
  * @category model
@@ -29,10 +29,7 @@ export interface ContinueHere {
 
 // --- constructors
 
-/**
- * The pointer to where a run goes on that is interrupted at a step. In the order of the workflow: which groups of a wave may start first, a
- * plan decides.
- */
+/** Makes the pointer for an interrupted run. It follows document order; the plan decides which groups of a wave start first. */
 export const continueHere = (checkpoint: Checkpoint, committed?: string): ContinueHere => {
   const { runId, workflow, state, completedSteps, updatedAt } = checkpoint
   return {
@@ -61,6 +58,6 @@ const commitsOf = (records: Iterable<CompletedStep>): ReadonlyArray<string> => {
 
 // --- destructors
 
-/** Where a pointer leads, for people: `step 2: checks/lint`. */
+/** Describes a position: `step 2: checks/lint`. */
 export const describePosition = ({ stepIndex, unit }: Pick<ContinueHere, 'stepIndex' | 'unit'>): string =>
   `step ${stepIndex + 1}: ${unit}`

@@ -1,4 +1,4 @@
-/** Requests that any process leaves for a run: to pause it, to cancel it, or with an answer that it waits for. */
+/** Requests that any process leaves for a run: to pause, cancel or answer it. */
 import type { Json } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -55,10 +55,10 @@ export type Request = PauseRequest | CancelRequest | AnswerRequest
 
 // --- refinements
 
-/** Who answers is shown to people, so control characters are refused. */
+/** People see who answers: control characters must not reach a terminal. */
 export const isName = (by: string): boolean => /^[^\p{Cc}]{1,512}$/u.test(by)
 
-/** Whether a request is for the execution of this owner. Only a pause request can be for another one. */
+/** Returns whether a request is for the execution of this owner. Only a pause request can be for another. */
 export const isFor = (request: Request, { host, pid, since }: Addressee): boolean => {
   if (request._tag !== 'Pause') return true
   const { addressee } = request
@@ -72,5 +72,5 @@ export const byTime = ({ requestedAt: a }: Request, { requestedAt: b }: Request)
 
 // --- instances
 
-/** Whether two requests are the same one. */
+/** Returns whether two requests are equal. */
 export const isSame = (a: Request, b: Request): boolean => equals(a as unknown as Json, b as unknown as Json)

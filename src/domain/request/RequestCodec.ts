@@ -1,10 +1,10 @@
-/** Requests, and the pointer that a pause leaves, as JSON. */
+/** Encodes and decodes requests and the pause pointer. */
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
 import type { Spec } from '../data/JsonCodec.js'
-import type { Malformed } from '../data/Malformed.js'
+import type { Malformed, NewerFormat } from '../data/Malformed.js'
 import { decodeWith, fields, json, list, matching, natural, optional, tagged, time } from '../data/JsonCodec.js'
 import type { ContinueHere } from './Pause.js'
 import type { Addressee, AnswerRequest, CancelRequest, PauseRequest, Request } from './Request.js'
@@ -16,9 +16,8 @@ import * as RunId from '../checkpoint/RunId.js'
 /** The format that is written. A higher one is refused. */
 export const FORMAT = 1
 
-/** What can be wrong with a request or a pointer. */
-export type RequestCodecError =
-  Malformed | { readonly _tag: 'NewerFormat'; readonly found: number; readonly supported: number }
+/** Why a request or a pointer cannot be decoded. */
+export type RequestCodecError = Malformed | NewerFormat
 
 // --- codecs
 
@@ -73,7 +72,7 @@ const pointer: t.Type<ContinueHere> = fields<ContinueHere>('a pointer to a pause
 // --- encoding
 
 /**
- * A request, or a pointer, as plain JSON.
+ * Encodes a request or a pointer as plain JSON.
  *
  * @category encoding
  */
@@ -118,15 +117,3 @@ export const decodeRequest = (content: unknown): E.Either<RequestCodecError, Req
  * @category decoding
  */
 export const decodePointer: (content: unknown) => E.Either<RequestCodecError, ContinueHere> = supported(pointer)
-
-// --- destructors
-
-/**
- * What is wrong, as a sentence.
- *
- * @category destructors
- */
-export const describe = (error: RequestCodecError): string =>
-  error._tag === 'Malformed'
-    ? `at ${error.path} expected ${error.expected}`
-    : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`

@@ -1,5 +1,5 @@
 /**
- * When a failed attempt is followed by another: a pure decision, obeyed by the executor (after retry-ts).
+ * Decides whether and when a failed attempt is retried (after retry-ts). It must not read a clock.
  *
  * @module
  */
@@ -9,10 +9,9 @@ import * as O from 'fp-ts/lib/Option.js'
 // --- model
 
 /**
- * How long to wait between attempts. The first delay is `delayMillis`; `Linear` adds it again each time, `Exponential` doubles it. No delay
- * is longer than `maxDelayMillis`. `jitter` (0 to 1) spreads each delay evenly by that share to both sides. `attempts` is the total number
- * of tries; `withinMillis`, if given, bounds the time from the start of the first attempt that failed to the next one's, with the time in
- * which the task waited or no process ran.
+ * Delays between attempts. The first delay is `delayMillis`; `Linear` adds it each time, `Exponential` doubles it. `maxDelayMillis` caps
+ * each delay. `jitter` (0 to 1) spreads each delay by that share to both sides. `attempts` is the maximum number of attempts.
+ * `withinMillis` bounds the time from the start of the first failed attempt to the next start, waits and downtime included.
  */
 export interface RetryPolicy {
   readonly _tag: 'Constant' | 'Linear' | 'Exponential'
@@ -23,10 +22,10 @@ export interface RetryPolicy {
   readonly withinMillis?: number
 }
 
-/** How many tries a policy may have. */
+/** The maximum of `attempts`. */
 export const MAX_ATTEMPTS = 1000
 
-/** Why a policy is none: the field and what it must be. */
+/** The invalid field of a policy, and what it must be. */
 export interface InvalidRetryPolicy {
   readonly _tag: 'InvalidRetryPolicy'
   readonly field: string
@@ -36,7 +35,7 @@ export interface InvalidRetryPolicy {
 // --- constructors
 
 /**
- * Six tries, 5, 10, 20, 40 and 80 seconds apart, each delay spread by a quarter, none longer than 2 minutes.
+ * Six attempts, 5, 10, 20, 40 and 80 seconds apart, each delay spread by a quarter, at most 2 minutes.
  *
  * @category constructors
  */
@@ -49,7 +48,7 @@ export const standard: RetryPolicy = {
 }
 
 /**
- * One try.
+ * One attempt.
  *
  * @category constructors
  */
@@ -58,7 +57,7 @@ export const never: RetryPolicy = { _tag: 'Constant', attempts: 1, delayMillis: 
 const STRATEGIES: ReadonlySet<string> = new Set<RetryPolicy['_tag']>(['Constant', 'Linear', 'Exponential'])
 
 /**
- * A policy with the fields of {@link standard} where none is given, or what is wrong with it.
+ * Makes a policy; omitted fields come from {@link standard}. Returns the invalid field otherwise.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -76,7 +75,7 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
   return problem === undefined ? E.right(policy) : E.left(problem)
 }
 
-/** What is wrong with a policy that did not come from {@link make}. */
+/** Returns the invalid field of a policy, or undefined. */
 export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined => {
   const wrong = (field: string, expected: string): InvalidRetryPolicy => ({
     _tag: 'InvalidRetryPolicy',
@@ -99,8 +98,8 @@ export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined =
 // --- deciding
 
 /**
- * The delay before the attempt after this one, in milliseconds, or none if the budget is spent. `attempt` is the
- * number of the one that failed, from 1; `elapsedMillis` the time since the first began; `random` from 0 to below 1.
+ * Returns the delay before the next attempt in milliseconds, or none if the budget is spent. `attempt` is the number of the failed attempt,
+ * from 1; `elapsedMillis` the time since the first began; `random` from 0 to below 1.
  *
  * @example
  * import * as O from 'fp-ts/lib/Option.js'

@@ -1,13 +1,13 @@
-/** The path of a unit from the root of its workflow: `build`, `checks/unit`. */
+/** Paths of units from the root of their workflow: `build`, `checks/unit`. No other module splits a path. */
 
 /**
- * The names of a unit and of its ancestors, from the top, joined by `/`. A name that is no plain word is escaped, so that no two units have
- * the same path. The second sub-step of a name ends with `#2`, and so on.
+ * The names of a unit and of its ancestors, from the top, joined by `/`. Other characters than letters, digits, `.`, `_` and `-` are
+ * escaped, so that no two units share a path. A repeated sub-step ends with `#2`, `#3` and so on.
  */
 export type Unit = string
 
 /**
- * The path of the unit with a name below a parent, or of a top-level step.
+ * Returns the path of a unit below a parent, or of a top-level step.
  *
  * @example
  * import { Unit } from 'dogear'
@@ -32,11 +32,14 @@ const escaped = (character: string): string => {
   return code.length > 2 ? `%u${code.padStart(4, '0')}` : `%${code.padStart(2, '0')}`
 }
 
-/** The path of the nth sub-step with the same name, from 1. */
+/** Returns the path of the nth sub-step with the same name, from 1. */
 export const nth = (unit: Unit, number: number): Unit => (number === 1 ? unit : `${unit}#${number}`)
 
+/** The path of the first sub-step with the same name: the inverse of {@link nth}. */
+export const withoutNumber = (unit: Unit): Unit => unit.replace(/#\d+$/, '')
+
 /**
- * The names in a path, from the top: the inverse of {@link join}.
+ * Returns the names in a path, from the top: the inverse of {@link join}.
  *
  * @example
  * import { Unit } from 'dogear'
@@ -59,7 +62,7 @@ const original = (code: string): string => String.fromCharCode(parseInt(code.rep
 export const nameOf = (unit: Unit): string => unescaped(unit.slice(unit.lastIndexOf('/') + 1))
 
 /**
- * The path of the unit that a unit is part of, or `undefined` for a top-level step.
+ * Returns the path of the parent of a unit, or `undefined` for a top-level step.
  *
  * @category destructors
  */
@@ -68,22 +71,33 @@ export const parent = (unit: Unit): Unit | undefined => {
   return end === -1 ? undefined : unit.slice(0, end)
 }
 
-/** The units that a unit is part of, from its parent to the top-level step. */
+/** The ancestors of a unit, from its parent to the top-level step. */
 export function* ancestors(unit: Unit): Iterable<Unit> {
   for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
 }
 
-/** The top-level step that a unit is, or is part of. */
+/** The units on the path to a unit, from its top-level step to the unit itself. */
+export const fromTop = (unit: Unit): ReadonlyArray<Unit> => [...ancestors(unit)].reverse().concat(unit)
+
+/** Returns the child of `above` (undefined: the workflow) that a unit is or is part of, or undefined if the unit is not below it. */
+export const childToward = (above: Unit | undefined, unit: Unit): Unit | undefined => {
+  if (above === undefined) return top(unit)
+  if (unit.length === above.length || !isWithin(unit, above)) return undefined
+  const end = unit.indexOf('/', above.length + 1)
+  return end === -1 ? unit : unit.slice(0, end)
+}
+
+/** The top-level step that a unit is or is part of. */
 export const top = (unit: Unit): Unit => {
   const end = unit.indexOf('/')
   return end === -1 ? unit : unit.slice(0, end)
 }
 
-/** Whether a unit is a top-level step. */
+/** Returns whether a unit is a top-level step. */
 export const isTop = (unit: Unit): boolean => !unit.includes('/')
 
 /**
- * Whether a unit is the ancestor itself or part of it.
+ * Returns whether a unit is the ancestor itself or part of it.
  *
  * @example
  * import { Unit } from 'dogear'

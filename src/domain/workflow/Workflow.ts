@@ -1,18 +1,20 @@
 /**
- * The definition of what is to be done, as data that a planner can read. What runs is added by a Program, which is a
- * Workflow too.
+ * A workflow as data that the planner reads. A Program adds the code to run.
  *
  * @module
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
-import { listed } from '../explain/listed.js'
-import { inCycle } from '../plan/needs.js'
-import type { Wait } from '../checkpoint/Pending.js'
+import { listed } from '../data/listed.js'
+import { inCycle } from './needs.js'
+import { listedParts } from './Node.js'
 import { join } from './Unit.js'
 
 // --- model
+
+/** What a wait waits for: a time, or an answer. */
+export type WaitKind = 'Timer' | 'Answer'
 
 /** Why a recorded output no longer fits its step: `path` into the output (`$.files[0]`), and what was expected there. */
 export interface OutputMismatch {
@@ -21,16 +23,16 @@ export interface OutputMismatch {
 }
 
 /**
- * One unit of work.
+ * A step that does work.
  *
- * - `fingerprint` tells whether the definition is the one that ran; `summary` is for people and not part of it.
- * - `idempotent: false` means that running it twice may do harm: if it may have taken effect, we ask before it runs again.
- * - `captures`: the variables that its output becomes.
- * - `numbered`: its name is only its number, so after an edit another task may bear it.
- * - `wait`: it runs nothing, and waits for a timer or an answer.
- * - `accepts` tells whether a recorded output (`undefined`: none) still fits.
- * - `leaves`: the paths of its artifacts, as far as they are known before it runs. While it is in flight or failed, changes at
- *   these paths are attributed to it.
+ * - `fingerprint` identifies the definition that ran; `summary` is for people and not covered by it.
+ * - `idempotent: false`: running it twice may do harm. If it may have taken effect, a plan asks before it runs again.
+ * - `captures`: the variables that its output is stored in.
+ * - `numbered`: its name is its position, so an edit may give that name to another task.
+ * - `wait`: it runs no code, and waits for a timer or an answer.
+ * - `accepts` returns whether a recorded output (`undefined`: none) still fits.
+ * - `artifactPaths`: the paths of its artifacts that are known before it runs. While it is in flight or failed, changes at these paths are
+ *   attributed to it.
  */
 export interface Task {
   readonly _tag: 'Task'
@@ -40,26 +42,26 @@ export interface Task {
   readonly idempotent: boolean
   readonly captures: ReadonlyArray<string>
   readonly numbered: boolean
-  readonly wait?: Wait['_tag'] | undefined
-  /** Whether a recorded output (`undefined`: none) still fits. */
+  readonly wait?: WaitKind | undefined
+  /** Returns whether a recorded output (`undefined`: none) still fits. */
   readonly accepts: (output: Json | undefined) => E.Either<OutputMismatch, void>
-  /** The paths of its artifacts, as far as they are known before it runs. */
-  readonly leaves?: ((known: Known) => ReadonlyArray<string>) | undefined
+  /** The paths of its artifacts that are known before it runs. */
+  readonly artifactPaths?: ((known: KnownValues) => ReadonlyArray<string>) | undefined
 }
 
 /** The values known before a task runs: the run's variables, and the item of a map's group. */
-export interface Known {
+export interface KnownValues {
   readonly variables: ReadonlyMap<string, Json>
   readonly item?: Json
 }
 
-/** Steps done in order: a workflow inside a workflow. Its fingerprint covers those of its steps; `own` covers what it is beside them. */
+/** Steps that run in order: a workflow inside a workflow. `fingerprint` covers its steps; `ownFingerprint` covers only its own settings. */
 export interface Sequence {
   readonly _tag: 'Sequence'
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly steps: ReadonlyArray<Step>
 }
 
@@ -71,26 +73,26 @@ export interface Needing {
   readonly needs: ReadonlyArray<string>
 }
 
-/** A step whose groups run in parallel. Its fingerprint covers those of its groups; `own` covers what it is beside them. */
+/** A step whose groups run in parallel. `fingerprint` covers its groups; `ownFingerprint` covers only its own settings. */
 export interface Wave {
   readonly _tag: 'Wave'
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly groups: ReadonlyArray<Group>
 }
 
 /**
- * A step that does `each` for each item of data, in parallel. The items are computed when it is due, and recorded; see `Items`. Its
- * fingerprint covers `each`; `own` covers what it is beside that.
+ * A step that runs `each` for each item of data, in parallel. The items are computed when it is due, and recorded. `fingerprint` covers
+ * `each`; `ownFingerprint` covers only its own settings.
  */
 export interface MapStep {
   readonly _tag: 'Map'
   readonly name: string
   readonly summary: string
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly each: Step
 }
 
@@ -102,8 +104,8 @@ export interface MapStep {
 export type Step = Task | Sequence | Wave | MapStep
 
 /**
- * A named list of steps, done in order. `secrets`: the names of the secrets that the steps get; a checkpoint keeps these, and never what
- * they stand for.
+ * A named list of steps that run in order. `secrets`: the names of the secrets that the steps receive; a checkpoint records the names,
+ * never the values.
  */
 export interface Workflow {
   readonly name: string
@@ -111,11 +113,11 @@ export interface Workflow {
   readonly secrets?: ReadonlyArray<string>
 }
 
-/** What a name must look like: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
+/** The form of a name: letters, digits, `.`, `_` and `-`, first a letter or digit, at most 128 characters. */
 export const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
 /**
- * What is wrong with a definition. `unit` is a path, `place` one or the workflow itself; `*` stands for the key of an item.
+ * A problem of a definition. `unit` is a path; `place` is a path or the name of the workflow. `*` stands for the key of an item.
  *
  * @category model
  */
@@ -124,6 +126,7 @@ export type WorkflowProblem =
   | { readonly _tag: 'NoSteps'; readonly unit?: string }
   | { readonly _tag: 'NoGroups'; readonly unit: string }
   | { readonly _tag: 'TooDeep'; readonly unit: string }
+  | { readonly _tag: 'TooManyUnits' }
   | { readonly _tag: 'DuplicateName'; readonly name: string; readonly within: string }
   | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
   | { readonly _tag: 'UnknownNeed'; readonly unit: string; readonly group: string; readonly need: string }
@@ -132,18 +135,18 @@ export type WorkflowProblem =
 
 // --- constructors
 
-/** What a task is declared with. `definition` is what its fingerprint covers, beside its name and the other declared options. */
+/** The options of a task. `definition`: what its fingerprint covers beside its name and the other options. */
 export interface TaskOptions {
   readonly summary?: string
   readonly definition?: Json
   readonly idempotent?: boolean
   readonly captures?: ReadonlyArray<string>
   readonly numbered?: boolean
-  readonly wait?: Wait['_tag']
+  readonly wait?: WaitKind
   /** Whether a recorded output (`undefined`: none) still fits. */
   readonly accepts?: (output: Json | undefined) => E.Either<OutputMismatch, void>
   /** The paths of its artifacts, as far as they are known before it runs. */
-  readonly leaves?: (known: Known) => ReadonlyArray<string>
+  readonly artifactPaths?: (known: KnownValues) => ReadonlyArray<string>
 }
 
 const ACCEPTED = E.right(undefined)
@@ -180,13 +183,12 @@ export const task = (name: string, options: TaskOptions = {}): Task => {
     numbered: options.numbered ?? false,
     wait: options.wait,
     accepts: options.accepts ?? acceptsAnything,
-    leaves: options.leaves ?? leavesNothing
+    artifactPaths: options.artifactPaths ?? leavesNothing
   }
 }
 
 /**
- * Declares steps that are done in order. `definition`: what of the sequence beside its steps must not change once it has completed, if
- * there is such.
+ * Declares a sequence. `definition`: the sequence's own settings, which must not change after it completed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -206,19 +208,19 @@ export const sequence = (
   _tag: 'Sequence',
   name,
   summary,
-  ...printsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
+  ...fingerprintsOf('sequence', name, { steps: steps.map(({ fingerprint }) => fingerprint) }, definition),
   steps
 })
 
-/** What a composite is, with its parts and without them. */
-const printsOf = (
+/** Returns the fingerprints of a composite with and without its parts. */
+const fingerprintsOf = (
   kind: string,
   name: string,
   parts: JsonObject,
   definition: Json | undefined
-): Pick<Sequence, 'fingerprint' | 'own'> => {
+): Pick<Sequence, 'fingerprint' | 'ownFingerprint'> => {
   const own = { kind, ...(definition === undefined ? {} : { definition }) }
-  return { fingerprint: fingerprint({ ...own, name, ...parts }), own: fingerprint(own) }
+  return { fingerprint: fingerprint({ ...own, name, ...parts }), ownFingerprint: fingerprint(own) }
 }
 
 /**
@@ -229,7 +231,7 @@ const printsOf = (
 export const group = <S extends Step>(of: S, needs: ReadonlyArray<string> = []): S & Needing => ({ ...of, needs })
 
 /**
- * Declares a wave. `definition`: what of it beside its groups must not change once it has completed, if there is such.
+ * Declares a wave. `definition`: the wave's own settings, which must not change after it completed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -244,12 +246,17 @@ export const wave = (name: string, groups: ReadonlyArray<Group>, summary: string
   _tag: 'Wave',
   name,
   summary,
-  ...printsOf('wave', name, { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) }, definition),
+  ...fingerprintsOf(
+    'wave',
+    name,
+    { groups: groups.map(({ fingerprint, needs }) => ({ fingerprint, needs })) },
+    definition
+  ),
   groups
 })
 
 /**
- * Declares a map. `definition`: what of it beside `each` must not change once it has completed, if there is such.
+ * Declares a map. `definition`: the map's own settings, which must not change after it completed.
  *
  * @example
  * import { Workflow } from 'dogear'
@@ -264,12 +271,12 @@ export const mapOf = (name: string, each: Step, summary: string = name, definiti
   _tag: 'Map',
   name,
   summary,
-  ...printsOf('map', name, { each: each.fingerprint }, definition),
+  ...fingerprintsOf('map', name, { each: each.fingerprint }, definition),
   each
 })
 
 /**
- * Defines a workflow, or lists everything that is wrong with it.
+ * Defines a workflow, or returns all its problems.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -295,59 +302,56 @@ export const define = (
 
 // --- destructors
 
-/**
- * A task that a workflow has. `place`: its path, where `*` stands for the key of an item; of what a map does for each item, that of the
- * map.
- */
+/** A task in a workflow. `place`: its path, where `*` stands for the key of an item; for the body of a map, the path of the map. */
 export interface PlacedTask {
   readonly task: Task
   readonly place: string
 }
 
-/** All tasks of steps, those of the bodies of maps included, in the order of the workflow. */
+/** Returns all tasks of steps, including bodies of maps, in document order. */
 export const tasks = (steps: ReadonlyArray<Step>): ReadonlyArray<PlacedTask> => {
   const found: Array<PlacedTask> = []
-  const visit = (step: Step, place: string): void => {
+  const visit = (step: Step, place: string, depth: number): void => {
     if (step._tag === 'Task') found.push({ task: step, place })
-    else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
-    else for (const part of partsOf(step)) visit(part, join(place, part.name))
+    else if (depth >= MAX_DEPTH) return
+    else if (step._tag === 'Map') visit(step.each, step.each._tag === 'Task' ? place : `${place}/*`, depth + 1)
+    else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), depth + 1)
   }
-  for (const step of steps) visit(step, step.name)
+  for (const step of steps) visit(step, step.name, 1)
   return found
 }
 
-/** The parts that a sequence or a wave lists. */
-export const partsOf = (step: Sequence | Wave): ReadonlyArray<Step> =>
-  step._tag === 'Sequence' ? step.steps : step.groups
-
-/** Whether no task of a step, or of what a map does for each item, is declared to be harmful when done twice. */
-export const isIdempotent = (step: Step): boolean =>
-  step._tag === 'Task'
-    ? step.idempotent
-    : step._tag === 'Map'
-      ? isIdempotent(step.each)
-      : partsOf(step).every(isIdempotent)
-
 // --- validation
 
-/** How many levels of steps a workflow may have. */
+/** The maximum number of levels of steps in a workflow. */
 export const MAX_DEPTH = 16
 
+/** The maximum number of units in a workflow; the body of a map counts once. */
+export const MAX_UNITS = 1_000_000
+
 /**
- * Everything that is wrong with a definition; empty if it can be run. Linear time.
+ * Returns all problems of a definition; none if it can run. Linear time. Nothing below 16 levels is examined, and nothing after 1,000,000
+ * units.
  *
  * @category validation
  */
 export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
-  const found: Array<WorkflowProblem> = [...nameProblems([workflow.name])]
-  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
+  const found: Array<WorkflowProblem> = []
+  let units = 0
+  const add = (more: Iterable<WorkflowProblem>): void => {
+    for (const problem of more) found.push(problem)
+  }
   const level = (parts: ReadonlyArray<Step>, parent: string | undefined, depth: number): void => {
+    units += parts.length
+    if (units > MAX_UNITS) return
     const names = parts.map(({ name }) => name)
-    found.push(...nameProblems(names), ...duplicates(names, parent ?? workflow.name))
+    add(nameProblems(names))
+    add(duplicates(names, parent ?? workflow.name))
     if (depth > MAX_DEPTH && parent !== undefined) found.push({ _tag: 'TooDeep', unit: parent })
     else for (const part of parts) if (part._tag !== 'Task') visit(part, join(parent, part.name), depth)
   }
   const visit = (step: Step, unit: string, depth: number): void => {
+    if (units > MAX_UNITS) return
     switch (step._tag) {
       case 'Task':
         return
@@ -355,17 +359,22 @@ export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => 
         if (step.steps.length === 0) found.push({ _tag: 'NoSteps', unit })
         return level(step.steps, unit, depth + 1)
       case 'Wave':
-        found.push(...waveProblems(step, unit))
+        add(waveProblems(step, unit))
         return level(step.groups, unit, depth + 1)
       case 'Map':
+        units += 1
         if (step.each._tag === 'Task' && step.each.captures.length > 0)
           found.push({ _tag: 'InvalidSetting', place: unit, field: 'capture', expected: NOT_CAPTURED })
         if (depth + 1 > MAX_DEPTH) found.push({ _tag: 'TooDeep', unit })
         else visit(step.each, `${unit}/*`, depth + 1)
     }
   }
+  add(nameProblems([workflow.name]))
+  if (workflow.steps.length === 0) found.push({ _tag: 'NoSteps' })
   level(workflow.steps, undefined, 1)
-  return [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
+  return units > MAX_UNITS
+    ? [...found, { _tag: 'TooManyUnits' }]
+    : [...found, ...captureProblems(workflow.steps), ...secretProblems(workflow)]
 }
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
@@ -389,16 +398,16 @@ const waveProblems = ({ groups }: Wave, unit: string): ReadonlyArray<WorkflowPro
   return stuck.length === 0 ? unknown : [...unknown, { _tag: 'NeedCycle', unit, groups: stuck }]
 }
 
-const NOT_CAPTURED = 'left out: each item of a map would set the same variable'
+const NOT_CAPTURED = 'absent, because every item of a map would set the same variable'
 
-/** Where each variable is set, in the workflow or in one body of a map: usually once. */
+/** The tasks that set each variable, in the workflow or in one body of a map. */
 type Setters = Map<string, string | Array<string>>
 
-/** Two tasks may set the same variable only in different bodies of maps: variables of an item stay in the item. */
+/** Two tasks may set the same variable only in different bodies of maps: the variables of an item stay in the item. */
 const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProblem> => {
   const top: Setters = new Map()
   const all = [top]
-  const visit = (step: Step, place: string, setters: Setters): void => {
+  const visit = (step: Step, place: string, setters: Setters, depth: number): void => {
     if (step._tag === 'Task') {
       for (const variable of step.captures) {
         const there = setters.get(variable)
@@ -406,14 +415,15 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
         else if (typeof there === 'string') setters.set(variable, [there, place])
         else there.push(place)
       }
-    } else if (step._tag === 'Map') {
+    } else if (depth >= MAX_DEPTH) return
+    else if (step._tag === 'Map') {
       if (step.each._tag === 'Task') return
       const body: Setters = new Map()
       all.push(body)
-      visit(step.each, `${place}/*`, body)
-    } else for (const part of partsOf(step)) visit(part, join(place, part.name), setters)
+      visit(step.each, `${place}/*`, body, depth + 1)
+    } else for (const part of listedParts<Step>(step)) visit(part, join(place, part.name), setters, depth + 1)
   }
-  for (const step of steps) visit(step, step.name, top)
+  for (const step of steps) visit(step, step.name, top, 1)
   const found: Array<WorkflowProblem> = []
   for (const setters of all)
     for (const [variable, places] of setters)
@@ -421,7 +431,7 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
   return found
 }
 
-/** What is recorded under the name of a secret would pass for it. */
+/** A value recorded under a secret's name could be mistaken for the secret. */
 const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<WorkflowProblem> => {
   if (secrets.length === 0) return []
   const known = new Set(secrets)
@@ -433,21 +443,21 @@ const secretProblems = ({ name, steps, secrets = [] }: Workflow): ReadonlyArray<
   })
   return [
     ...(secrets.every((one) => SECRET_NAME.test(one)) ? [] : [invalid(name, 'secrets', SECRET_NAMES)]),
-    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'a list in which each name stands once')]),
+    ...(known.size === secrets.length ? [] : [invalid(name, 'secrets', 'an array without duplicates')]),
     ...tasks(steps).flatMap(({ task, place }) =>
       task.captures
         .filter((variable) => known.has(variable))
-        .map((variable) => invalid(place, 'capture', `another name than "${variable}", which is that of a secret`))
+        .map((variable) => invalid(place, 'capture', `a name other than "${variable}", which is the name of a secret`))
     )
   ]
 }
 
 const SECRET_NAME = /^[^\s\p{Cc}=]{1,128}$/u
 
-const SECRET_NAMES = 'a list of names: 1 to 128 characters each, without blanks and "="'
+const SECRET_NAMES = 'an array of names of 1 to 128 characters without whitespace or "="'
 
 /**
- * A problem as a sentence for people.
+ * Describes a problem as a sentence.
  *
  * @category destructors
  */
@@ -462,16 +472,18 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'NoGroups':
       return `wave "${problem.unit}" needs at least one group`
     case 'TooDeep':
-      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps`
+      return `"${problem.unit}" is nested too deeply: a workflow has at most ${MAX_DEPTH} levels of steps; flatten it`
+    case 'TooManyUnits':
+      return `the workflow has more than ${MAX_UNITS} units; split it`
     case 'DuplicateName':
       return `the name "${problem.name}" is used more than once in "${problem.within}"`
     case 'DuplicateCapture':
       return `variable "${problem.variable}" is captured by more than one step: ${listed(problem.places)}`
     case 'UnknownNeed':
-      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is no group of that wave`
+      return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is not a group of that wave; fix its needs`
     case 'InvalidSetting':
       return `${problem.field} of "${problem.place}" must be ${problem.expected}`
     case 'NeedCycle':
-      return `groups of wave "${problem.unit}" need one another in a circle: ${listed(problem.groups)}`
+      return `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
   }
 }

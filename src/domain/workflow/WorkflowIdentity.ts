@@ -1,56 +1,53 @@
 /**
- * What a checkpoint remembers of the workflow that ran: enough to tell, on resume, what was edited.
+ * The recorded definition of a workflow. A resume compares it with the current one to find edits.
  *
  * @module
  */
 import { fingerprint } from '../data/Digest.js'
-import type { Wait } from '../checkpoint/Pending.js'
-import type { Step, Workflow } from './Workflow.js'
+import type { Step, WaitKind, Workflow } from './Workflow.js'
 
 // --- model
 
-/** A task as it was defined. `wait`: what it waits for, if waiting is all that it does. */
+/** The recorded definition of a task. `wait`: what it waits for, if it runs no code. */
 export interface TaskIdentity {
+  readonly _tag: 'Task'
   readonly name: string
-  readonly kind: 'task'
   readonly fingerprint: string
   readonly idempotent: boolean
-  readonly wait?: Wait['_tag']
+  readonly wait?: WaitKind
 }
 
-/** A sequence as it was defined. `own`: the fingerprint of what it was beside its parts, as in all composites. */
+/** The recorded definition of a sequence. `ownFingerprint`: of its own settings, without its parts. */
 export interface SequenceIdentity {
+  readonly _tag: 'Sequence'
   readonly name: string
-  readonly kind: 'sequence'
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
-/** A wave as it was defined. */
+/** The recorded definition of a wave. */
 export interface WaveIdentity {
+  readonly _tag: 'Wave'
   readonly name: string
-  readonly kind: 'wave'
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly groups: ReadonlyArray<StepIdentity>
 }
 
-/** A map as it was defined, with what it does for each item. */
+/** The recorded definition of a map. */
 export interface MapIdentity {
+  readonly _tag: 'Map'
   readonly name: string
-  readonly kind: 'map'
   readonly fingerprint: string
-  readonly own: string
+  readonly ownFingerprint: string
   readonly each: StepIdentity
 }
 
-/** A step as it was defined. */
+/** The recorded definition of a step. */
 export type StepIdentity = TaskIdentity | SequenceIdentity | WaveIdentity | MapIdentity
 
-/**
- * A workflow as it was defined; `path` is the file it came from, if it came from one; `secrets` the names of its secrets, if it has any.
- */
+/** The recorded definition of a workflow. `path`: the file it was read from, if any; `secrets`: the names of its secrets, if any. */
 export interface WorkflowIdentity {
   readonly name: string
   readonly path?: string
@@ -62,7 +59,7 @@ export interface WorkflowIdentity {
 // --- constructors
 
 /**
- * The identity of a workflow.
+ * Returns the identity of a workflow.
  *
  * @example
  * import { Workflow, WorkflowIdentity } from 'dogear'
@@ -84,7 +81,7 @@ export const of = (workflow: Workflow, path?: string): WorkflowIdentity => ({
 const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArray<string> } =>
   secrets.length === 0 ? {} : { secrets }
 
-/** The fingerprint of a whole workflow: of its name, of its steps' fingerprints, in order, and of the names of its secrets. */
+/** Returns the fingerprint of a workflow: of its name, the fingerprints of its steps in order, and the names of its secrets. */
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
 
@@ -93,32 +90,19 @@ const ofStep = (step: Step): StepIdentity => {
   switch (step._tag) {
     case 'Task':
       return step.wait === undefined
-        ? { name, kind: 'task', fingerprint, idempotent: step.idempotent }
-        : { name, kind: 'task', fingerprint, idempotent: step.idempotent, wait: step.wait }
+        ? { _tag: 'Task', name, fingerprint, idempotent: step.idempotent }
+        : { _tag: 'Task', name, fingerprint, idempotent: step.idempotent, wait: step.wait }
     case 'Sequence':
-      return { name, kind: 'sequence', fingerprint, own: step.own, steps: step.steps.map(ofStep) }
+      return { _tag: 'Sequence', name, fingerprint, ownFingerprint: step.ownFingerprint, steps: step.steps.map(ofStep) }
     case 'Wave':
-      return { name, kind: 'wave', fingerprint, own: step.own, groups: step.groups.map(ofStep) }
+      return { _tag: 'Wave', name, fingerprint, ownFingerprint: step.ownFingerprint, groups: step.groups.map(ofStep) }
     case 'Map':
-      return { name, kind: 'map', fingerprint, own: step.own, each: ofStep(step.each) }
+      return { _tag: 'Map', name, fingerprint, ownFingerprint: step.ownFingerprint, each: ofStep(step.each) }
   }
 }
 
 // --- destructors
 
-/** The fingerprint that the record of a unit keeps: of a composite that of what it is beside its parts, which have records of their own. */
-export const printOf = (step: Step | StepIdentity): string => ('own' in step ? step.own : step.fingerprint)
-
-/** Whether no task of a step, or of what a map does for each item, was declared to be harmful when done twice. */
-export const isIdempotent = (step: StepIdentity): boolean => {
-  switch (step.kind) {
-    case 'task':
-      return step.idempotent
-    case 'sequence':
-      return step.steps.every(isIdempotent)
-    case 'wave':
-      return step.groups.every(isIdempotent)
-    case 'map':
-      return isIdempotent(step.each)
-  }
-}
+/** Returns the fingerprint to record for a unit: for a composite, its own without its parts. */
+export const recordedFingerprint = (step: Step | StepIdentity): string =>
+  'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint

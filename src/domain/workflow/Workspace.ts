@@ -1,23 +1,23 @@
-/** Where a run works. */
+/** The folder that a run works in. */
 
 // --- model
 
-/** The run has no workspace of its own: it works in a folder that was there, which is never made and never deleted. */
+/** The run works in an existing folder, which Dogear never creates or deletes. */
 export interface InPlace {
   readonly kind: 'none'
   readonly path: string
 }
 
-/** A folder of the run's own, empty at first. */
+/** A folder that Dogear creates for the run, empty at first. */
 export interface OwnFolder {
   readonly kind: 'directory'
   readonly path: string
 }
 
 /**
- * A git worktree of the run's own, in the folder `root`. `path` is where the run works in it: the same place that it was started from in
- * `repository`, the worktree that this one was made beside. `branch` is its own, made at `commit`; `into`: the branch that was checked out
- * in `repository`, which its work is for; absent if HEAD was detached.
+ * A git worktree that Dogear creates for the run in the folder `root`. `path`: the folder in it that the run works in, at the same place as
+ * the start folder in `repository`, the original worktree. `branch`: the new branch, created at `commit`; `into`: the branch checked out in
+ * `repository`, the target of a merge; absent if HEAD was detached.
  */
 export interface Worktree {
   readonly kind: 'worktree'
@@ -30,30 +30,30 @@ export interface Worktree {
 }
 
 /**
- * Where a run works: `path` is absolute, and a resume works in the same.
+ * The folder that a run works in: `path` is absolute, and a resume works in the same folder.
  *
  * @category model
  */
 export type Workspace = InPlace | OwnFolder | Worktree
 
 /**
- * A workspace that belongs to its run.
+ * A workspace that Dogear created for the run.
  *
  * @category model
  */
 export type OwnWorkspace = OwnFolder | Worktree
 
-/** What a new run asks for: a workspace of its own, of one of these kinds, or a folder that is there. */
+/** The workspace of a new run: a kind to create, or an existing folder. */
 export type WantedWorkspace = OwnWorkspace['kind'] | InPlace
 
 // --- refinements
 
-/** Whether a workspace belongs to its run. */
+/** Detects a workspace that belongs to its run. */
 export const isOwn = (workspace: Workspace | undefined): workspace is OwnWorkspace =>
   workspace !== undefined && workspace.kind !== 'none'
 
 // --- destructors
 
-/** The folder that a workspace is, whole. */
+/** Returns the root folder of a workspace. */
 export const rootOf = (workspace: Workspace): string =>
   workspace.kind === 'worktree' ? workspace.root : workspace.path

@@ -113,18 +113,18 @@ export const task = <C>(
   name: string,
   step: StepSpec<never, C>,
   definition?: Json,
-  leaves?: NonNullable<Task['leaves']>
+  artifactPaths?: NonNullable<Task['artifactPaths']>
 ): ProgramTask => {
   const spec: SpecOf<C> =
     typeof step === 'function' ? { run: step } : 'sleep' in step || 'waitFor' in step ? waiting(step) : step
   const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
-  const named = leaves ?? leavesOf(spec)
+  const named = artifactPaths ?? artifactPathsOf(spec)
   const defined = W.task(name, {
     definition: definition === undefined ? definitionOf(spec) : definition,
     accepts,
-    ...(named === undefined ? {} : { leaves: named }),
+    ...(named === undefined ? {} : { artifactPaths: named }),
     ...(spec.summary === undefined ? {} : { summary: spec.summary }),
     ...(spec.idempotent === undefined ? {} : { idempotent: spec.idempotent }),
     ...(spec.numbered === undefined ? {} : { numbered: spec.numbered }),
@@ -143,7 +143,7 @@ export const task = <C>(
     numbered: defined.numbered,
     wait: defined.wait,
     accepts,
-    leaves: defined.leaves,
+    artifactPaths: defined.artifactPaths,
     encode,
     decode,
     codecExpected,
@@ -199,7 +199,7 @@ const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loo
 }
 
 /** The paths of its artifacts, if they are listed. A step in its own folder shares none with other steps. */
-const leavesOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['leaves'] => {
+const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['artifactPaths'] => {
   if (evidence === undefined || typeof evidence === 'function' || workspace !== undefined) return undefined
   const paths = evidence.flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
   return () => paths

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../../domain/change/Change.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
+import { redactedEvidence } from '../../domain/change/redacted.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -82,7 +83,7 @@ export const redacted = (
     case 'Failed':
       return { ...result, failure: without(result.failure) }
     case 'Done': {
-      if (result.evidence.some((one) => Redaction.evidence(redaction, one) !== one)) return unusable(IN_EVIDENCE)
+      if (result.evidence.some((one) => redactedEvidence(redaction, one) !== one)) return unusable(IN_EVIDENCE)
       if (result.output === undefined) return result
       const output = Redaction.json(redaction, result.output)
       const accepted = output === result.output || job !== undefined ? E.right(undefined) : accepts(output)

@@ -28,7 +28,7 @@ import type { Closed } from '../subSteps/subSteps.js'
 import { settledIn } from '../subSteps/subStepVersions.js'
 import { subStepsOfAttempt } from '../subSteps/subSteps.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
-import { get } from '../../domain/data/Units.js'
+import { get } from '../../domain/checkpoint/Units.js'
 
 /** Runs a task whose attempt `first` is durably started. Further attempts are made durable here, each before it starts. */
 export const runAttempts = async (
@@ -86,7 +86,7 @@ const tellOfRetry = (
   delayMillis: number
 ): void => {
   const { runId } = recorder.checkpoint()
-  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, attempts, delayMillis, error })
+  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, maxAttempts: attempts, delayMillis, error })
 }
 
 const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>

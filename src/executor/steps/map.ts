@@ -48,14 +48,14 @@ const NO_DECISION = Failure.permanent(
 
 /** A map as a wave: with a group for each item in place of what it does for each. */
 const waveOf = (
-  { each, name, summary, fingerprint, own, ...map }: ProgramMap,
+  { each, name, summary, fingerprint, ownFingerprint, ...map }: ProgramMap,
   items: ReadonlyArray<Item>
 ): ProgramWave => ({
   _tag: 'Wave',
   name,
   summary,
   fingerprint,
-  own,
+  ownFingerprint,
   groups: items.map(({ key }) => ({ ...each, name: key, needs: NO_NEEDS })),
   concurrency: map.concurrency,
   onFailure: map.onFailure,

@@ -9,6 +9,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
+import { redactedChange } from '../../domain/change/redacted.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import type { TransitionError } from '../../domain/change/Transition.js'
 import { apply } from '../../domain/change/Transition.js'
@@ -76,7 +77,7 @@ export const make = (
     checkpoint: () => checkpoint,
     stage: (changes) => {
       for (const one of changes) {
-        const change = Redaction.isNone(redaction) ? one : Redaction.change(redaction, one)
+        const change = Redaction.isNone(redaction) ? one : redactedChange(redaction, one)
         const next = invalid ?? apply(checkpoint, change)
         if (E.isLeft(next)) {
           invalid = next

@@ -13,10 +13,10 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import * as Failure from '../../domain/data/StepFailure.js'
-import { find, taskAround } from '../../domain/workflow/Tree.js'
+import { find, taskAround } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, isWithin, nameOf, parent } from '../../domain/workflow/Unit.js'
-import { get, within } from '../../domain/data/Units.js'
+import { get, within } from '../../domain/checkpoint/Units.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
 import type { Program, ProgramStep, ProgramTask } from '../program/Program.js'
 import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
@@ -218,7 +218,7 @@ export const eventsOf = (
       const { last } = change
       return last === undefined
         ? []
-        : [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: last.error, attempts: last.attempt }]
+        : [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: last.error, attempt: last.attempt }]
     }
     case 'JobSubmitted': {
       const { job } = change
@@ -229,8 +229,8 @@ export const eventsOf = (
     case 'Suspended':
       return [{ _tag: 'StepSuspended', ...eventUnit(change.unit) }]
     case 'JobEnded': {
-      const attempts = get(failures(state), change.unit)?.attempts.at(-1)?.attempt ?? 1
-      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempts }]
+      const attempt = get(failures(state), change.unit)?.attempts.at(-1)?.attempt ?? 1
+      return [{ _tag: 'StepFailed', ...eventUnit(change.unit), error: change.error, attempt }]
     }
     // Attempts report StepRetrying themselves; a stopped one has no retry to report.
     case 'AttemptFailed':

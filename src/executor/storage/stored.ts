@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { describe as describeCodec, restore } from '../../domain/checkpoint/CheckpointCodec.js'
+import { describe as describeCodec, restore } from '../../domain/change/restore.js'
 import { isObject } from '../../domain/data/Json.js'
 import type {
   CheckpointStorage,

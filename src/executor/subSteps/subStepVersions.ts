@@ -1,10 +1,11 @@
 /** Sub-steps that are called in another version, or that may have been in flight: what they drop, and what the next plan asks. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as Failure from '../../domain/data/StepFailure.js'
-import { has } from '../../domain/data/Units.js'
+import { has } from '../../domain/checkpoint/Units.js'
 import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
-import { failedInDoubt, restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
+import { restartedBy, subStepsOf } from '../../domain/plan/subSteps.js'
+import { failedInDoubt } from '../../domain/change/subStepChanges.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors } from '../../domain/workflow/Unit.js'
 import { subStepFailed, subStepsUndone } from '../storage/changes.js'

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
-import * as Units from '../../domain/data/Units.js'
+import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -13,6 +13,7 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
+import { withoutNumber } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import { artifactsFor } from '../workspace/artifacts.js'
 import type { Attempt } from '../steps/Attempt.js'
@@ -227,8 +228,7 @@ const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps } = root.scope.recorder.checkpoint()
-  // Only a number has an unescaped #.
-  const first = unit.replace(/#\d+$/, '')
+  const first = withoutNumber(unit)
   // What this attempt has run first was not what was in flight.
   if (root.own.has(first)) return false
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep

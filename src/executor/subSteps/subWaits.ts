@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
-import * as Units from '../../domain/data/Units.js'
+import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'

@@ -1,6 +1,6 @@
 /** Applies interventions between two processes of a run. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import * as Units from '../../domain/data/Units.js'
+import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { PlanOptions } from '../../domain/plan/Plan.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'

@@ -1,7 +1,7 @@
 /** Polls jobs, answers waits and advances time while a simulated run rests. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
-import { has } from '../../domain/data/Units.js'
+import { has } from '../../domain/checkpoint/Units.js'
 import { answer } from '../../executor/requests/answer.js'
 import { poll } from '../../executor/poll.js'
 import type { RunError } from '../../executor/RunError.js'

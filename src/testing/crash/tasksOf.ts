@@ -1,7 +1,7 @@
 /** The tasks of a program, including those of expanded maps. */
 import type { Items } from '../../domain/checkpoint/Items.js'
 import { none } from '../../domain/checkpoint/Items.js'
-import { partNamed, partNames } from '../../domain/workflow/Tree.js'
+import { partNamed, partNames } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join } from '../../domain/workflow/Unit.js'
 import type { Step, Task } from '../../domain/workflow/Workflow.js'

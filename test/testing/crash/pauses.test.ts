@@ -272,7 +272,9 @@ describe('what a simulated pause finds', () => {
       ...storage,
       load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
     })
-    assert.deepEqual(await findsWith({}, free), ['PauseKept: version runs, and the requester was told that no process holds the run'])
+    assert.deepEqual(await findsWith({}, free), [
+      'PauseKept: version runs, and the requester was told that no process holds the run'
+    ])
     const [refused] = await findsWith({ leave: wrong })
     assert.match(refused ?? '', /^PauseKept: the request failed: /)
   })

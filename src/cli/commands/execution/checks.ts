@@ -1,6 +1,6 @@
 /** Prompts for an answer when a check fails. */
 import * as O from 'fp-ts/lib/Option.js'
-import { definitionAt } from '../../../domain/workflow/Tree.js'
+import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
 import type { CheckAnswer, FailedCheck } from '../../../ports/Checks.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'

@@ -47,8 +47,8 @@ const waveToRestart = (
   file: WorkflowFile
 ): O.Option<string> => {
   const { stepIndex, step } = state
-  const kind = workflow.steps[stepIndex]?.kind
-  const isWave = kind === 'wave' || (kind === 'map' && items.has(step))
+  const kind = workflow.steps[stepIndex]?._tag
+  const isWave = kind === 'Wave' || (kind === 'Map' && items.has(step))
   if (!isWave || !file.steps.some(({ _tag, name }) => _tag !== 'Task' && name === step)) return O.none
   let begun = State.inFlight(state).size + State.failures(state).size > 0
   for (const record of completedSteps) {

@@ -2,9 +2,8 @@
 import type { Confirm } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, parent } from '../../../domain/workflow/Unit.js'
-import { definitionAt, listedParts } from '../../../domain/workflow/Tree.js'
+import { definitionAt, listedParts, isIdempotent } from '../../../domain/workflow/Node.js'
 import type { Step } from '../../../domain/workflow/Workflow.js'
-import { isIdempotent } from '../../../domain/workflow/Workflow.js'
 
 interface Steps {
   readonly steps: ReadonlyArray<Step>

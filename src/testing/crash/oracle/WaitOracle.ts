@@ -4,11 +4,11 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Item } from '../../../domain/checkpoint/Items.js'
 import type { Json } from '../../../domain/data/Json.js'
 import { equals } from '../../../domain/data/Json.js'
-import type { Pending, PendingWait, Wait } from '../../../domain/checkpoint/Pending.js'
+import type { PendingUnit, PendingWait, Wait } from '../../../domain/checkpoint/Pending.js'
 import { endOf } from '../../../domain/checkpoint/Pending.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
-import { has } from '../../../domain/data/Units.js'
+import { has } from '../../../domain/checkpoint/Units.js'
 import type { Program } from '../../../executor/program/Program.js'
 import { placeIn } from '../../planning/arbitrary/tree.js'
 import type { CrashLaw } from '../CrashReport.js'
@@ -25,7 +25,7 @@ export interface WaitOracle {
   readonly resolves: (unit: Unit) => void
   /** An answer was acknowledged, stored for the owner, or refused. */
   readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused') => void
-  readonly rests: (units: ReadonlyArray<Pending>) => void
+  readonly rests: (units: ReadonlyArray<PendingUnit>) => void
   readonly looked: (checkpoint: Checkpoint) => void
 }
 

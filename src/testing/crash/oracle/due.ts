@@ -117,7 +117,7 @@ const isOwn = (program: Workflow, checkpoint: Checkpoint | undefined, record: Co
   const { state, pending, variables } = checkpoint
   const tasks = tasksOf(program, checkpoint.items)
   const isLeft = ({ unit }: { readonly unit: Unit }): boolean =>
-    tasks.get(unit)?.leaves?.({ variables }).includes(path) === true
+    tasks.get(unit)?.artifactPaths?.({ variables }).includes(path) === true
   const isLater = ({ attempts }: State.Failure): boolean =>
     state.step !== top(record.unit) || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt
   return (

@@ -4,7 +4,7 @@ import type { Checkpoint, Variables } from '../../../domain/checkpoint/Checkpoin
 import type { Json } from '../../../domain/data/Json.js'
 import { equals } from '../../../domain/data/Json.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import { definitionAt } from '../../../domain/workflow/Tree.js'
+import { definitionAt } from '../../../domain/workflow/Node.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'

@@ -8,7 +8,7 @@ import { start } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../../../domain/data/Json.js'
 import { apply } from '../../../domain/change/Transition.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
-import { partsOf } from '../../../domain/workflow/Workflow.js'
+import { listedParts } from '../../../domain/workflow/Node.js'
 import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Samples } from './Samples.js'
 
@@ -65,7 +65,7 @@ const textOf = (step: Step): string => {
   const name = `${step.name}${needs.length > 0 ? `(${needs.join()})` : ''}`
   if (step._tag === 'Task') return `${name}${step.idempotent ? '' : '!'}`
   if (step._tag === 'Map') return `${name}: each ${textOf(step.each)}`
-  return `${name}: [${partsOf(step).map(textOf).join(SEPARATORS[step._tag])}]`
+  return `${name}: [${listedParts<Step>(step).map(textOf).join(SEPARATORS[step._tag])}]`
 }
 
 /** Adds a short `toString` for counterexamples: the workflow, the changes and the result. */

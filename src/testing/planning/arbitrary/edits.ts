@@ -1,6 +1,7 @@
 /** Arbitrary edits of workflows. */
 import * as fc from 'fast-check'
 import type { Group, Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
+import { listedParts } from '../../../domain/workflow/Node.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
 /** Objects like those that people write. */
@@ -113,7 +114,7 @@ const editedInside = (
     const [each = step.each] = editedAmong([step.each], { ...change, at: 0 })
     return mapOf(step, each._tag === 'Task' && each.captures.length > 0 ? again(each, { captures: [] }) : each)
   }
-  const { steps } = edit({ name: step.name, steps: W.partsOf(step) }, { ...change, at, inside }).workflow
+  const { steps } = edit({ name: step.name, steps: listedParts<Step>(step) }, { ...change, at, inside }).workflow
   return step._tag === 'Sequence'
     ? W.sequence(step.name, steps, step.summary)
     : W.wave(step.name, grouped(steps), step.summary)
@@ -187,7 +188,7 @@ const again = (task: Task, options: TaskOptions): Task =>
     idempotent: task.idempotent,
     captures: task.captures,
     accepts: task.accepts,
-    ...(task.leaves === undefined ? {} : { leaves: task.leaves }),
+    ...(task.artifactPaths === undefined ? {} : { artifactPaths: task.artifactPaths }),
     ...options
   })
 
@@ -200,7 +201,7 @@ const eachTask = (step: Step, of: (task: Task) => Task): Step => {
       return composed(
         step,
         step._tag,
-        W.partsOf(step).map((part) => eachTask(part, of))
+        listedParts<Step>(step).map((part) => eachTask(part, of))
       )
     case 'Map':
       return instead(step, mapOf(step, eachTask(step.each, of)))
@@ -228,7 +229,7 @@ const otherKind = (step: Step, salt: number): Step => {
       return composed(step, 'Wave', [renamed(step.each, '1')])
     case 'Sequence':
     case 'Wave': {
-      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', W.partsOf(step))
+      if (salt % 2 === 1) return composed(step, step._tag === 'Wave' ? 'Sequence' : 'Wave', listedParts<Step>(step))
       const [first] = W.tasks([step])
       return again({ ...(first?.task as Task), name }, {})
     }

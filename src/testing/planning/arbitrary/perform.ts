@@ -1,6 +1,6 @@
 /** Simulates the executor as a fold over the tree: the changes that it records while it obeys decisions. Knows nothing of planning. */
 import type { UnitCompleted } from '../../../domain/change/Change.js'
-import type { Outcome } from '../../../domain/checkpoint/CheckpointState.js'
+import type { Outcome } from '../../../domain/data/StepFailure.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { keyFor } from '../../../domain/checkpoint/Pending.js'

@@ -3,11 +3,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { Items } from '../../../domain/checkpoint/Items.js'
 import { none } from '../../../domain/checkpoint/Items.js'
-import { find } from '../../../domain/workflow/Tree.js'
+import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isWithin, join, names } from '../../../domain/workflow/Unit.js'
 import type { Group, MapStep, Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
-import { isIdempotent, partsOf, task } from '../../../domain/workflow/Workflow.js'
+import { task } from '../../../domain/workflow/Workflow.js'
+import { isIdempotent, listedParts } from '../../../domain/workflow/Node.js'
 
 export interface Placed {
   readonly unit: Unit
@@ -32,7 +33,7 @@ export const unitsIn = ({ steps }: Workflow, items: Items = none): ReadonlyArray
 
 const partsAt = (step: Step, unit: Unit, items: Items): ReadonlyArray<Step> => {
   if (step._tag === 'Task') return []
-  if (step._tag !== 'Map') return partsOf(step)
+  if (step._tag !== 'Map') return listedParts<Step>(step)
   return groupsOf(
     step,
     (items.get(unit) ?? []).map(({ key }) => key)
@@ -44,7 +45,7 @@ export const wholeOf = (composite: Exclude<Step, Task>): Task => {
   const { name } = composite
   const whole = task(name, { idempotent: isIdempotent(composite), accepts: nothing })
   const isLeaf = composite._tag === 'Map' && composite.each._tag === 'Task'
-  return isLeaf ? { ...whole, leaves: composite.each.leaves } : whole
+  return isLeaf ? { ...whole, artifactPaths: composite.each.artifactPaths } : whole
 }
 
 const nothing: Task['accepts'] = (output) =>

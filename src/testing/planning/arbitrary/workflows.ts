@@ -40,7 +40,7 @@ const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
     idempotent,
     captures: variables.slice(0, captures),
     accepts: ACCEPTED[accepts] ?? (() => E.right(undefined)),
-    ...(leaves ? { leaves: () => ['dist.tgz'] } : {})
+    ...(leaves ? { artifactPaths: () => ['dist.tgz'] } : {})
   }
   return W.task(name, options)
 }

@@ -3,7 +3,7 @@ import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { make } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CheckpointState } from '../../../domain/checkpoint/CheckpointState.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import * as Units from '../../../domain/data/Units.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
 import type { Decision, PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { sequence } from '../../../domain/workflow/Workflow.js'
@@ -35,7 +35,15 @@ const stateInside = (state: CheckpointState): CheckpointState => {
 
 const identityInside = (of: WorkflowIdentity): WorkflowIdentity => ({
   ...of,
-  steps: [{ name: NAME, kind: 'sequence', fingerprint: of.fingerprint, own: sequence(NAME, []).own, steps: of.steps }]
+  steps: [
+    {
+      _tag: 'Sequence',
+      name: NAME,
+      fingerprint: of.fingerprint,
+      ownFingerprint: sequence(NAME, []).ownFingerprint,
+      steps: of.steps
+    }
+  ]
 })
 
 const runInside = (run: Checkpoint): Checkpoint =>

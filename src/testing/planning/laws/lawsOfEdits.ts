@@ -8,11 +8,11 @@ import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { PlanOptions, PlanProblem } from '../../../domain/plan/Plan.js'
 import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
-import { find, partNames } from '../../../domain/workflow/Tree.js'
+import { find, partNames } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { ancestors, isWithin, join, names, parent, top } from '../../../domain/workflow/Unit.js'
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
-import { printOf } from '../../../domain/workflow/WorkflowIdentity.js'
+import { recordedFingerprint } from '../../../domain/workflow/WorkflowIdentity.js'
 import { damagedMoment } from '../arbitrary/damage.js'
 import { edit, workflowEdit } from '../arbitrary/edits.js'
 import type { PlanLaw } from './PlanLaw.js'
@@ -177,7 +177,7 @@ interface Named {
 }
 
 const fingerprintsIn = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, string> =>
-  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, printOf(step)]))
+  new Map(unitsIn(workflow, checkpoint.items).map(({ unit, step }) => [unit, recordedFingerprint(step)]))
 
 /** The step names of each sequence before and after the edit. */
 const sequencesIn = (
@@ -191,7 +191,7 @@ const sequencesIn = (
   const names = (all: ReadonlyArray<Named>): ReadonlyArray<string> => all.map(({ name }) => name)
   const inside = unitsIn(edited, items).flatMap(({ unit, step, stepIndex }) => {
     const was = find(workflow, items, unit, stepIndex)?.definition
-    return step._tag === 'Sequence' && was?.kind === 'sequence'
+    return step._tag === 'Sequence' && was?._tag === 'Sequence'
       ? [{ parent: unit, were: names(was.steps), are: names(step.steps) }]
       : []
   })
@@ -202,7 +202,7 @@ const sequencesIn = (
 const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit): boolean => {
   for (const above of ancestors(unit)) {
     const was = find(workflow, items, above)?.definition
-    if (was !== undefined) return was.kind === find<Step>(edited, items, above)?.definition._tag.toLowerCase()
+    if (was !== undefined) return was._tag === find<Step>(edited, items, above)?.definition._tag
   }
   return true
 }
@@ -211,7 +211,7 @@ const isAdded = ({ workflow, items }: Checkpoint, edited: Workflow, unit: Unit):
 const inDoubt = ({ state, workflow, items }: Checkpoint): ReadonlyArray<Unit> =>
   [...State.inDoubt(state)].filter((unit) => {
     const begun = find(workflow, items, unit, state.stepIndex)?.definition
-    return begun?.kind === 'task' && !begun.idempotent
+    return begun?._tag === 'Task' && !begun.idempotent
   })
 
 /** A plan that ignores changes also ignores that a unit in doubt was removed. */

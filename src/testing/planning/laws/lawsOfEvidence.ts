@@ -215,7 +215,7 @@ const isBegunAt = ({ checkpoint, workflow }: Moment, path: string, record: Compl
   const leaves = (unit: Unit): boolean => {
     const item = around(checkpoint.items, unit)?.item
     const known = item === undefined ? { variables } : { variables, item: item.value }
-    return tasks.get(unit)?.leaves?.(known).includes(path) === true
+    return tasks.get(unit)?.artifactPaths?.(known).includes(path) === true
   }
   const failedSince = ({ attempts }: State.Failure): boolean =>
     top(record.unit) !== state.step || (attempts.at(-1)?.failedAt ?? '') >= record.completedAt

@@ -1,16 +1,13 @@
-/** What the groups of a wave need of one another, as a graph. */
+/** The dependency graph of a wave's groups. */
 import { indexed } from '../data/indexed.js'
 
-/** A group, and the names of those that it needs. */
+/** A group, and the names of the groups that it needs. */
 interface Needing {
   readonly name: string
   readonly needs: ReadonlyArray<string>
 }
 
-/**
- * The groups that need one another in a circle: what is left when those that can start are taken away, and then those that nobody
- * waits for. Needs that name no group count for nothing. Linear time.
- */
+/** Returns the groups on a dependency cycle. Ignores unknown needs. Linear time. */
 export const inCycle = (groups: ReadonlyArray<Needing>): ReadonlyArray<string> => {
   const known = new Set(groups.map(({ name }) => name))
   const needs = new Map(groups.map(({ name, needs }) => [name, new Set(needs.filter((need) => known.has(need)))]))
@@ -19,7 +16,7 @@ export const inCycle = (groups: ReadonlyArray<Needing>): ReadonlyArray<string> =
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>
 
-/** What Kahn's algorithm leaves over: the nodes that can't be put behind all that they point to. */
+/** Returns the nodes that Kahn's algorithm cannot order. */
 const leftOver = (graph: Graph): Graph => {
   const pointing = reversed(graph)
   const open = new Map([...graph].map(([name, targets]) => [name, targets.size]))
@@ -41,14 +38,14 @@ const reversed = (graph: Graph): Graph => {
   return back
 }
 
-/** The groups that one of those named needs, directly or through others. */
+/** Returns the groups that the named ones need, directly or through others. */
 export const neededBy = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const byName = indexed(groups, ({ name }) => name)
   return closure(names, (one) => byName.get(one)?.needs ?? [])
 }
 
-/** The groups that need one of those named, directly or through others. */
+/** Returns the groups that need a named one, directly or through others. */
 export const needing = (groups: ReadonlyArray<Needing>, names: ReadonlyArray<string>): ReadonlySet<string> => {
   if (names.length === 0) return new Set()
   const above = new Map<string, Array<string>>()

@@ -1,14 +1,14 @@
-/** Finds changes of evidence that the run itself made: a unit that leaves an artifact there started since and has not completed. */
+/** Finds changes of evidence that the run itself made: a unit with an artifact there started since and has not completed. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import * as Units from '../data/Units.js'
+import * as Units from '../checkpoint/Units.js'
 import { around } from '../checkpoint/Items.js'
-import type { FoundEvidence } from '../plan/Plan.js'
+import type { FoundEvidence } from './Plan.js'
 import type { Unit } from '../workflow/Unit.js'
-import { find } from '../workflow/Tree.js'
+import { find } from '../checkpoint/Tree.js'
 import { top } from '../workflow/Unit.js'
-import type { Known, Step, Task, Workflow } from '../workflow/Workflow.js'
+import type { KnownValues, Step, Task, Workflow } from '../workflow/Workflow.js'
 
 /** Removes explained changes: those at an artifact path of a unit that has since been in flight, failed, interrupted or waiting for its job. */
 export const unexplained = (
@@ -26,7 +26,7 @@ export const unexplained = (
   })
 }
 
-/** By step name, when a unit of it last failed; {@link NOT_ENDED} if one has not ended. */
+/** The time when a unit of a step last failed, by step name; {@link NOT_ENDED} if one has not ended. */
 type Latest = Map<string, string>
 
 const NOT_ENDED = '\uffff'
@@ -75,8 +75,8 @@ function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
 }
 
 /**
- * Whether a unit that started after a record explains a change. Steps don't declare what they put into the artifact store, so
- * any step explains a `Stored` change.
+ * Returns whether a unit that started after a record explains a change. Steps do not declare what they store, so any step explains a
+ * `Stored` change.
  */
 export const isExplained = (
   { all, paths }: Begun,
@@ -97,10 +97,14 @@ const taskAt = (workflow: Workflow, { items, state }: Checkpoint, unit: Unit): T
 
 const NO_PATHS: ReadonlyArray<string> = []
 
-const pathsOf = ({ variables, items }: Checkpoint, { leaves }: Task, unit: Unit): ReadonlyArray<string> => {
+const pathsOf = (
+  { variables, items }: Checkpoint,
+  { artifactPaths: leaves }: Task,
+  unit: Unit
+): ReadonlyArray<string> => {
   if (leaves === undefined) return NO_PATHS
   const item = around(items, unit)?.item
-  const known: Known = item === undefined ? { variables } : { variables, item: item.value }
+  const known: KnownValues = item === undefined ? { variables } : { variables, item: item.value }
   try {
     return leaves(known)
   } catch {

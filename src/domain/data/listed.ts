@@ -1,4 +1,4 @@
-/** Shortens long lists in messages. */
+/** Shortens long lists of names in messages. */
 
 /** Up to `MOST` names are listed in full; of more, only the first `NAMED`. */
 const MOST = 20

@@ -1,17 +1,17 @@
 /**
- * Records by unit, in the order in which they were made.
+ * Records by unit, in order: a persistent list with O(log n) append and lookup.
  *
  * @module
  */
-import type { Vector } from './Vector.js'
-import * as Vec from './Vector.js'
+import type { Vector } from '../data/Vector.js'
+import * as Vec from '../data/Vector.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isTop } from '../workflow/Unit.js'
 
 // --- model
 
 /**
- * An immutable list of records, at most one for each unit. Iterate it, or spread it into an array. `steps`: how many records are of
+ * An immutable list of records, at most one for each unit. Iterate it, or spread it into an array. `steps`: the number of records of
  * top-level steps.
  *
  * @category model
@@ -19,33 +19,32 @@ import { ancestors, isTop } from '../workflow/Unit.js'
 export interface Units<A extends OfUnit> extends Iterable<A> {
   readonly size: number
   readonly steps: number
-  /** A unit that has two records, which no run makes. */
+  /** A unit with two records, which no run makes. */
   readonly twice: Unit | undefined
-  /** The records, in a new array. */
   readonly records: ReadonlyArray<A>
   /**
-   * The records, with a gap for each that was taken out.
+   * The records, with a gap for each removed one.
    *
    * @internal
    */
   readonly places: Vector<A | undefined>
   /** @internal */
   readonly index: Index
-  /** The records, as JSON and inspectors print them. */
+  /** The records, for JSON and inspectors. */
   readonly toJSON: () => ReadonlyArray<A>
   /** @internal */
   readonly [INSPECT]: () => ReadonlyArray<A>
 }
 
-/** What is of a unit. */
+/** A record of a unit. */
 export interface OfUnit {
   readonly unit: Unit
 }
 
-/** Where a unit may have its record, newest first. All versions of a list share this, so each checks what it finds. */
+/** The places of each unit's records, newest first. All versions of a list share it, so each verifies a place. */
 interface Index {
   readonly placed: Map<Unit, Placed>
-  /** The units by those that they are part of, once somebody asks. */
+  /** The parts of each unit, built on first use. */
   parts: Map<Unit, Set<Unit>> | undefined
 }
 
@@ -54,14 +53,13 @@ interface Placed {
   readonly before: Placed | undefined
 }
 
-/** An object with plain arrays for its lists by unit, as JSON has it. */
+/** A type with plain arrays for its lists by unit, as in JSON. */
 export type Plain<T> = T extends unknown
   ? { readonly [K in keyof T]: T[K] extends Units<infer A> ? ReadonlyArray<A> : T[K] }
   : never
 
 // --- constructors
 
-/** What Node and test runners print. */
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')
 
 function iterate<A extends OfUnit>(this: Units<A>): Iterator<A> {
@@ -76,7 +74,7 @@ function listed<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
   return [...this]
 }
 
-/** Two lists are compared by their records, and not by the gaps between them. */
+/** Compares lists by their records, not by the gaps between them. */
 const RECORDS = { enumerable: true, get: listed }
 
 const make = <A extends OfUnit>(
@@ -92,7 +90,7 @@ const make = <A extends OfUnit>(
   return Object.defineProperty(self, 'records', RECORDS) as unknown as Units<A>
 }
 
-/** The records of any iterable, in order. Of two records of the same unit the first is found. */
+/** Builds a list in order. Lookups return the first of two records of a unit. */
 export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
   isUnits(records) ? records : indexed(records)
 
@@ -123,7 +121,7 @@ export const none: Units<never> = indexed([])
 
 // --- combinators
 
-/** The records with one more at the end. O(log n). */
+/** Appends a record. O(log n). */
 export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { unit } = record
   const { places, index, size, steps, twice } = self
@@ -135,14 +133,14 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
 }
 
-/** The records with that of a unit replaced; the same if the unit has none. O(log n). */
+/** Replaces the record of a unit; returns the same list if there is none. O(log n). */
 export const replace = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { places, index, size, steps, twice } = self
   const place = placeOf(self, record.unit)
   return place === undefined ? self : make(Vec.set(places, place, record), index, size, steps, twice)
 }
 
-/** The records but that of a unit; the same if the unit has none. O(log n). */
+/** Removes the record of a unit; returns the same list if there is none. O(log n). */
 export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> => {
   const place = placeOf(self, unit)
   if (place === undefined) return self
@@ -154,14 +152,14 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   return places.length > 2 * size + MOST_GAPS ? indexed(less) : less
 }
 
-/** So many gaps are left in a short list: to close them takes longer than to pass them. */
+/** The number of gaps that a short list keeps: closing them takes longer than skipping them. */
 const MOST_GAPS = 32
 
-/** The records but those of a unit and its parts; the same if there are none. O(log n) for each of them. */
+/** Removes the records of a unit and its parts; returns the same list if there are none. O(log n) each. */
 export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> =>
   within(self, unit).reduce<Units<A>>((rest, one) => without(rest, one.unit), self)
 
-/** The records that are wanted, in O(n); the same if all are. */
+/** Keeps some records, in O(n); returns the same list if it keeps all. */
 export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) => boolean): Units<A> => {
   const wanted = [...self].filter(isWanted)
   return wanted.length === self.size ? self : indexed(wanted)
@@ -169,14 +167,14 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
 
 // --- destructors
 
-/** The place of a unit's record among the records, if no record was taken out. */
+/** Returns the place of a unit's record. */
 export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | undefined => {
   let placed = index.placed.get(unit)
   while (placed !== undefined && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
   return placed?.place
 }
 
-/** The record of a unit, if it has one. O(log n). `expected`: its usual place; only elsewhere is it looked up. */
+/** Returns the record of a unit. O(log n). `expected`: its usual place, which is tried first. */
 export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {
   const there = Vec.at(self.places, expected)
   if (there?.unit === unit && self.twice === undefined) return there
@@ -184,10 +182,10 @@ export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1)
   return place === undefined ? undefined : Vec.at(self.places, place)
 }
 
-/** Whether a unit has a record. O(log n). */
+/** Returns whether a unit has a record. O(log n). */
 export const has = (self: Units<OfUnit>, unit: Unit): boolean => placeOf(self, unit) !== undefined
 
-/** The records of a unit and its parts, in order. O(log n) for each of them. */
+/** Returns the records of a unit and its parts, in order. O(log n) each. */
 export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyArray<A> => {
   if (self.size === 0) return []
   const { index, places } = self

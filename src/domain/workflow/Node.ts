@@ -1,0 +1,38 @@
+/** What the definitions of steps and their recorded identities have in common. */
+import type { Unit } from './Unit.js'
+import { names } from './Unit.js'
+
+/** A unit as it is defined, with its parts: the steps of a sequence, the groups of a wave, or the body of a map. A task has none. */
+export interface Node {
+  readonly name: string
+  readonly idempotent?: boolean
+  readonly steps?: ReadonlyArray<Node>
+  readonly groups?: ReadonlyArray<Node>
+  readonly each?: Node
+}
+
+/** Returns the steps or groups that a definition lists; none for a task or a map. */
+export const listedParts = <N extends Node>({ steps, groups }: N): ReadonlyArray<N> =>
+  (steps ?? groups ?? NO_PARTS) as ReadonlyArray<N>
+
+const NO_PARTS: ReadonlyArray<never> = []
+
+/** Detects a sequence, wave or map. */
+export const isComposite = ({ steps, groups, each }: Node): boolean => (steps ?? groups ?? each) !== undefined
+
+/** Returns whether all tasks of a step are idempotent. */
+export const isIdempotent = (node: Node): boolean =>
+  node.idempotent ?? (node.each === undefined ? listedParts<Node>(node).every(isIdempotent) : isIdempotent(node.each))
+
+/** Returns the definition of a unit; any item key of a map is accepted. */
+export const definitionAt = <N extends Node>(
+  { steps }: { readonly steps: ReadonlyArray<N> },
+  unit: Unit
+): N | undefined => {
+  const [first, ...inner] = names(unit)
+  let found = steps.find(({ name }) => name === first)
+  for (const name of inner)
+    found =
+      found?.each === undefined ? found && listedParts(found).find((part) => part.name === name) : (found.each as N)
+  return found
+}
