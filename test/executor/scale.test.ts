@@ -322,7 +322,7 @@ describe('a wide wave', () => {
   })
 })
 
-describe('a map of units that wait', () => {
+describe('a map of many items', () => {
   const keys = (count: number) => ({
     forEach: () => Array.from({ length: count }, (_, index) => `i${index}`),
     key: (item: string) => item
@@ -334,6 +334,8 @@ describe('a map of units that wait', () => {
       workflow('p').map('all', keys(count), {
         job: { submit: () => 'job', poll: () => ({ _tag: 'Finished' }), collect: () => 1 }
       }),
+    'maps of one item each': (count) =>
+      workflow('p').map('all', keys(count), { steps: (each) => each.map('inner', keys(1), () => 1) }),
     'tasks that are suspended': (count) =>
       workflow('p').map('all', keys(count), async ({ sleep }) => {
         await sleep('nap', { millis: 50 })

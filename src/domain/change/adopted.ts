@@ -5,7 +5,8 @@ import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../data/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
-import type { Item, Items } from '../checkpoint/Items.js'
+import type { Items } from '../checkpoint/Items.js'
+import { add, none } from '../checkpoint/Items.js'
 import type { Pending } from '../checkpoint/Pending.js'
 import { hasBegun, unrecorded } from './transitionParts.js'
 import type { Found } from '../workflow/Tree.js'
@@ -72,8 +73,9 @@ const definedAs = (
 
 /** The items of maps that are still there; outer maps come before inner ones. */
 const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
-  const known = new Map<Unit, ReadonlyArray<Item>>()
-  for (const [map, list] of items) if (find(workflow, known, map)?.definition.kind === 'map') known.set(map, list)
+  let known = none
+  for (const [map, list] of items)
+    if (find(workflow, known, map)?.definition.kind === 'map') known = add(known, map, list)
   return known
 }
 

@@ -23,6 +23,7 @@ import { replay } from '../change/Transition.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { Plain } from '../data/Units.js'
 import { from } from '../data/Units.js'
+import { from as fromMap } from '../data/UnitMap.js'
 
 // --- model
 
@@ -121,7 +122,7 @@ export const encode = (checkpoint: Checkpoint): Json => {
   return {
     ...plain,
     completedSteps: [...completedSteps],
-    variables: fromMap(variables),
+    variables: objectFrom(variables),
     ...known,
     ...rest,
     pending: [...rest.pending],
@@ -135,7 +136,7 @@ const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
   state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
 
 /** `Object.fromEntries` defines its properties, so that a variable called `__proto__` is one. */
-const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
+const objectFrom = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
 
 // --- decoding
 
@@ -176,11 +177,11 @@ export const decode = (content: unknown): E.Either<CodecError, Checkpoint> => {
       format: FORMAT,
       state: withIndex(state),
       completedSteps,
-      items: known,
+      items: fromMap(known),
       pending: from(plain.pending),
       answers: from(answers),
       submissions: from(submissions),
-      renewals: times
+      renewals: fromMap(times)
     })
   )
 }

@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { indexed } from '../data/indexed.js'
 import type { Json } from '../data/Json.js'
+import * as UnitMap from '../data/UnitMap.js'
 import type { Unit } from '../workflow/Unit.js'
 import { nameOf, parent } from '../workflow/Unit.js'
 import { NAME } from '../workflow/Workflow.js'
@@ -33,14 +34,18 @@ export type ItemProblem =
 // --- constructors
 
 /** No items of any map. */
-export const none: Items = new Map()
+export const none: Items = UnitMap.empty
 
 // --- combinators
+
+/** The items of one more map. O(log n). */
+export const add = (self: Items, map: Unit, items: ReadonlyArray<Item>): Items =>
+  UnitMap.set(UnitMap.from(self), map, items)
 
 /** The items of those maps that are wanted; the same value if all are. */
 export const filter = (self: Items, isWanted: (map: Unit) => boolean): Items => {
   const left = [...self].filter(([map]) => isWanted(map))
-  return left.length === self.size ? self : new Map(left)
+  return left.length === self.size ? self : UnitMap.from(new Map(left))
 }
 
 // --- destructors
