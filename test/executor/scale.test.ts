@@ -334,6 +334,12 @@ describe('a map of many items', () => {
       workflow('p').map('all', keys(count), {
         job: { submit: () => 'job', poll: () => ({ _tag: 'Finished' }), collect: () => 1 }
       }),
+    'sequences that count their commits': (count) =>
+      workflow('p').map('all', keys(count), {
+        steps: (each) => each.step('one', () => 1),
+        expect: { commits: true },
+        onCheckFailure: 'continue'
+      }),
     'maps of one item each': (count) =>
       workflow('p').map('all', keys(count), { steps: (each) => each.map('inner', keys(1), () => 1) }),
     'tasks that are suspended': (count) =>
