@@ -118,9 +118,23 @@ export const workflow = <C extends Schema | undefined = undefined>(
 ): WorkflowBuilder<object, StartOf<C>, unknown, P.SeenInput<C>> => chain(P.start(name, options))
 
 // Its methods are those of the interface, which has their types.
-const chain = <Builder>(program: object): Builder => {
-  const added = (add: unknown): unknown => chain((add as (self: object) => object)(program))
-  const methods = {
+const chain = <Builder>(program: Fields): Builder => {
+  const added = (add: unknown): unknown => chain((add as (self: Fields) => Fields)(program))
+  const { name, secrets, onSuccess, decodeInput, encodeInput, inputExpected } = program
+  // Field by field: a chain of many calls makes many objects, which are then of one kind to the engine.
+  const builder = {
+    name,
+    secrets,
+    onSuccess,
+    decodeInput,
+    encodeInput,
+    inputExpected,
+    get steps() {
+      return program.steps
+    },
+    get identity() {
+      return program.identity
+    },
     step: (name: never, spec: never) => added(P.step(name, spec)),
     sleep: (name: never, options: never) => added(P.sleep(name, options)),
     waitFor: (name: never, options?: never) => added(P.waitFor(name, options)),
@@ -131,13 +145,17 @@ const chain = <Builder>(program: object): Builder => {
       return added(P.wave(name, Object.fromEntries(specs) as never, options))
     },
     map: (name: never, options: never, each: object) => added(P.map(name, options, chained(each) as never))
-  }
-  return Object.defineProperties(methods, Object.getOwnPropertyDescriptors(program)) as Builder
+  } satisfies Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, PhantomField>, unknown>
+  return builder as Builder
 }
+
+type PhantomField = 'Outputs' | 'Given'
+
+type Fields = Omit<P.Program<unknown, never, unknown, unknown>, PhantomField>
 
 /** The steps of a group, or of what a map does for each item, are added to a chain as well. */
 const chained = (spec: object): object => {
   if (!('steps' in spec)) return spec
   const steps = spec.steps as (start: unknown) => unknown
-  return { ...spec, steps: (start: object) => steps(chain(start)) }
+  return { ...spec, steps: (start: Fields) => steps(chain(start)) }
 }

@@ -3,6 +3,7 @@ import { inspect } from 'node:util'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
 import type { CompletedStep } from '../../src/domain/checkpoint/CompletedStep.js'
+import * as UnitMap from '../../src/domain/checkpoint/UnitMap.js'
 import * as Units from '../../src/domain/checkpoint/Units.js'
 import type { Vector } from '../../src/domain/data/Vector.js'
 import * as Vec from '../../src/domain/data/Vector.js'
@@ -197,5 +198,34 @@ describe('the records of a run', () => {
     for (let nth = 0; nth < 100_000; nth++) steps = Units.without(Units.append(steps, record(1)), 's1')
     assert.deepEqual([...steps], others)
     assert.ok(performance.now() - began < 10_000)
+  })
+})
+
+describe('a map by unit', () => {
+  const writes = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'a/b', 'c', 'd'), fc.nat()), { maxLength: 12 })
+
+  law('is the map of what was set, and stays so when others follow', fc.tuple(writes, writes), ([first, then]) => {
+    const set = (self: UnitMap.UnitMap<number>, all: typeof first): UnitMap.UnitMap<number> =>
+      all.reduce((map, [unit, value]) => UnitMap.set(map, unit, value), self)
+    const base = set(UnitMap.empty, first)
+    const followed = set(base, then)
+    const expected = [new Map(first), new Map([...first, ...then])]
+    for (const [index, map] of [base, followed].entries()) {
+      const plain = expected[index] ?? new Map<string, number>()
+      assert.deepEqual([...map], [...plain])
+      assert.deepEqual(
+        [[...map.keys()], [...map.values()], [...map.entries()]],
+        [[...plain.keys()], [...plain.values()], [...plain.entries()]]
+      )
+      const seen: Array<readonly [string, number]> = []
+      map.forEach((value, unit) => seen.push([unit, value]))
+      assert.deepEqual(seen, [...plain])
+      for (const unit of ['a', 'b', 'z'])
+        assert.deepEqual([map.has(unit), map.get(unit)], [plain.has(unit), plain.get(unit)])
+      assert.equal(map.size, plain.size)
+      assert.equal(inspect(map), inspect(plain))
+      assert.deepEqual(UnitMap.from(plain), map)
+      assert.equal(UnitMap.from(map), map)
+    }
   })
 })

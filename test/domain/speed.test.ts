@@ -169,6 +169,53 @@ describe('recording', () => {
   }, 120_000)
 })
 
+/** A map of so many items, each a map of one item. */
+function* expansions(count: number): Iterable<Change> {
+  const keys = Array.from({ length: count }, (_, n) => `g-${n}`)
+  yield { _tag: 'Expanded', at: AT, unit: 'all', items: keys.map((key) => ({ key, value: null })) }
+  for (const key of keys) yield { _tag: 'Expanded', at: AT, unit: `all/${key}`, items: [{ key: 'only', value: null }] }
+}
+
+/** So many jobs that end badly, one after the other. */
+function* lostJobs(count: number): Iterable<Change> {
+  const units = Array.from({ length: count }, (_, n) => `all/g-${n}`)
+  const [first, ...more] = units.map((unit) => ({ unit, attempt: 1 }))
+  assert.ok(first !== undefined)
+  const submissions = units.map((unit) => ({ unit, key: 'key' }))
+  yield { _tag: 'AttemptStarted', at: AT, attempts: [first, ...more], submissions }
+  for (const unit of units) yield { _tag: 'JobSubmitted', at: AT, unit, job: 'job', attempt: 1 }
+  const error = { name: 'Error', message: 'no' }
+  for (const unit of units) yield { _tag: 'JobEnded', at: AT, unit, error, outcome: 'unknown', retryable: false }
+}
+
+describe('what a checkpoint keeps for each unit', () => {
+  const nested: Workflow = { name: 'nested', steps: [W.mapOf('all', W.mapOf('all', W.task('all')))] }
+  test.each<[string, (count: number) => Workflow, (count: number) => Iterable<Change>]>([
+    ['the items of a map', () => nested, expansions],
+    ['a job that ends badly', wide, lostJobs]
+  ])(
+    '%s costs at most four times as much among 8,000 as among 1,000',
+    (what, of, changes) => {
+      const cost = (count: number, rounds: number): number => {
+        const workflow = of(count)
+        const first = start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: Identity.of(workflow), input: {} })
+        const all = [...changes(count)]
+        return (
+          quickest(rounds, () => {
+            const last = replay(first, all)
+            if (E.isLeft(last)) assert.fail(JSON.stringify(last.left))
+          }) / count
+        )
+      }
+      cost(1_000, 5)
+      const [small, large] = [cost(1_000, 10), cost(8_000, 3)]
+      report(`${what}: ${(large * 1e3).toFixed(1)} µs among 8,000, ${(small * 1e3).toFixed(1)} µs among 1,000`)
+      assert.ok(large < 4 * small, `${large} ms among 8,000, ${small} ms among 1,000`)
+    },
+    120_000
+  )
+})
+
 describe('loading', () => {
   test.each([
     ['10,000 completed steps', long(10_000), stepsDone],

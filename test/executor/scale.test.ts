@@ -17,6 +17,7 @@ import { Checkpoint, poll, Program, resume, run } from '../../src/index.js'
 import { workflow } from '../../src/promise/index.js'
 import { ended, group, newProcess, newWorld, policy, quiet, right, stored, task } from './fixtures.js'
 import { nameOf } from '../../src/domain/workflow/Unit.js'
+import { quickest } from '../quickest.js'
 import { sweep } from '../sweep.js'
 
 const warnings: Array<string> = []
@@ -165,6 +166,79 @@ describe('a long run', () => {
   })
 })
 
+describe('a chain of calls', () => {
+  const kinds = ['step', 'sleep', 'waitFor', 'sequence', 'wave', 'map'] as const
+  const kindOf = (n: number) => kinds[n % kinds.length] ?? 'step'
+  const doIt = { run: () => TE.right(1) }
+  const each = { forEach: () => [] }
+  const start = () => Program.start<undefined>('chain')
+  const add = {
+    step: (name: string) => Program.step(name, doIt),
+    sleep: (name: string) => Program.sleep(name, { millis: 1 }),
+    waitFor: (name: string) => Program.waitFor(name),
+    sequence: (name: string) => Program.sequence(name, (parts) => pipe(parts, Program.step('part', doIt))),
+    wave: (name: string) => Program.wave(name, { part: doIt }),
+    map: (name: string) => Program.map(name, each, doIt)
+  }
+  type Chain = ReturnType<typeof start>
+  const piped = (length: number): Chain => {
+    let program = start()
+    for (let n = 0; n < length; n++) program = (add[kindOf(n)](`s${n}`) as (self: Chain) => Chain)(program)
+    return program
+  }
+  const chained = (length: number): ProgramType.Program<unknown, never, unknown, unknown> => {
+    type Builder = Readonly<Record<(typeof kinds)[number], (...args: ReadonlyArray<unknown>) => Builder>>
+    let builder = workflow('chain') as unknown as Builder
+    const parts = (of: Builder): Builder => of.step('part', doIt.run)
+    for (let n = 0; n < length; n++) {
+      const kind = kindOf(n)
+      const args = { step: [doIt], sleep: [{ millis: 1 }], waitFor: [], sequence: [parts], wave: [{ part: doIt }] }
+      builder = builder[kind](`s${n}`, ...(kind === 'map' ? [each, doIt] : args[kind]))
+    }
+    return builder as unknown as Chain
+  }
+
+  test.each([
+    ['piped', piped],
+    ['chained', chained]
+  ] as const)('a call costs no more among more of them: %s', { timeout: 120_000 }, (_, build) => {
+    const cost = (length: number): number =>
+      quickest(3, () => assert.equal(build(length).steps.length, length)) / length
+    cost(2_000)
+    const many = sweep ? 100_000 : 20_000
+    const [short, whole] = [cost(2_000), cost(many)]
+    console.log(`${(1000 * short).toFixed(1)} µs a call of 2,000, ${(1000 * whole).toFixed(1)} µs of ${many}`)
+    // Quadratic would be tenfold.
+    assert.ok(whole < 3 * short, `${whole} ms a call of ${many}, ${short} ms of 2,000`)
+  })
+
+  test('a program that others follow stays as it was', () => {
+    const first = pipe(Program.start('fork'), Program.step('one', doIt))
+    const [left, right] = [pipe(first, Program.step('left', doIt)), pipe(first, Program.step('right', doIt))]
+    const spread = pipe({ ...left, secrets: ['TOKEN'] }, Program.step('more', doIt))
+    const built = workflow('fork').step('one', doIt)
+    const followed = pipe(built, Program.step('two', doIt))
+    const names = (program: ProgramType.Program<unknown, never>) => program.steps.map(({ name }) => name)
+    assert.deepEqual([first, left, right, spread].map(names), [
+      ['one'],
+      ['one', 'left'],
+      ['one', 'right'],
+      ['one', 'left', 'more']
+    ])
+    assert.deepEqual([built, followed, built.step('three', doIt)].map(names), [
+      ['one'],
+      ['one', 'two'],
+      ['one', 'three']
+    ])
+    assert.equal(first.steps, first.steps)
+    assert.deepEqual(spread.secrets, ['TOKEN'])
+    assert.deepEqual(
+      left.identity.steps.map(({ name }) => name),
+      ['one', 'left']
+    )
+  })
+})
+
 describe('a wide wave', () => {
   const wide = (
     length: number,
@@ -248,7 +322,7 @@ describe('a wide wave', () => {
   })
 })
 
-describe('a map of units that wait', () => {
+describe('a map of many items', () => {
   const keys = (count: number) => ({
     forEach: () => Array.from({ length: count }, (_, index) => `i${index}`),
     key: (item: string) => item
@@ -260,6 +334,14 @@ describe('a map of units that wait', () => {
       workflow('p').map('all', keys(count), {
         job: { submit: () => 'job', poll: () => ({ _tag: 'Finished' }), collect: () => 1 }
       }),
+    'sequences that count their commits': (count) =>
+      workflow('p').map('all', keys(count), {
+        steps: (each) => each.step('one', () => 1),
+        expect: { commits: true },
+        onCheckFailure: 'continue'
+      }),
+    'maps of one item each': (count) =>
+      workflow('p').map('all', keys(count), { steps: (each) => each.map('inner', keys(1), () => 1) }),
     'tasks that are suspended': (count) =>
       workflow('p').map('all', keys(count), async ({ sleep }) => {
         await sleep('nap', { millis: 50 })

@@ -170,7 +170,7 @@ const expanded = (self: Fields, change: Change.Expanded): Result => {
   if (found.definition._tag !== 'Map') return refuse(self, change, 'NoMap', unit)
   if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
   if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
-  return E.right({ items: new Map([...self.items, [unit, change.items]]) })
+  return E.right({ items: Items.add(self.items, unit, change.items) })
 }
 
 const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => {

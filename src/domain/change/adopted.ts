@@ -5,7 +5,8 @@ import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
-import type { Item, Items } from '../checkpoint/Items.js'
+import type { Items } from '../checkpoint/Items.js'
+import { add, none } from '../checkpoint/Items.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import { hasBegun, unrecorded } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
@@ -73,8 +74,9 @@ const definedAs = (
 
 /** The items of maps that still exist; outer maps come before inner ones. */
 const itemsIn = (workflow: WorkflowIdentity, items: Items): Items => {
-  const known = new Map<Unit, ReadonlyArray<Item>>()
-  for (const [map, list] of items) if (find(workflow, known, map)?.definition._tag === 'Map') known.set(map, list)
+  let known = none
+  for (const [map, list] of items)
+    if (find(workflow, known, map)?.definition._tag === 'Map') known = add(known, map, list)
   return known
 }
 

@@ -19,6 +19,7 @@ import { checkpointState, completedStep, item, pending, submission, workflowIden
 import type { Unit } from '../workflow/Unit.js'
 import type { Plain } from './Units.js'
 import { from } from './Units.js'
+import { from as fromMap } from './UnitMap.js'
 
 // --- model
 
@@ -107,7 +108,7 @@ export const encode = (checkpoint: Checkpoint): Json => {
   return {
     ...plain,
     completedSteps: [...completedSteps],
-    variables: fromMap(variables),
+    variables: objectFrom(variables),
     ...known,
     ...rest,
     pending: [...rest.pending],
@@ -121,7 +122,7 @@ const withoutIndex = (state: CheckpointState): Plain<CheckpointState> =>
   state._tag === 'Completed' ? state : { ...state, inFlight: [...state.inFlight], failures: [...state.failures] }
 
 /** `Object.fromEntries` defines properties, so a variable named `__proto__` is safe. */
-const fromMap = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
+const objectFrom = (variables: ReadonlyMap<string, Json>): JsonObject => Object.fromEntries(variables)
 
 // --- decoding
 
@@ -162,11 +163,11 @@ export const decode = (content: unknown): E.Either<Malformed | NewerFormat, Chec
       format: FORMAT,
       state: withIndex(state),
       completedSteps,
-      items: known,
+      items: fromMap(known),
       pending: from(plain.pending),
       answers: from(answers),
       submissions: from(submissions),
-      renewals: times
+      renewals: fromMap(times)
     })
   )
 }

@@ -1,5 +1,6 @@
 /** Idempotency keys of units, by which services recognize a repeated call. */
 import { fingerprint } from '../data/Digest.js'
+import * as UnitMap from './UnitMap.js'
 import type { Unit } from '../workflow/Unit.js'
 import { parent } from '../workflow/Unit.js'
 
@@ -17,12 +18,12 @@ export interface KeyedRun {
 }
 
 /** No key has changed yet. */
-export const none: Renewals = new Map()
+export const none: Renewals = UnitMap.empty
 
 /** Changes the keys of these units and their parts. */
 export const renewed = (self: Renewals, units: Iterable<Unit>): Renewals => {
-  const renewals = new Map(self)
-  for (const unit of units) renewals.set(unit, (renewals.get(unit) ?? 0) + 1)
+  let renewals = UnitMap.from(self)
+  for (const unit of units) renewals = UnitMap.set(renewals, unit, (renewals.get(unit) ?? 0) + 1)
   return renewals
 }
 

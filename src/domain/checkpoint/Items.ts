@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { indexed } from '../data/indexed.js'
 import type { Json } from '../data/Json.js'
+import * as UnitMap from './UnitMap.js'
 import type { Unit } from '../workflow/Unit.js'
 import { nameOf, parent } from '../workflow/Unit.js'
 
@@ -35,14 +36,18 @@ export type ItemProblem =
 // --- constructors
 
 /** No items. */
-export const none: Items = new Map()
+export const none: Items = UnitMap.empty
 
 // --- combinators
+
+/** Adds the items of a map, in O(log n). */
+export const add = (self: Items, map: Unit, items: ReadonlyArray<Item>): Items =>
+  UnitMap.set(UnitMap.from(self), map, items)
 
 /** Keeps the items of some maps; returns the same value if it keeps all. */
 export const filter = (self: Items, isWanted: (map: Unit) => boolean): Items => {
   const left = [...self].filter(([map]) => isWanted(map))
-  return left.length === self.size ? self : new Map(left)
+  return left.length === self.size ? self : UnitMap.from(new Map(left))
 }
 
 // --- destructors

@@ -1,6 +1,8 @@
 /** A workflow together with what it runs. The same value goes to the planner and to the executor. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
+import type { Vector } from '../../domain/data/Vector.js'
+import * as Vec from '../../domain/data/Vector.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import type { WorkflowIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 import * as Identity from '../../domain/workflow/WorkflowIdentity.js'
@@ -53,27 +55,44 @@ type Base<Input, Seen> = Pick<
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
 >
 
-/** The identity is made when it is first asked for: a builder's intermediate programs never are. */
+/** The steps of programs that others follow; a program that another copy of this module built has only its array. */
+const vectors = new WeakMap<object, Vector<ProgramStep>>()
+
+/** Steps and identity are made on first access: nobody reads those of a chain's intermediate programs. */
 const build = <Outputs, Input, Given, Seen>(
   base: Base<Input, Seen>,
-  steps: ReadonlyArray<ProgramStep>,
+  from: Iterable<ProgramStep>,
   path?: string
 ): Program<Outputs, Input, Given, Seen> => {
+  let made: ReadonlyArray<ProgramStep> | undefined
+  const stepsOf = (): ReadonlyArray<ProgramStep> => (made ??= Array.isArray(from) ? from : [...from])
   let identity: WorkflowIdentity | undefined
   const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = base
   return {
     name,
-    steps,
+    get steps() {
+      return stepsOf()
+    },
     secrets,
     onSuccess,
     decodeInput,
     encodeInput,
     inputExpected,
     get identity() {
-      identity ??= Identity.of({ name, steps, secrets }, path)
-      return identity
+      return (identity ??= Identity.of({ name, steps: stepsOf(), secrets }, path))
     }
   }
+}
+
+/** A program with one more step: O(log n). */
+const add = <Outputs, Input, Given, Seen>(
+  self: Base<Input, Seen> & Pick<Program<unknown>, 'steps'>,
+  last: ProgramStep
+): Program<Outputs, Input, Given, Seen> => {
+  const steps = Vec.append(vectors.get(self) ?? Vec.from(self.steps), last)
+  const added = build<Outputs, Input, Given, Seen>(self, steps)
+  vectors.set(added, steps)
+  return added
 }
 
 /**
@@ -130,7 +149,7 @@ export const step =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> =>
-    build(self, [...self.steps, task(name, spec as StepSpec<never, C>)])
+    add(self, task(name, spec as StepSpec<never, C>))
 
 /**
  * Adds a step that sleeps. It survives the process: the time to wake at is recorded. A run that has nothing else to do rests as `Pending`,
@@ -161,7 +180,7 @@ export const sleep =
   <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
   <Input, Given, Seen>(self: Program<Outputs, Input, Given, Seen>): Program<Outputs, Input, Given, Seen> => {
     const { summary, ...sleep } = options
-    return build(self, [...self.steps, task(name, { sleep, ...(summary === undefined ? {} : { summary }) })])
+    return add(self, task(name, { sleep, ...(summary === undefined ? {} : { summary }) }))
   }
 
 /**
@@ -204,7 +223,7 @@ export const waitFor =
       ...(question === undefined ? {} : { question }),
       ...(timeoutMillis === undefined ? {} : { timeoutMillis })
     }
-    return build(self, [...self.steps, task(name, { ...spec, waitFor })])
+    return add(self, task(name, { ...spec, waitFor }))
   }
 
 /**
@@ -243,7 +262,7 @@ export const sequence =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given, Seen> =>
-    build(self, [...self.steps, sequenceOf(name, parts(build(self, [])).steps, options as LooseOptions)])
+    add(self, sequenceOf(name, parts(build(self, [])).steps, options as LooseOptions))
 
 /**
  * Adds a wave: groups that run in parallel. A group is a task, or steps in order. Later steps see their outputs as one object by group
@@ -296,7 +315,7 @@ export const wave =
       ...partFrom(self, group, spec),
       needs: spec.needs ?? []
     }))
-    return build(self, [...self.steps, waveOf(name, parts, options as LooseOptions)])
+    return add(self, waveOf(name, parts, options as LooseOptions))
   }
 
 /**
@@ -346,10 +365,7 @@ export const map =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> =>
-    build(self, [
-      ...self.steps,
-      mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(options as never), options as never)
-    ])
+    add(self, mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(options as never), options as never))
 
 /** What an author's functions return, or throw. */
 const itemsFrom = ({ forEach, key = position, item }: MapOptions<unknown, unknown, unknown>) => ({

@@ -4,8 +4,9 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import { delay, never } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
+import * as Units from '../../domain/checkpoint/Units.js'
 import { find } from '../../domain/checkpoint/Tree.js'
-import { ancestors, isWithin, join, parent } from '../../domain/workflow/Unit.js'
+import { ancestors, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Node.js'
 import { noAttempt } from './Attempt.js'
 import { leftUndone, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
@@ -134,7 +135,7 @@ export const closeComposite = async (
   const closingAt = scope.environment.clock.now()
   for (let look = 1; ; look++) {
     const { tree } = scope.environment
-    const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place))
+    const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place, guard))
     if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
     const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
@@ -175,12 +176,11 @@ const mayStartAgain = async (
 ): Promise<boolean> => refused.asked || (await waited(scope, guard, (scope.restarts.get(unit) ?? 0) + 1, startedAt))
 
 /** The commits that its parts have recorded, each once: groups that commit at the same time see those of one another. */
-const commitsOf = ({ recorder }: RunScope, { unit }: Place): ReadonlyArray<string> => {
+const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuard): ReadonlyArray<string> => {
+  if (expect.commits === undefined) return []
   const hashes = new Set<string>()
-  for (const record of recorder.checkpoint().completedSteps) {
-    if (!isWithin(record.unit, unit)) continue
-    for (const one of record.evidence) if (one._tag === 'Commit') hashes.add(one.hash)
-  }
+  for (const { evidence } of Units.within(recorder.checkpoint().completedSteps, unit))
+    for (const one of evidence) if (one._tag === 'Commit') hashes.add(one.hash)
   return [...hashes]
 }
 

@@ -1,6 +1,7 @@
 /** Real files and real git repositories. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   copyFileSync,
   mkdirSync,
@@ -163,6 +164,27 @@ describe('what is at a path', () => {
       assert.ok((await bytesFor(copied)) >= size)
     }
   )
+
+  test('of a small file is read into a small buffer, of a large one in parts', async () => {
+    const folder = newFolder()
+    const tree = workingTree(folder)
+    const allocate = Buffer.allocUnsafe.bind(Buffer)
+    let bytes = 0
+    Buffer.allocUnsafe = (size) => ((bytes += size), allocate(size))
+    try {
+      for (let n = 0; n < 100; n++) {
+        writeFileSync(join(folder, `${n}`), `${n}`)
+        assert.ok(O.isSome(await right(tree.content(`${n}`))))
+      }
+    } finally {
+      Buffer.allocUnsafe = allocate
+    }
+    assert.ok(bytes < 100 * 10_000, `${bytes} bytes`)
+    const whole = 'x'.repeat(3_000_001)
+    writeFileSync(join(folder, 'large'), whole)
+    const sha256 = createHash('sha256').update(whole).digest('hex')
+    assert.deepEqual(await right(tree.content('large')), O.some({ size: whole.length, sha256 }))
+  })
 
   test('ends when it is told to', async () => {
     const folder = newFolder()

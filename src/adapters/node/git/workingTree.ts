@@ -15,6 +15,9 @@ type Looked<A> = Promise<E.Either<TreeUnreadable, A>>
 /** How much of a file is in memory at a time. */
 const CHUNK_BYTES = 1_048_576
 
+/** A file may grow while it is read, and those of /proc say that they are empty. */
+const LEAST_BYTES = 2_048
+
 /** How much git may say: some hundred thousand commits or paths. */
 const GIT_OUTPUT_BYTES = 67_108_864
 
@@ -135,7 +138,7 @@ const contentOfFile = async ({ read, signal }: Look, path: Buffer): Promise<Cont
     const known = read.get(key(path))
     if (known?.stamp === stamp) return known.content
     const hash = createHash('sha256')
-    const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
+    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(LEAST_BYTES, Number(facts.size))))
     for (let size = 0; ;) {
       if (signal?.aborted === true) return await Promise.reject(STOPPED)
       const { bytesRead } = await file.read(buffer, 0, buffer.length)
