@@ -270,7 +270,7 @@ describe('a resume that runs everything again', () => {
     await box.shell('mv .git elsewhere && printf "exit 9" > .bin/git && chmod +x .bin/git')
     assert.equal((await dogear(box, 'plan', 'r')).code, 5)
     const plan = ok(await dogear(box, 'plan', 'r', '--from-step', 'work'))
-    assert.match(plan.stdout, /1\/2 +run +work +asked for/)
+    assert.match(plan.stdout, /1\/2 +run +work +forced/)
     await box.shell('mv elsewhere .git && rm .bin/git')
     box.write('.git/config', '[core\n')
     const forced = await dogear(box, 'resume', 'r', '--force', '--yes')

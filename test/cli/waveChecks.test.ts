@@ -39,9 +39,7 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
     expect(stderr).toContain('After fixing it, repeat the check with:\n  dogear resume r\n')
     const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
     const again = await place.shell(restart)
-    expect(again.stderr).toContain(
-      'Completed before, running again:\n  checks/unit: asked for\n  checks/lint: asked for\n'
-    )
+    expect(again.stderr).toContain('Completed before, running again:\n  checks/unit: forced\n  checks/lint: forced\n')
     expect(again.code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
@@ -152,7 +150,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () =>
     const ended = await asked(workflow, [AFTER, answer])
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
-    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: asked for')).toBe(
+    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: forced')).toBe(
       answer.includes('retry')
     )
     expect(ended.stdout.includes('dogear resume r --restart-wave checks')).toBe(code === 1)

@@ -18,10 +18,16 @@ export type Message =
   | { readonly _tag: 'Seen'; readonly heldBy: Holder | null }
   | { readonly _tag: 'Opened'; readonly fd: number }
 
-/** A script for another process. The others are started seldom, or start themselves again. */
+const pathOf = (name: string): string => fileURLToPath(new URL(`children/${name}`, import.meta.url))
+
+/** The owner, and scripts that start the bundle of the owner, which lies beside theirs. */
+const OWNERS = ['owner.js', 'cluster.js', 'pair.js']
+
+/** A script for another process. */
 export const script = (name: string): string => {
-  const path = fileURLToPath(new URL(`children/${name}`, import.meta.url))
-  return name === 'owner.js' ? bundled(path) : path
+  if (!OWNERS.includes(name)) return pathOf(name)
+  bundled(pathOf('owner.js'))
+  return bundled(pathOf(name))
 }
 
 /** How to start an owner. `around`: words before its command line; `node`: the Node binary; `options`: of its store. */

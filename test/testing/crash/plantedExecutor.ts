@@ -172,7 +172,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     ),
     module: 'executor/requests/watch.ts',
     text: 'await withdraw(environment, pause)',
-    instead: "await callStore('request', () => environment.requests.clearPause(pause.runId))",
+    instead: 'await environment.requests?.clearPause(pause.runId)()',
     breaks: 'PauseKept'
   },
   {

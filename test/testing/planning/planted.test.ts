@@ -154,7 +154,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-EDIT-06',
     {
       module: 'decideTask.ts',
-      text: 'return task.idempotent && !(isLeaf && !wasIdempotent(before))',
+      text: 'return task.idempotent && !(isLeaf && !isIdempotent(before))',
       instead: 'return task.idempotent'
     }
   ],
@@ -181,9 +181,9 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-WRAP-01',
     {
       module: 'demands.ts',
-      text: 'const [toFrom, toRestart] = [partToward(parent, from), partToward(parent, restart)]\n    const isBefore',
+      text: 'const [toFrom, toRestart] = [childOf(from), childOf(restart)]\n    const isBefore',
       instead:
-        'const [toFrom, toRestart] = [parent === undefined ? partToward(parent, from) : undefined, partToward(parent, restart)]\n    const isBefore'
+        'const [toFrom, toRestart] = [parent === undefined ? childOf(from) : undefined, childOf(restart)]\n    const isBefore'
     }
   ],
   [

@@ -62,6 +62,9 @@ export interface Holding {
   background: Promise<void>
 }
 
+/** The maximum lag of the copy while the run is active. */
+export const COPY_LAG_MILLIS = 1_000
+
 /** Creates the holding of a published journal and watches its claim. */
 export const make = (
   parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'revision'>
@@ -87,7 +90,8 @@ export const make = (
     copyTimer: undefined,
     copyBytes: 0,
     copyingMillis: 0,
-    nextCopyMillis: 0,
+    // A resume runs its first step before it writes a large copy.
+    nextCopyMillis: parts.revision < 0 ? 0 : performance.now() + COPY_LAG_MILLIS,
     background: Promise.resolve()
   }
   self.timer = setInterval(() => watch(self), parts.context.settings.checkIntervalMillis)

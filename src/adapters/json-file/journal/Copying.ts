@@ -8,10 +8,7 @@ import { FORMAT } from './Journal.js'
 import { copyInTheMaking } from '../files/Layout.js'
 import { standing } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
-import { later } from '../claim/Holding.js'
-
-/** The maximum lag of the copy while the run is active. */
-const LAG_MILLIS = 1_000
+import { COPY_LAG_MILLIS, later } from '../claim/Holding.js'
 
 /** The maximum share of a claim's time spent on copies while the run is active. */
 const SHARE_OF_TIME = 0.05
@@ -68,7 +65,7 @@ export const make = async (holding: Holding): Promise<void> => {
   const took = performance.now() - begun
   if (holding.nextCopyMillis > 0 && !isAtRest(holding)) holding.copyingMillis += took
   const inBudget = holding.startMillis + (holding.copyingMillis + took) / SHARE_OF_TIME
-  holding.nextCopyMillis = Math.max(begun + LAG_MILLIS, inBudget)
+  holding.nextCopyMillis = Math.max(begun + COPY_LAG_MILLIS, inBudget)
   holding.copying = false
   if (holding.released || holding.ended !== undefined) return
   if (holding.saved !== saved) consider(holding)

@@ -2,7 +2,7 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 
-cluster.setupPrimary({ exec: fileURLToPath(new URL('owner.js', import.meta.url)), args: process.argv.slice(2) })
+cluster.setupPrimary({ exec: fileURLToPath(new URL('owner.mjs', import.meta.url)), args: process.argv.slice(2) })
 const worker = cluster.fork()
 worker.on('message', (message) => process.send(message))
 worker.on('exit', () => process.send({ _tag: 'Told' }))

@@ -6,7 +6,7 @@ import { jsonFileStorage } from '../../../../dist/adapters/json-file/index.js'
 
 const [root] = process.argv.slice(2)
 const words = ['--fork', '--kill-child', '--pid', '--mount-proc', process.execPath]
-const owner = spawn('unshare', [...words, fileURLToPath(new URL('owner.js', import.meta.url)), root], {
+const owner = spawn('unshare', [...words, fileURLToPath(new URL('owner.mjs', import.meta.url)), root], {
   stdio: ['ignore', 'inherit', 'inherit', 'ipc']
 })
 const said = async (tag) => {
