@@ -1,7 +1,7 @@
 /** One execution of a run: what its parts share while it lasts. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../domain/change/Change.js'
-import type { Variables } from '../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint, Variables } from '../domain/checkpoint/Checkpoint.js'
 import type { InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../domain/data/Json.js'
@@ -132,51 +132,74 @@ export const report = ({ events }: Environment, event: Event): void => {
   }
 }
 
-/** Every field is made when it is first read, as a fresh copy of what is stored, so that a resumed run sees what an undisturbed one sees. */
+/** Makes what the code of an attempt gets. `own`: its own folder; `calls`: what runs its sub-steps and waits. */
 export const contextFor = (
   scope: RunScope,
   place: Place,
   attempt: Attempt,
   { own, calls = NO_CALLS }: { readonly own?: string | undefined; readonly calls?: Calls } = {}
 ): StepContext<unknown, unknown> => {
-  const { program, values } = scope
-  const { unit } = place
-  const { runId, createdAt, renewals, items, input, submissions, pending, workspace } = scope.recorder.checkpoint()
+  const checkpoint = scope.recorder.checkpoint()
+  const { runId, items, workspace } = checkpoint
   const folder = own ?? workspace?.path
-  const made: Made = {}
-  const context: StepContext<unknown, unknown> = {
+  const { unit } = place
+  const context = {
     runId,
     unit,
     attempt: attempt.number,
     ...(workspace === undefined ? {} : { workspace }),
     ...(folder === undefined ? {} : { folder }),
-    get idempotencyKey() {
-      const submitted = get(submissions, unit) ?? get(pending, unit)
-      const key = submitted !== undefined && 'key' in submitted ? submitted.key : undefined
-      return (made.key ??= key ?? IdempotencyKey.of({ runId, createdAt, renewals }, unit))
-    },
-    get input() {
-      return (made.input ??= { value: orStored(program.decodeInput(structuredClone(input)), input) }).value
-    },
-    get outputs() {
-      return (made.outputs ??= outputsFor(program, { values, items }, place))
-    },
-    get variables() {
-      return (made.variables ??= variablesFor(program, { values, items }, place, input))
-    },
-    get secrets() {
-      return scope.environment.vault.values
-    },
-    get signal() {
-      return attempt.signal()
-    },
-    get artifacts() {
-      return (made.artifacts ??= artifactsFor({ scope, place, attempt }))
-    },
     ...calls
   }
+  Object.defineProperty(context, SOURCE, { value: { scope, place, attempt, checkpoint, made: {} } satisfies Source })
+  const whole = Object.defineProperties(context, DERIVED) as unknown as StepContext<unknown, unknown>
   const around = Items.around(items, unit)
-  return around === undefined ? context : withItem(scope, place, context, around)
+  return around === undefined ? whole : withItem(scope, place, whole, around)
+}
+
+interface Source {
+  readonly scope: RunScope
+  readonly place: Place
+  readonly attempt: Attempt
+  readonly checkpoint: Checkpoint
+  readonly made: Made
+}
+
+const SOURCE = Symbol('source')
+
+const derived = <A>(make: (source: Source) => A): PropertyDescriptor => ({
+  enumerable: true,
+  configurable: true,
+  get(this: { readonly [SOURCE]: Source }): A {
+    return make(this[SOURCE])
+  }
+})
+
+/**
+ * Fields that are made when they are first read, as copies of what is stored, so that a resumed run reads the same. All contexts share
+ * these getters: closures for each attempt would cost more than the rest of it.
+ */
+const DERIVED: PropertyDescriptorMap = {
+  idempotencyKey: derived(({ made, checkpoint, place: { unit } }) => {
+    const submitted = get(checkpoint.submissions, unit) ?? get(checkpoint.pending, unit)
+    const key = submitted !== undefined && 'key' in submitted ? submitted.key : undefined
+    return (made.key ??= key ?? IdempotencyKey.of(checkpoint, unit))
+  }),
+  input: derived(({ made, scope, checkpoint: { input } }) => {
+    const decode = (): unknown => orStored(scope.program.decodeInput(structuredClone(input)), input)
+    return (made.input ??= { value: decode() }).value
+  }),
+  outputs: derived(
+    ({ made, scope: { program, values }, checkpoint: { items }, place }) =>
+      (made.outputs ??= outputsFor(program, { values, items }, place))
+  ),
+  variables: derived(
+    ({ made, scope: { program, values }, checkpoint: { items, input }, place }) =>
+      (made.variables ??= variablesFor(program, { values, items }, place, input))
+  ),
+  secrets: derived(({ scope }) => scope.environment.vault.values),
+  signal: derived(({ attempt }) => attempt.signal()),
+  artifacts: derived(({ made, scope, place, attempt }) => (made.artifacts ??= artifactsFor({ scope, place, attempt })))
 }
 
 export type Calls = Pick<StepContext<unknown>, 'step' | 'sleep' | 'waitFor'>
