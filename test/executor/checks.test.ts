@@ -259,7 +259,7 @@ test.each(['task', 'wave'] as const)('evidence of a %s that is no list is a fail
   const evidence = (() => Promise.resolve([])) as never
   const program = around(kind, world, { evidence } as never)
   const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
-  assert.match(outcome.failures[0]?.error.message ?? '', /its evidence can't be determined/)
+  assert.match(outcome.failures[0]?.error.message ?? '', /its `evidence` function failed/)
 })
 
 test('evidence at an empty path is missing: the folder itself is not meant', async () => {

@@ -380,7 +380,7 @@ describe('a unit has failed, and runs again on a resume, if', () => {
     [
       'its evidence can not be told',
       { evidence: () => assert.fail('what output?') },
-      "it ran, but: its evidence can't be determined: what output?"
+      'it ran, but: its `evidence` function failed: what output?'
     ]
   ])('%s', async (_, spec, message) => {
     const world = newWorld()

@@ -466,10 +466,10 @@ describe('what can not be the items of a map', () => {
 
   test('fails the map before anything runs, and says what is wrong with which', async () => {
     const cases: ReadonlyArray<readonly [ProgramType.MapOptions<object, Json.Json, unknown>, RegExp]> = [
-      [{ forEach: () => 'abc' as never }, /forEach must give a list/],
+      [{ forEach: () => 'abc' as never }, /`forEach` must return an array/],
       [
         { forEach: (() => Promise.reject(new Error('late'))) as never },
-        /a list of items, not a promise: ask in a step/
+        /return an array, not a promise; await it in an earlier step/
       ],
       [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /`key` must return a string/],
       [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],

@@ -125,7 +125,11 @@ describe('a run that has completed', () => {
       const archive: Archive = { keep: (one) => () => other().then(archiveIn([]).keep(one)) }
       const process = newProcess(world, { ...given, archive })
       ended(await process.perform(run(program('archive'), 'r', {})), 'Completed')
-      assert.deepEqual(process.events.at(-1), { _tag: 'RunLeft', runId: 'r', why: 'it was taken up meanwhile' })
+      assert.deepEqual(process.events.at(-1), {
+        _tag: 'RunLeft',
+        runId: 'r',
+        why: 'another process resumed it meanwhile'
+      })
       assert.ok(O.isSome(await loaded(process.storage)))
     }
   })

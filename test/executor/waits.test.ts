@@ -781,7 +781,7 @@ describe('a waiting run after an edit', () => {
       })
     pending(await runOutcome(charging(true), options))
     move(30)
-    await assert.rejects(resume(charging(false), options), /"n" is not idempotent/)
+    await assert.rejects(resume(charging(false), options), /"n" may already have taken effect, and is not idempotent/)
     const again = new Map([['n', { _tag: 'Again' } as const]])
     assert.equal((await resume(charging(false), { ...options, confirm: again })).n, 'attempt 1')
   })
