@@ -30,7 +30,7 @@ interface UnitModel {
   readonly capture: boolean
   readonly codec: boolean
   readonly silent: boolean
-  /** Only of a unit that does not fail: what may have had its effect is not tried again by itself. */
+  /** Only for a unit that does not fail: one that may have taken effect is not retried without confirmation. */
   readonly idempotent: boolean
 }
 
@@ -152,7 +152,7 @@ const INPUT = { channel: 'beta', list: [1, 2] }
 const attemptsOf = (checkpoint: Checkpoint.Checkpoint | undefined): ReadonlyArray<readonly [string, number]> =>
   [...(checkpoint?.completedSteps ?? [])].map((one) => [one.unit, one.attempts] as const).sort()
 
-/** Whether each unit started as often as it had to, and not more often than it may. */
+/** Each unit must have started as often as required, and not more often than allowed. */
 const startedAsDue =
   (steps: ReadonlyArray<StepModel>) =>
   ({ trace, checkpoint, undisturbed, completed }: Observation<undefined>): void => {
