@@ -26,7 +26,7 @@ export interface NoSuchRun {
   readonly runId: string
 }
 
-/** A run of this id exists already. Ids are never reused silently. */
+/** A run of this id already exists. Ids are never reused silently. */
 export interface RunExists {
   readonly _tag: 'RunExists'
   readonly runId: string
@@ -321,7 +321,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }
 
-/** The command adds its own remedy. */
+/** Describes the damage to a state; the command adds its own remedy. */
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
@@ -331,6 +331,7 @@ const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   return [`The run works in ${path}`, ...named]
 }
 
+/** Describes a workspace error for people. */
 export const describeWorkspace = (error: WorkspaceError): string => {
   switch (error._tag) {
     case 'NoWorktree':
@@ -371,11 +372,13 @@ const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>
   `confirm: new Map([${questions.map((question) => `[${JSON.stringify(question.unit)}, ${answer}]`).join(', ')}])`
 
+/** Returns the heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
 
+/** Describes a storage error for people. */
 export const describeStorage = (error: StorageError): string => {
   switch (error._tag) {
     case 'HeldBy':
@@ -401,7 +404,7 @@ export const describeStorage = (error: StorageError): string => {
   }
 }
 
-/** An outcome does not know the claims. */
+/** Describes how a process lost a run; an outcome does not know the claims. */
 export const describeFenced = ({
   runId,
   files,
@@ -433,6 +436,7 @@ const withHint = (code: string, text: string): string => {
   return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
 }
 
+/** Describes why a request is unreadable, for people. */
 export const describeRequest = (error: StorageError): string => {
   switch (error._tag) {
     case 'Corrupt':
@@ -444,6 +448,7 @@ export const describeRequest = (error: StorageError): string => {
   }
 }
 
+/** Describes an artifact error for people. */
 export const describeArtifact = (error: ArtifactError): string => {
   switch (error._tag) {
     case 'InvalidArtifactId':

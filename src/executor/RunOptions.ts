@@ -16,7 +16,7 @@ export interface Recovery {
 /**
  * How to resume.
  *
- * - the plan's options, see `PlanOptions`; `evidence` is looked for if it is not given;
+ * - the plan's options, see `PlanOptions`; missing `evidence` is collected;
  * - `input`: with `fromStep`, replaces the run's input for that step and all later ones; earlier outputs stay. Without
  *   `fromStep`, an input that differs from the stored one fails with `InputChanged`;
  * - `planHash`: execute only the plan that has this hash;

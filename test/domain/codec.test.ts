@@ -287,7 +287,7 @@ describe('invalid content', () => {
     assert.equal(refused({ ...base(), input: { a: deep() }, variables: { a: deep() } })._tag, 'Malformed')
   })
 
-  test('changes of which one cannot follow are refused by its name', () => {
+  test('changes are refused by the name of the first that cannot follow', () => {
     const found = restore({
       checkpoint: base(),
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]

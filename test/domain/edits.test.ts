@@ -226,7 +226,7 @@ test('a strict plan names each difference on its own level', () => {
   ])
 })
 
-test('the record of a composite keeps what it is beside its parts', () => {
+test('the record of a composite has its own definition without its parts', () => {
   const sequence = W.sequence('deploy', [task('push')])
   const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
   expect(record?.fingerprint).toBe(sequence.ownFingerprint)

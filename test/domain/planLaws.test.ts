@@ -50,7 +50,7 @@ describe('the published laws', () => {
   for (const one of planLaws) publishedLaw(one, RUNS[one.id])
 })
 
-test('PL-WRAP-01 compares many plans, many refusals, and many of which something is asked in the tree', () => {
+test('PL-WRAP-01 compares many plans, many refusals, and many questions in a tree', () => {
   const compared = fc.sample(momentsWithOptions, { numRuns: 1500, seed: 186 }).flatMap(({ moment, options }) => {
     if (comparable(moment, options) === undefined) return []
     return [{ options, isPlan: E.isRight(planResume(moment.checkpoint, moment.workflow, options)) }]

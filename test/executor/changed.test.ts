@@ -433,7 +433,7 @@ describe('a commit', () => {
     )
   })
 
-  test('a commit that HEAD no longer contains is a question; keeping it records HEAD, and the next resume asks nothing', async () => {
+  test('a commit that HEAD no longer contains raises a question; keeping it records HEAD, and the next resume asks nothing', async () => {
     const world = await rewritten(['c2'])
     assert.deepEqual(await asked(world, {}, committing(world)), [['work/two', 'EvidenceChanged']])
     ended(await go(world, confirm({ 'work/two': 'Keep' }), committing(world)), 'Completed')

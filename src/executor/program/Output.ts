@@ -65,6 +65,7 @@ type CanStore<R> = [R] extends [Stored<R>] ? true : false
 /** The type that readers see. `C`: the schema, or without one the type that `run` returns, as JSON restores it. */
 export type OutputOf<C> = IsAny<C> extends true ? Json : C extends Schema ? Read<C> : AsJson<Settled<C>>
 
+/** Returns whether a type is `any`. */
 export type IsAny<A> = 0 extends 1 & A ? true : false
 
 /** A value that JSON cannot store. `Why` names it and the remedy. */

@@ -85,6 +85,7 @@ export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, G
   | Omit<WaitForSpec<C>, 'capture'>
   | StepsSpec<Outputs, Input, C, Given, Start>
 
+/** The outputs that the steps of a sequence add. */
 export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
 
 /**
