@@ -296,7 +296,7 @@ describe('declaring a unit done', () => {
   )
 })
 
-test('a wave whose groups lost their evidence is confirmed as done once, and later waves start', async () => {
+test('one answer done for the groups of a wave that lost its evidence settles it, and later waves start', async () => {
   const world = newWorld()
   const group = { ...writing(world, 'build', ['bundle', 'own']), evidence: artifacts('own'), idempotent: false }
   const program: Any = pipe(

@@ -240,7 +240,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('a map resumes a restart that was cut short', async () => {
+  test('a resume continues a restart of a map that was cut short', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')

@@ -226,7 +226,7 @@ describe('going back in a tree', () => {
 
 describe('an edited tree', () => {
   test.each(['a step', 'a group'])(
-    'a sequence that became %s is rewound if a step that was moved before it fails',
+    'a unit in flight in a sequence that is %s ends as unknown if a step that was moved before the unit fails',
     async (what) => {
       const world = newWorld()
       const steps = (broken: boolean): ReadonlyArray<ProgramType.ProgramTask> => [
