@@ -1,4 +1,4 @@
-/** What the functions of the executor are. */
+/** The type that every function of the executor returns. */
 import type { ReaderTaskEither } from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Environment } from '../ports/Environment.js'
 import type { RunError } from './RunError.js'

@@ -1,5 +1,5 @@
 /**
- * Why a run could not be decided: what stood against it before or beside its steps.
+ * Errors that end a call without an outcome.
  *
  * @module
  */
@@ -20,13 +20,13 @@ import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
 
-/** There is no such run. */
+/** No run has this id. */
 export interface NoSuchRun {
   readonly _tag: 'NoSuchRun'
   readonly runId: string
 }
 
-/** A run of this id exists already. An id is not silently used again. */
+/** A run of this id already exists. Ids are never reused silently. */
 export interface RunExists {
   readonly _tag: 'RunExists'
   readonly runId: string
@@ -48,29 +48,27 @@ export interface InputMissing {
   readonly expected: string
 }
 
-/** The input does not fit the program: `path` into it, and what was expected there. */
+/** The input does not match the program. `path`: the path into it; `expected`: the type there. */
 export interface InvalidInput {
   readonly _tag: 'InvalidInput'
   readonly path: string
   readonly expected: string
 }
 
-/** The plan that was reviewed is not the one that would be executed. */
+/** The plan that would be executed differs from the reviewed one. */
 export interface PlanChanged {
   readonly _tag: 'PlanChanged'
   readonly expected: string
   readonly found: string
 }
 
-/** The plan has questions that somebody must answer. */
+/** The plan has questions that need an answer. */
 export interface Unconfirmed {
   readonly _tag: 'Unconfirmed'
   readonly questions: ReadonlyNonEmptyArray<Confirm>
 }
 
-/**
- * What is stored was recovered from damage, and nobody agreed to go on from it. Nothing was changed. `cause`: what asking threw, if it did.
- */
+/** The stored state was recovered from damage, and `onRecovered` did not agree to continue. Nothing was changed. `cause`: what `onRecovered` threw. */
 export interface RecoveryRefused {
   readonly _tag: 'RecoveryRefused'
   readonly runId: string
@@ -79,32 +77,27 @@ export interface RecoveryRefused {
   readonly cause: unknown
 }
 
-/**
- * Why a secret can't be used: nobody knows of it or it is empty (`missing`), it could not be asked for (`unreadable`), or it is too short
- * to be hidden (`tooShort`); `why` says so in words.
- */
+/** Why a secret is unusable: unknown or empty (`missing`), reading it failed (`unreadable`), or too short to redact safely (`tooShort`). `why`: the reason in words. */
 export interface SecretProblem {
   readonly name: string
   readonly problem: 'missing' | 'tooShort' | 'unreadable'
   readonly why: string
 }
 
-/**
- * Secrets that the program declares can't be used: all of them, and where they were looked for. Nothing was started, and nothing written.
- */
+/** Declared secrets are unusable: all of them, and where they were looked up. Nothing was started or written. */
 export interface SecretsMissing {
   readonly _tag: 'SecretsMissing'
   readonly where: string
   readonly secrets: ReadonlyNonEmptyArray<SecretProblem>
 }
 
-/** The program wants its completed runs archived, and the environment has no `archive`. Nothing was started. */
+/** The program archives completed runs, and the environment has no `archive`. Nothing was started. */
 export interface NoArchive {
   readonly _tag: 'NoArchive'
   readonly runId: string
 }
 
-/** The folder that a run works in is gone, and what completed steps left in it (`gone`). Nothing was executed. */
+/** The workspace of the run is missing, with the evidence in it (`gone`). Nothing was executed. */
 export interface WorkspaceGone {
   readonly _tag: 'WorkspaceGone'
   readonly runId: string
@@ -113,13 +106,13 @@ export interface WorkspaceGone {
   readonly gone: ReadonlyArray<MissingEvidence>
 }
 
-/** A run is to work in a workspace of its own, and its environment has no `workspaces`. */
+/** The run needs its own workspace, and the environment has no `workspaces`. */
 export interface NoWorkspaces {
   readonly _tag: 'NoWorkspaces'
   readonly runId: string
 }
 
-/** A request is to be left for a run, and the environment has no `requests`. */
+/** A request needs the port `requests`, and the environment has none. */
 export interface NoRequests {
   readonly _tag: 'NoRequests'
   readonly runId: string
@@ -144,7 +137,7 @@ export interface AnswerRefused {
   readonly waiting: ReadonlyArray<Unit>
 }
 
-/** Why a run could not be decided. `_tag` is the stable code. */
+/** Errors that end a call without an outcome. `_tag` is the stable code. */
 export type RunError =
   | StorageError
   | TreeUnreadable
@@ -170,7 +163,7 @@ export type RunError =
   | AnswerRefused
 
 /**
- * Whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
+ * Returns whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
  * job instead of failing it.
  *
  * @example
@@ -186,7 +179,7 @@ export type RunError =
 export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
 
 /**
- * An error as text for people: what, where, and what to do.
+ * Describes an error for people: what, where, and what to do.
  *
  * @example
  * import { RunError } from 'dogear'
@@ -273,7 +266,7 @@ const sentence = (error: Short): string => {
     case 'InvalidInput':
       return `The input does not fit: at ${error.path} expected ${error.expected}`
     case 'NoArchive':
-      return `Run ${error.runId} is to be archived when it has completed, and there is no archive: give the environment one (\`archive\`). Nothing was started`
+      return `Run ${error.runId} cannot start: its program archives completed runs; set \`archive\` in the environment. Nothing was started`
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
     case 'RecoveryRefused':
@@ -281,7 +274,7 @@ const sentence = (error: Short): string => {
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
     case 'NoWorkspaces':
-      return `Run ${error.runId} is to have a workspace of its own: give its environment \`workspaces\``
+      return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
       return `Cannot leave a request for run ${error.runId}: its environment has no inbox; set \`requests\``
     case 'RunCancelled':
@@ -289,7 +282,7 @@ const sentence = (error: Short): string => {
     case 'AlreadyAnswered':
       return `"${error.unit}" of run ${error.runId} has an answer already, which stays; resume the run to use it`
     case 'InvalidPointer':
-      return `${error.where} is no pointer to a paused run: ${error.why}. Name the run that is meant, or delete the file`
+      return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':
       return describeRefusal(error)
     case 'NoWorktree':
@@ -297,7 +290,7 @@ const sentence = (error: Short): string => {
     case 'WorkspaceFailed':
       return describeWorkspace(error)
     case 'TransitionError':
-      return `A change can not be recorded: ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
+      return `Cannot record ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
     case 'HeldBy':
     case 'Fenced':
     case 'RevisionConflict':
@@ -328,7 +321,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }
 
-/** What damage to a run's state lost. The command adds its own remedy. */
+/** Describes the damage to a state; the command adds its own remedy. */
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
@@ -338,14 +331,14 @@ const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
   return [`The run works in ${path}`, ...named]
 }
 
-/** What is wrong with a workspace, as text for people. */
+/** Describes a workspace error for people. */
 export const describeWorkspace = (error: WorkspaceError): string => {
   switch (error._tag) {
     case 'NoWorktree':
       return `No worktree can be made from ${error.folder}: ${NO_WORKTREE[error.why]}`
     case 'WorkspaceTaken':
       return error.what === 'Folder'
-        ? `${error.path} is there already. Delete it, if nobody needs it, or choose another id`
+        ? `${error.path} already exists; delete it, or choose another run id`
         : `Branch ${error.branch} of ${error.repository} is there already. Rename or delete it, or choose another id`
     case 'Insecure':
       return describeStorage(error)
@@ -379,13 +372,13 @@ const keeping = (questions: ReadonlyArray<Confirm>): ReadonlyArray<string> => {
 const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =>
   `confirm: new Map([${questions.map((question) => `[${JSON.stringify(question.unit)}, ${answer}]`).join(', ')}])`
 
-/** The heading above a list of questions. */
+/** Returns the heading above a list of questions. */
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
 
-/** A storage error as text for people. */
+/** Describes a storage error for people. */
 export const describeStorage = (error: StorageError): string => {
   switch (error._tag) {
     case 'HeldBy':
@@ -411,7 +404,7 @@ export const describeStorage = (error: StorageError): string => {
   }
 }
 
-/** How a process lost a run, as text. An outcome does not know the claims. */
+/** Describes how a process lost a run; an outcome does not know the claims. */
 export const describeFenced = ({
   runId,
   files,
@@ -431,7 +424,6 @@ export const describeFenced = ({
   }
 }
 
-/** The code, the first line of the cause, and a hint. */
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
@@ -444,25 +436,25 @@ const withHint = (code: string, text: string): string => {
   return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
 }
 
-/** Why a request could not be read, as text for people. */
+/** Describes why a request is unreadable, for people. */
 export const describeRequest = (error: StorageError): string => {
   switch (error._tag) {
     case 'Corrupt':
-      return `${error.where} is no valid request: ${error.why}`
+      return `${error.where} is not a valid request: ${error.why}`
     case 'TooLarge':
-      return `${error.where} is no valid request: it has ${error.bytes} bytes`
+      return `${error.where} is not a valid request: it has ${error.bytes} bytes`
     default:
       return describeStorage(error)
   }
 }
 
-/** An artifact error as text for people. */
+/** Describes an artifact error for people. */
 export const describeArtifact = (error: ArtifactError): string => {
   switch (error._tag) {
     case 'InvalidArtifactId':
       return `"${error.id}" is not a valid artifact id: ${error.why}`
     case 'Corrupt':
-      return `An artifact of run ${error.runId} can not be read: ${error.where}: ${error.why}`
+      return `An artifact of run ${error.runId} cannot be read: ${error.where}: ${error.why}`
     case 'TooLarge':
       return `An artifact of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}`
     case 'UnsupportedFormat':

@@ -1,11 +1,11 @@
-/** What callers say of how a run is to start or to resume. */
+/** The options of starting and resuming a run. */
 import type * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import type { WantedWorkspace } from '../domain/workflow/Workspace.js'
 
-/** What was found when the newest state of a run is damaged: what can be recovered (`checkpoint`, from `from`), and what is `lost`. */
+/** The newest state of a run is damaged: `checkpoint` is the recovered one, `from` where it was found, `lost` what is missing. */
 export interface Recovery {
   readonly runId: string
   readonly from: string
@@ -16,7 +16,7 @@ export interface Recovery {
 /**
  * How to resume.
  *
- * - the plan's options, see `PlanOptions`; `evidence` is looked for if it is not given;
+ * - the plan's options, see `PlanOptions`; missing `evidence` is collected;
  * - `input`: with `fromStep`, replaces the run's input for that step and all later ones; earlier outputs stay. Without
  *   `fromStep`, an input that differs from the stored one fails with `InputChanged`;
  * - `planHash`: execute only the plan that has this hash;
@@ -26,7 +26,7 @@ export interface Recovery {
  *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that
  *   is not idempotent therefore needs an answer, as always; any other unit runs again;
  * - `reopen`: resume a cancelled run, as an interrupted one. Without it the call fails with `RunCancelled`;
- * - `wait`: stay in this process while the run only waits for timers or answers, and go on when a wait is over. Meanwhile the run is
+ * - `wait`: stay in this process while the run only waits for timers or answers, and continue when a wait ends. Meanwhile the run is
  *   released, and its record is read about every second. If the environment is interrupted, the outcome is `Pending`.
  *
  * @category model
@@ -34,19 +34,19 @@ export interface Recovery {
 export interface ResumeOptions<Input = Json> extends Omit<PlanOptions, 'input'> {
   readonly input?: Input | undefined
   readonly planHash?: string
-  /** Who agrees to go on from what was recovered, or nobody. */
+  /** Returns who agrees to continue from the recovered state, or `None`. */
   readonly onRecovered?: (recovery: Recovery) => Promise<O.Option<string>>
   /** Supersede an owner whose liveness the store cannot decide. */
   readonly takeOver?: boolean
-  /** Stay while the run only waits. */
+  /** Stay in this process while the run only waits. */
   readonly wait?: boolean
   /** Resume the run although it was cancelled. */
   readonly reopen?: boolean
 }
 
 /**
- * How to start. `wait`: as in {@link ResumeOptions}. `workspace`: where the run works, kept with it: in a folder of its own (`directory`), in a git worktree of its own
- * (`worktree`), for which the environment needs `workspaces`; or in a folder that is there.
+ * How to start. `wait`: as in {@link ResumeOptions}. `workspace`: where the run works, recorded with it: in its own folder (`directory`) or git worktree
+ * (`worktree`), for which the environment needs `workspaces`; or in an existing folder.
  *
  * @category model
  */
@@ -55,5 +55,5 @@ export interface RunOptions {
   readonly wait?: boolean
 }
 
-/** The options that count for every plan of a call. The others are for its first plan: what they ask for is recorded then. */
+/** The options that apply to every plan of a call. The others apply to the first plan, which records them. */
 export type Policy = Pick<ResumeOptions, 'changes' | 'onChanged' | 'onRecovered'>

@@ -9,7 +9,7 @@ import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import type { LostFiles } from '../ports/CheckpointStorage.js'
 
 /**
- * All steps are done. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's as a list in item
+ * All steps completed. `outputs`: their outputs by step name, decoded as later steps see them; a wave's by group, a map's as an array in item
  * order. Decoded when `outputs` is first read.
  */
 export interface Completed<Outputs = unknown> {
@@ -19,7 +19,7 @@ export interface Completed<Outputs = unknown> {
   readonly outputs: Outputs
 }
 
-/** A step failed. The run can be resumed, at this step; `retryable`: the error looked as if it may pass. */
+/** A step failed. A resume starts at this step. `retryable`: the error looks transient. */
 export interface Failed {
   readonly _tag: 'Failed'
   readonly runId: string
@@ -30,7 +30,7 @@ export interface Failed {
   readonly retryable: boolean
 }
 
-/** The run was stopped from outside. It can be resumed; if it was cancelled (`reason`), only with `reopen`. */
+/** The run was stopped from outside. It can be resumed; after a cancel (`reason`) only with `reopen`. */
 export interface Interrupted {
   readonly _tag: 'Interrupted'
   readonly runId: string
@@ -42,8 +42,8 @@ export interface Interrupted {
 }
 
 /**
- * Nothing is left to do but to wait. `units`: those that wait, and what for. Resume at `wakeAt` (UTC, ISO 8601), which is when the first
- * timer or time limit ends; after an `answer`; or after a `poll` of the jobs. A resume before that changes nothing, and is `Pending` again.
+ * The run only waits. `units`: the waiting units. Resume at `wakeAt` (UTC, ISO 8601), when the first timer or time limit ends; after an
+ * `answer`; or after a `poll` of the jobs. An earlier resume changes nothing, and returns `Pending` again.
  */
 export interface Pending {
   readonly _tag: 'Pending'

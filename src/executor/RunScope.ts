@@ -1,4 +1,4 @@
-/** One execution of a run: what its parts share while it lasts. */
+/** The state that the parts of one execution share. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../domain/change/Change.js'
 import type { Checkpoint, Variables } from '../domain/checkpoint/Checkpoint.js'
@@ -27,7 +27,6 @@ import type { Secured } from './secrets.js'
 import type { Place, Values } from './Values.js'
 import { outputsFor, variablesFor } from './Values.js'
 
-/** Why work stops before its time: somebody asked for it, or the claim is lost. */
 export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
 
 export interface AttemptTimes {
@@ -36,7 +35,7 @@ export interface AttemptTimes {
   readonly endedAt: number
 }
 
-/** How a task ended. `Stopped` and `Suspended`: not at all; `failed` is set if the code of a stopped attempt failed. */
+/** How a task ended. `Stopped` and `Suspended` tasks have not ended; `failed`: the code of a stopped attempt failed. */
 export type TaskResult =
   | (AttemptTimes & {
       readonly _tag: 'Done'
@@ -47,13 +46,13 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: AttemptTimes & { readonly failure: StepFailure } }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
-/** The changes of an end other than `Failed` are staged, and saved with what comes next. `Back`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
+/** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Back`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
 export type StepEnd =
   | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }
   | { readonly _tag: 'Failed'; readonly retryable: boolean }
   | { readonly _tag: 'Back'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
 
-/** A step that is due: what was decided about it and its parts, and the signal on which it stops. */
+/** A step to run: its decisions, and the signal that stops it. */
 export interface DueStep<S extends ProgramStep = ProgramStep> {
   readonly place: Place
   readonly step: S
@@ -63,7 +62,7 @@ export interface DueStep<S extends ProgramStep = ProgramStep> {
 
 export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
 
-/** `toRepeat`: units whose attempt was in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and the units around them. */
+/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. */
 export interface RunScope {
   readonly environment: Secured
   readonly program: Program<unknown, never>
@@ -71,14 +70,14 @@ export interface RunScope {
   readonly values: Values
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
   readonly restarts: Map<Unit, number>
-  readonly toRepeat: Set<Unit>
+  readonly interruptedUnits: Set<Unit>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined
   readonly requests: RequestWatch
 }
 
-/** Fires when the host asks for a stop or the claim is lost, with the reason that was given there. `dispose` takes the listeners away again. */
+/** Fires on an interrupt or a lost claim, with its reason. `dispose` removes the listeners. */
 export const stopOn = (
   { interrupt }: Environment,
   { lost }: Claim
@@ -104,7 +103,7 @@ export const stopOn = (
 
 const REASONS: ReadonlyArray<InterruptReason> = ['signal', 'aborted', 'paused']
 
-/** A host in JavaScript may return any string, and an unknown one could not be decoded again. */
+/** Untyped hosts may return any string, and an unknown one could not be decoded. */
 const reasonOf = (interrupt: Interrupt): InterruptReason => {
   try {
     const reason = interrupt.reason()
@@ -114,13 +113,12 @@ const reasonOf = (interrupt: Interrupt): InterruptReason => {
   }
 }
 
-/** The time now, UTC, ISO 8601 with milliseconds. */
 export const timestamp = (millis: number): string => {
   if (millis !== latest.millis) latest = { millis, text: new Date(millis).toISOString() }
   return latest.text
 }
 
-/** Several things happen in the same millisecond, and spelling it costs more than many of them. */
+/** Caches the newest timestamp: formatting is expensive. */
 let latest = { millis: 0, text: new Date(0).toISOString() }
 
 export const report = ({ events }: Environment, event: Event): void => {
@@ -128,7 +126,7 @@ export const report = ({ events }: Environment, event: Event): void => {
     const told: unknown = events.report(event)
     if (typeof told === 'object' && told !== null && 'then' in told) Promise.resolve(told).catch(() => undefined)
   } catch {
-    // An observer cannot fail a run.
+    // Errors of the observer are ignored: it cannot fail a run.
   }
 }
 
@@ -217,7 +215,7 @@ const ONLY_IN_RUN = StepError.make(
   }
 )
 
-/** What is done for an item of a map gets that as well. The map has seen to it that it decodes. */
+/** The map has checked that its items decode. */
 const withItem = <A extends StepContext<unknown, unknown>>(
   { program, recorder }: RunScope,
   { stepIndex }: Place,
@@ -241,6 +239,6 @@ interface Made {
   artifacts?: StepArtifacts
 }
 
-/** The planner has seen to it that what is recorded decodes. */
+/** The planner has checked that recorded values decode. */
 const orStored = (decoded: E.Either<unknown, unknown>, stored: Json): unknown =>
   E.isRight(decoded) ? decoded.right : stored

@@ -1,4 +1,4 @@
-/** What the units of a run left behind: outputs and variables, and who may see them. */
+/** The outputs and variables of units, and which units see them. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Items } from '../domain/checkpoint/Items.js'
 import type { Json } from '../domain/data/Json.js'
@@ -20,32 +20,32 @@ interface Captured extends Place {
   readonly value: Json
 }
 
-/** `captured`: by the item of a map that the unit belongs to (`''`: none), in the order of steps and names. `evident`: a unit left evidence. */
+/** `captured`: by the item of a map that the unit belongs to (`''`: none), in the order of steps and names. `hasEvidence`: a unit recorded evidence. */
 export interface Values {
   readonly outputs: Map<Unit, Json | undefined>
   readonly captured: Map<Unit, Array<Captured>>
   readonly names: Set<string>
-  evident: boolean
+  hasEvidence: boolean
 }
 
 export const make = (checkpoint: Checkpoint): Values => {
-  const values: Values = { outputs: new Map(), captured: new Map(), names: new Set(), evident: false }
+  const values: Values = { outputs: new Map(), captured: new Map(), names: new Set(), hasEvidence: false }
   for (const record of checkpoint.completedSteps) {
     add(values, checkpoint.items, record, record.output, record.captured)
-    values.evident ||= record.evidence.length > 0
+    values.hasEvidence ||= record.evidence.length > 0
   }
   return values
 }
 
 export const reset = (values: Values, checkpoint: Checkpoint): void => {
-  const { outputs, captured, names, evident } = make(checkpoint)
+  const { outputs, captured, names, hasEvidence } = make(checkpoint)
   values.outputs.clear()
   for (const [unit, output] of outputs) values.outputs.set(unit, output)
   values.captured.clear()
   for (const [item, all] of captured) values.captured.set(item, all)
   values.names.clear()
   for (const name of names) values.names.add(name)
-  values.evident = evident
+  values.hasEvidence = hasEvidence
 }
 
 export const add = (
@@ -61,7 +61,7 @@ export const add = (
   for (const name of captured) capture(values, item, { unit, stepIndex, name, value })
 }
 
-/** The newest of a name counts. There is an older one only if the definition was edited. */
+/** The newest capture of a name counts. An older one exists only after an edit of the definition. */
 const capture = ({ captured, names }: Values, item: Unit, one: Captured): void => {
   const all = captured.get(item) ?? []
   captured.set(item, all)
@@ -78,7 +78,7 @@ const capture = ({ captured, names }: Values, item: Unit, one: Captured): void =
 const isBefore = (a: Captured, b: Captured): boolean =>
   a.stepIndex < b.stepIndex || (a.stepIndex === b.stepIndex && a.name < b.name)
 
-/** The order of steps and names decides, however the groups of a wave came in. */
+/** The order of steps and names decides, not the order in which the groups of a wave ended. */
 export const variablesFor = (
   program: Program<unknown, never>,
   { values, items }: { readonly values: Values; readonly items: Items },
@@ -93,7 +93,7 @@ export const variablesFor = (
   return variables
 }
 
-/** Only what has parts can be changed. */
+/** Only objects and arrays are mutable. */
 const copyOf = (value: Json): Json => (typeof value === 'object' ? structuredClone(value) : value)
 
 /** An inner name shadows an outer one. Each output is decoded when it is first read. */
@@ -134,15 +134,15 @@ const isLeft = ({ outputs, items }: Known, step: ProgramStep, unit: Unit): boole
       return part !== undefined && isLeft({ outputs, items }, part, join(unit, name))
     }) === true)
 
-/** The output of a unit that has completed: of a map the list of its items' in their order, of another composite an object by part. */
+/** A map's output is an array in item order, that of any other composite an object by part. */
 export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown => {
   if (step._tag === 'Task') {
     const stored = known.outputs.get(unit)
     const decoded = step.decode(stored)
-    // The planner has seen to it that what is recorded decodes.
+    // The planner has checked that recorded values decode.
     return decoded._tag === 'Right' ? decoded.right : (stored ?? null)
   }
-  // The items of a map that somebody said is done were never computed.
+  // A map that was assumed done has no computed items.
   const names = partNames(step, unit, known.items) ?? []
   const outputs = names.map((name) => {
     const part = partNamed<ProgramStep>(step, unit, name, known.items)
@@ -153,7 +153,7 @@ export const outputOf = (known: Known, step: ProgramStep, unit: Unit): unknown =
 
 const INSPECT = Symbol.for('nodejs.util.inspect.custom')
 
-/** An object whose properties are made when first read. Node asks the target behind a proxy how to print it, so its prototype has the answer. */
+/** Computes properties on first read. `util.inspect` reads the target behind a proxy, so its prototype holds the answer. */
 const lazily = (read: (name: string) => (() => unknown) | undefined, names: () => ReadonlyArray<string>): unknown => {
   const printed = Object.create(null, { [INSPECT]: { value: () => ({ ...proxy }) } }) as object
   const target = Object.create(printed) as Record<PropertyKey, unknown>

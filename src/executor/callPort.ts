@@ -1,11 +1,10 @@
-/** Calls ports: one that throws instead of returning an error has failed as well. */
+/** Calls ports. A port that throws counts as failed. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
-/** Makes the error of a call that threw. */
 type OnThrow<Thrown> = (operation: string, cause: unknown) => Thrown
 
 export const callPort = async <A, Failure, Thrown>(

@@ -1,4 +1,4 @@
-/** Obeys a plan: runs what it schedules, in order, and records what comes of it. */
+/** Executes a plan: runs its scheduled steps in order and records the results. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as State from '../domain/checkpoint/CheckpointState.js'
 import type { ResumePlan } from '../domain/plan/Plan.js'
@@ -41,7 +41,7 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
   return ended as E.Either<RunError, RunOutcome>
 }
 
-/** Plans again and continues. If there is no plan, or it needs an answer, the run rests, and the next resume reports why. */
+/** If planning fails or needs an answer, the run stays pending, and the next resume reports why. */
 const wake = async (
   scope: RunScope,
   { index, step }: Woken
@@ -52,7 +52,7 @@ const wake = async (
   return E.isLeft(recorded) ? recorded : await obey(scope, planned.right.plan)
 }
 
-/** Fails a composite that its policy would run again, because changed evidence needs an answer first. */
+/** Fails a composite whose repetition needs an answer first, because evidence changed. */
 const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Promise<E.Either<RunError, RunOutcome>> => {
   const step = top(place.unit)
   const { stepIndex } = place
@@ -61,7 +61,7 @@ const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Prom
   return ended.right._tag === 'Stopped' ? interrupt(scope, stepIndex, step) : E.right(failed(scope, stepIndex, step))
 }
 
-/** Executes a plan until the run ends, must go back to an earlier composite, or can go on because a wait ended. */
+/** Executes a plan until the run ends, a composite must run again, or a wait has ended. */
 const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
   const { recorder, environment } = scope
   const { revision } = recorder.checkpoint()
@@ -110,7 +110,7 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
   }
 }
 
-/** Nothing is left to do but to wait. A run that rests so already is not written to. */
+/** Nothing is written if the run is already pending. */
 const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const { recorder } = scope
   const { state } = recorder.checkpoint()
@@ -141,7 +141,7 @@ const ABORTED: Stop = { _tag: 'Interrupted', reason: 'aborted' }
 
 const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }
 
-/** Records the interruption. A run that was taken over records nothing; that it was is reported once, where it is seen. */
+/** A fenced run records nothing. */
 const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
   const asked = scope.requests.seen() ? await scope.requests.asked() : undefined
   const stop = scope.stop() ?? (asked === undefined ? ABORTED : asked.cancel === undefined ? PAUSED : CANCELLED)
@@ -155,7 +155,7 @@ const interrupt = async (scope: RunScope, stepIndex: number, step: string): Prom
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
   if (stop === CANCELLED && asked?.cancel !== undefined) await withdraw(scope.environment, asked.cancel)
-  // Whoever has taken the run over may be at work where we would commit.
+  // A new owner may work in the folder where this would commit.
   if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
     await leavePointer(scope.environment, checkpoint, await scope.requests.asked())
   return E.right({ _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: stop.reason })

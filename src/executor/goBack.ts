@@ -1,4 +1,4 @@
-/** Planning again in the middle of an execution: after a wait, or to run a composite again. */
+/** Plans again during an execution: after a wait, or to run a composite again. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../domain/change/Change.js'
 import { overrides } from '../domain/plan/Overrides.js'
@@ -23,7 +23,7 @@ export const planAgain = async (
   return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...others] })
 }
 
-/** Records what a plan overrides, before it is obeyed. `why`: the reason for its rewinds, if it is not that of the plan. */
+/** Records the overrides of a plan before it is executed. `why`: the reason for its rewinds, if it differs from the plan's. */
 export const recordOverrides = async (
   { program, environment, recorder, values }: RunScope,
   { plan, checkpoint, options }: Planned,

@@ -1,4 +1,4 @@
-/** Decides a run's input: the caller's, the initial one of a new run, or a replacement for the stored one. */
+/** Decides a run's input: the caller's, the initial one of a new run, or a replacement. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'

@@ -1,6 +1,6 @@
-/** Hearing of an abort, for as many as like. */
+/** Shares one listener per AbortSignal. */
 
-/** Who hears of which signal. One listener on a signal serves them all: Node takes more than ten for a leak. */
+/** Node reports more than ten listeners on one signal as a leak. */
 const HEARERS = new WeakMap<AbortSignal, Hearers>()
 
 interface Hearers {
@@ -8,7 +8,7 @@ interface Hearers {
   readonly tell: () => void
 }
 
-/** Calls back when a signal fires; gives what takes the callback away again. A signal that has fired calls back at once. */
+/** Calls `then` when the signal fires, at once if it already has. Returns a function that removes it. */
 export const onAbort = (signal: AbortSignal, then: () => void): (() => void) => {
   if (signal.aborted) {
     then()

@@ -1,6 +1,6 @@
 /**
- * Plans a stored run: its state, its input, its workspace, its evidence, and the plan for them. Everything that plans a run
- * goes through here; nothing is claimed, run or written.
+ * Plans a stored run from its state, input, workspace and evidence. All planning goes through this module; it claims, runs and writes
+ * nothing.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -22,11 +22,11 @@ import { viewRun } from './storage/runs.js'
 import { hasWorkspace, unlessGone } from './workspace/workspace.js'
 
 /**
- * A plan for a stored run, and what it was made from.
+ * A plan of a stored run, and its inputs.
  *
- * - `options`: those of the caller, with the evidence that was found and the input that replaces the stored one;
- * - `questions`: what a resume asks first, in document order;
- * - `hash`: of the plan; `ResumeOptions.planHash` executes only this one.
+ * - `options`: the caller's, with the evidence that was found and the replacing input;
+ * - `questions`: the questions that a resume asks first, in document order;
+ * - `hash`: the hash of the plan; `ResumeOptions.planHash` executes only this plan.
  *
  * @category model
  */
@@ -42,22 +42,21 @@ export interface Planned {
 }
 
 /**
- * How to plan a run: as a resume with these options would. `evidence` is looked for if it is missing.
+ * The options of planning a run, as for a resume. Missing `evidence` is collected.
  *
  * @category model
  */
 export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' | 'recovered'> {
-  /** With `fromStep`: replaces the input for that step and what follows. */
+  /** With `fromStep`: replaces the input for that step and all later ones. */
   readonly input?: Input | undefined
   /** Plan the run although it was cancelled. */
   readonly reopen?: boolean
 }
 
-/** The planner's options, and whether a cancelled run is to be planned. */
 export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
- * What a resume would do, and why. Runs and writes nothing. Fails with the error that the resume would fail with before it asks
+ * Returns what a resume would do, and why. Runs and writes nothing. Fails with the error that the resume would fail with before it asks
  * or runs anything: `NoSuchRun`, `RunCancelled`, `PlanError`, `InvalidInput`, `WorkspaceGone`, a storage error.
  *
  * @example
@@ -104,14 +103,14 @@ export const EXACT: Found = { _tag: 'Exact' }
 
 export type State = Pick<Planned, 'checkpoint' | 'found'>
 
-/** `workspaceFound`: the folder of the run exists; if it does not, no evidence is looked for in it. */
+/** `workspaceFound`: the folder of the run exists; without it no evidence is collected there. */
 export interface Survey extends State {
   readonly options: PlanOptions
   readonly workspaceFound: boolean
   readonly plan: E.Either<PlanError, ResumePlan>
 }
 
-/** Surveys a state that is loaded, for an input that is JSON. Every resume, plan and poll of a cancelled run is refused here. */
+/** Surveys a loaded state. Every resume, plan and poll of a cancelled run is refused here. */
 export const survey =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
@@ -137,7 +136,6 @@ export const survey =
     return E.right({ checkpoint, found, options, workspaceFound: there.right, plan })
   }
 
-/** The plan of a survey, if a resume can execute it. */
 export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Survey): E.Either<RunError, Planned> => {
   if (E.isLeft(plan)) return plan
   const missing = unlessGone(checkpoint, plan.right, workspaceFound)
@@ -155,7 +153,6 @@ export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Sur
   })
 }
 
-/** Plans a state that is loaded, for an input that is JSON. */
 export const planStored =
   <Outputs, Input>(
     program: Program<Outputs, Input, unknown, unknown>,
@@ -168,7 +165,7 @@ export const planStored =
     return E.isLeft(surveyed) ? surveyed : usable(surveyed.right)
   }
 
-/** Refuses what can't run before anything is loaded or claimed. */
+/** Refuses an invalid program before anything is loaded or claimed. */
 export const checkDefinition = (
   program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
 ): E.Either<RunError, void> => {

@@ -1,4 +1,4 @@
-/** Asking what became of the jobs that a run waits for. */
+/** Polls pending jobs and records their results. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
@@ -18,10 +18,10 @@ import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
 import { runAttempt } from './steps/attempts.js'
-import { owning, recordCancelIfAsked } from './requests/cancel.js'
+import { withClaimAndInbox, recordCancelIfAsked } from './requests/cancel.js'
 import { stageCompleted, unitCompleted } from './storage/changes.js'
 import type { Executor } from './Executor.js'
-import { disposing } from './workspace/onSuccess.js'
+import { applyOnSuccess } from './workspace/onSuccess.js'
 import type {
   ForJob,
   JobStatus,
@@ -44,12 +44,12 @@ import { lossOf, restoreStored } from './storage/stored.js'
 import { goneOf } from './workspace/workspace.js'
 
 /**
- * What became of a job, and of its step.
+ * The state of a job after a poll.
  *
- * - `Unfinished`: nothing has changed; `done` of `total`, if that is known.
- * - `Collected`: what it gave is recorded, and its step or group is done.
- * - `Failed`: it failed, or nobody knows of it (code `JOB_MISSING`), or what it gave can't be kept. Its step has failed.
- * - `NotKnown`: it could not be asked, or not collected, for now. Nothing has changed.
+ * - `Unfinished`: nothing has changed; `done` of `total`, if known.
+ * - `Collected`: its output is recorded, and its step or group has completed.
+ * - `Failed`: the job failed or is unknown (code `JOB_MISSING`), or its output is not storable. Its step has failed.
+ * - `NotKnown`: polling or collecting failed for now. Nothing has changed.
  */
 export type JobEnd =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
@@ -57,14 +57,14 @@ export type JobEnd =
   | { readonly _tag: 'Failed'; readonly error: StepError.StepError }
   | { readonly _tag: 'NotKnown'; readonly error: StepError.StepError }
 
-/** A job that was asked for, and what became of it. */
+/** A polled job, and its state. */
 export interface PolledJob extends PendingJob {
   readonly end: JobEnd
 }
 
 /**
- * How asking ended: all jobs were asked for (none, if none was pending); or it was stopped, after these; or another process
- * has taken the run over.
+ * How a poll ended: all jobs were polled (none, if none was pending); it was stopped after these; or another process has
+ * superseded this one.
  *
  * @category model
  */
@@ -78,8 +78,8 @@ export type PollOutcome =
   | Fenced
 
 /**
- * Asks for every job that a run waits for, one after the other. What one gave is recorded before the next is asked for;
- * where nothing has ended nothing is written, and nothing is claimed. It runs no step and submits nothing: that is for a resume.
+ * Polls every pending job of a run, one after the other. Each result is recorded before the next job is polled. If no job has ended,
+ * nothing is written or claimed. A poll runs no step and submits nothing; a resume does.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -114,7 +114,7 @@ export type PollOutcome =
 export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string
-): Executor<PollOutcome> => disposing(program, runId, askForAll(program, runId))
+): Executor<PollOutcome> => applyOnSuccess(program, runId, askForAll(program, runId))
 
 const askForAll =
   <Outputs, Input>(program: Program<Outputs, Input, unknown, unknown>, runId: string): Executor<PollOutcome> =>
@@ -129,13 +129,13 @@ const askForAll =
     const said: Said = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
-    return await owning(secured.right, runId, async (claim, stored) => {
+    return await withClaimAndInbox(secured.right, runId, async (claim, stored) => {
       const polled = await pollStored(secured.right, program, claim, stored, { said, mayRecord: true })
       return polled as E.Either<RunError, PollOutcome>
     })
   }
 
-/** What was said of jobs so far, by their keys. `mayRecord`: the claim is held, so that what has ended can be recorded. */
+/** `mayRecord`: the claim is held, so results can be recorded. */
 interface Asking {
   readonly said: Said
   readonly mayRecord: boolean
@@ -143,7 +143,7 @@ interface Asking {
 
 type Said = Map<string, Answer>
 
-/** A job has ended, and that may not be recorded without the claim. Until then nothing is written, not even a claim. */
+/** A job has ended, and recording it requires the claim. Until then nothing is written. */
 const NEEDS_CLAIM = 'NeedsClaim'
 
 type Polling = PollOutcome | typeof NEEDS_CLAIM
@@ -228,7 +228,7 @@ const pollAll = async (
   return E.right(polled)
 }
 
-/** What a job gave was redacted when it was collected. */
+/** The output of a job was redacted when it was collected. */
 const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
   'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
@@ -252,7 +252,7 @@ const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped
   return isStatus(asked.output) ? asked.output : notKnown(NO_STATUS)
 }
 
-/** What became of a job. What is to be recorded of that is staged. */
+/** Stages what is to be recorded. */
 const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<JobEnd | 'stopped'> => {
   switch (answer._tag) {
     case 'NotKnown':
@@ -270,11 +270,11 @@ const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Prom
 
 const STATUSES: ReadonlySet<unknown> = new Set<JobStatus['_tag']>(['Unfinished', 'Finished', 'Failed', 'Missing'])
 
-/** A step in JavaScript may say anything. */
+/** Untyped code may return anything. */
 const isStatus = (said: unknown): said is JobStatus =>
   typeof said === 'object' && said !== null && '_tag' in said && STATUSES.has(said._tag)
 
-/** How far a job is, where that can be: so many, of no fewer. */
+/** Omits counts that are not whole numbers, and a `total` below `done`. */
 const countsIn = ({
   done,
   total
@@ -291,7 +291,7 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const notKnown = ({ error }: Pick<StepFailure, 'error'>): NotKnown => ({ _tag: 'NotKnown', error })
 
 const NO_JOB = Failure.permanent(
-  StepError.make('NoJob', 'the step does not hand its work over any more: put its "job" back, or force it')
+  StepError.make('NoJob', 'the step has no `job` any more; restore it, or set fromStep to run it again')
 )
 
 const NOT_THERE = Failure.transient(StepError.make('NotThere', 'an earlier step is unfinished; resume the run first'))
@@ -328,7 +328,7 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'sto
   }
 }
 
-/** Whether it may still be fetched, or looked at, another time. What was fetched and looked at and does not hold has failed. */
+/** Returns whether collecting or checking may succeed later. */
 const mayComeLater = ({ _tag, error }: StepFailure): boolean =>
   error.name === 'TreeUnreadable' || (_tag === 'Transient' && error.name !== 'CheckFailed')
 
@@ -342,7 +342,7 @@ const failed = (
   return { _tag: 'Failed', error }
 }
 
-/** What is asked for is not kept, and nothing is looked at. */
+/** The result of a poll is not stored, and no checks run. */
 const ASKING: Pick<ProgramTask, 'guard' | 'encode'> = { guard: undefined, encode: E.right as ProgramTask['encode'] }
 
 /** Calls a task's own code about its job, as an attempt of the task. */

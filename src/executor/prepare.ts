@@ -1,4 +1,4 @@
-/** What comes before the first step: a stored run is restored and agreed on, what others asked for is recorded, and a plan is made. */
+/** Prepares an execution: restores a stored run, records requests and makes a plan. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change, Recovered, Started } from '../domain/change/Change.js'
@@ -32,7 +32,7 @@ export type WantedRun<Input> =
 
 type WithoutInput = Omit<ResumeOptions, 'input'>
 
-/** A call that may claim its run: the program is sound, its input can be recorded, its secrets are known. */
+/** A call that may claim its run: the program is valid, its input can be recorded, its secrets are read. */
 export interface Call<Outputs, Input> {
   readonly environment: Secured
   readonly program: Program<Outputs, Input, unknown, unknown>
@@ -42,7 +42,7 @@ export interface Call<Outputs, Input> {
   readonly workspace: Workspace | undefined
 }
 
-/** A run that is ready to be executed: from where, by which plan, and what has to be recorded first. */
+/** A run that can be executed: its state, its plan, and the changes to record first. */
 export interface Prepared {
   readonly checkpoint: Checkpoint
   readonly first: ReadonlyArray<Revision>
@@ -69,10 +69,10 @@ export const prepareNew = async <Outputs, Input>({
   const options = request._tag === 'RunOrResume' ? request.options : {}
   const surveyed = await survey(program, { checkpoint, found: EXACT }, { ...options, evidence: [] })(environment)()
   if (E.isLeft(surveyed)) return surveyed
-  // A new run has nothing in its workspace yet.
+  // The workspace of a new run is still empty.
   const planned = usable({ ...surveyed.right, workspaceFound: true })
   if (E.isLeft(planned)) return planned
-  const agreed = unlessOpen(planned.right, options)
+  const agreed = requireAnswers(planned.right, options)
   if (E.isLeft(agreed)) return agreed
   const { plan } = planned.right
   return E.right({
@@ -101,13 +101,13 @@ export const prepareStored = async <Outputs, Input>(
   const cancelled = await recordCancelIfAsked(environment, claim, found, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
-  // What was recovered is first agreed on in the record; its answers are taken in later.
+  // Consent to a recovered state is recorded first; answers follow.
   const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, found) : E.right(found)
   if (E.isLeft(taken)) return taken
   const checkpoint = taken.right
   const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
   if (E.isLeft(planned)) return planned
-  const answered = unlessOpen(planned.right, request.options)
+  const answered = requireAnswers(planned.right, request.options)
   if (E.isLeft(answered)) return answered
   const { plan, options } = planned.right
   const at = timestamp(environment.clock.now())
@@ -132,15 +132,15 @@ const withAnswers = async (
   return E.isLeft(taken) ? taken : E.right(recorder.checkpoint())
 }
 
-/** Refuses a plan that is not the one that was reviewed, or that has open questions. */
-const unlessOpen = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
+/** Refuses a plan that differs from the reviewed one, or has open questions. */
+const requireAnswers = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
   if (planHash !== undefined && planHash !== planned.hash)
     return E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
   const [question, ...more] = planned.questions
   return question === undefined ? E.right(undefined) : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
 }
 
-/** Asks whether to go on from what was recovered, if the newest state is damaged. */
+/** Asks for consent if the newest state is damaged. */
 const agree = async (
   environment: Environment,
   stored: Stored,

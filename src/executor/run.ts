@@ -1,4 +1,4 @@
-/** Run and resume: one path for both. Claim, load, plan, record what the plan overrides, runClaimed it, release. */
+/** Starts and resumes runs on one path: claim, load, plan, record overrides, execute, release. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { runsAgain } from '../domain/plan/Plan.js'
@@ -11,7 +11,7 @@ import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
 import type { Program } from './program/Program.js'
-import { owning } from './requests/cancel.js'
+import { withClaimAndInbox } from './requests/cancel.js'
 import { clearRequest, removePointer } from './requests/pause.js'
 import type { RunError } from './RunError.js'
 import type { Policy, ResumeOptions, RunOptions } from './RunOptions.js'
@@ -22,11 +22,11 @@ import { secure } from './secrets.js'
 import { staying } from './staying.js'
 import { lossOf } from './storage/stored.js'
 import { reset } from './Values.js'
-import { disposing } from './workspace/onSuccess.js'
+import { applyOnSuccess } from './workspace/onSuccess.js'
 import { makeReady, workspaceFor } from './workspace/workspace.js'
 
 /**
- * Starts a new run. An id that exists already is refused: with `RunExists`, or with `HeldBy` while another process owns that run.
+ * Starts a new run. An existing id is refused: with `RunExists`, or with `HeldBy` while another process owns that run.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -52,10 +52,11 @@ export const run = <Outputs, Input>(
   runId: string,
   input: Input,
   options: RunOptions = {}
-): Executor<RunOutcome<Outputs>> => disposing(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
+): Executor<RunOutcome<Outputs>> =>
+  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Run', input, options }))
 
 /**
- * Goes on with a run at the right step. A completed run runs nothing and is `Completed` again.
+ * Resumes a run at the right step. A completed run runs nothing and returns `Completed` again.
  *
  * @category running
  */
@@ -64,7 +65,7 @@ export const resume = <Outputs, Input>(
   runId: string,
   options: ResumeOptions<Input> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  disposing(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
+  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'Resume', input: options.input, options }))
 
 /**
  * Starts a run, or resumes it if it exists. Without an input, an existing run keeps the stored one, and a new run of a program
@@ -79,7 +80,7 @@ export const runOrResume = <Outputs, Input>(
   input?: Input,
   options: RunOptions & Omit<ResumeOptions, 'input'> = {}
 ): Executor<RunOutcome<Outputs>> =>
-  disposing(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
+  applyOnSuccess(program, runId, perform(program, runId, { _tag: 'RunOrResume', input, options }))
 
 const perform =
   <Outputs, Input>(
@@ -91,7 +92,7 @@ const perform =
   async () => {
     const call = await checkCall(environment, program, runId, request)
     if (E.isLeft(call)) return call
-    const ended = await owning(
+    const ended = await withClaimAndInbox(
       call.right.environment,
       runId,
       (claim, stored) => runClaimed(call.right, claim, stored),

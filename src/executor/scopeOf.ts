@@ -1,4 +1,4 @@
-/** What the parts of one execution share, made. */
+/** Builds the scope of one execution. */
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import { inFlight } from '../domain/checkpoint/CheckpointState.js'
 import type { Claim, Revision } from '../ports/CheckpointStorage.js'
@@ -42,7 +42,7 @@ export const scopeOf = <Outputs, Input>(
     values: makeValues(checkpoint),
     policy,
     restarts: new Map(),
-    toRepeat: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
+    interruptedUnits: new Set(Array.from(inFlight(checkpoint.state), ({ unit }) => unit)),
     awake: NOBODY,
     stopping,
     stop,

@@ -1,4 +1,4 @@
-/** The secrets of a program: asked for before anything runs, given to its steps, and told to nobody else. */
+/** Reads secrets before anything runs, and redacts them from all records and events. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
@@ -11,20 +11,20 @@ import type { Environment } from '../ports/Environment.js'
 import type { Event } from '../ports/Events.js'
 import type { InvalidInput, SecretProblem, SecretsMissing } from './RunError.js'
 
-/** The values of a program's secrets, by name, and what keeps them out of all that is recorded and told. */
+/** The values of a program's secrets, by name, and their redaction. */
 export interface Vault {
   readonly values: Readonly<Record<string, string>>
   readonly redaction: Redaction.Redaction
 }
 
-/** An environment that knows the secrets of a program. What it reports and asks has none of them. */
+/** An environment with the secrets of a program. Its events and prompts are redacted. */
 export interface Secured extends Environment {
   readonly vault: Vault
 }
 
 const EMPTY: Vault = { values: Object.freeze({}), redaction: Redaction.none }
 
-/** Asks for all secrets of a program. If some can't be had, all of these are told at once. */
+/** Reads all secrets of a program. Unusable ones are reported together. */
 export const secure = async (
   environment: Environment,
   { secrets: names = [] }: { readonly secrets?: ReadonlyArray<string> }
@@ -76,7 +76,7 @@ const around = (environment: Environment, redaction: Redaction.Redaction, values
   }
 }
 
-/** An input is recorded, so it is no way to give a secret; nor is the value of one recorded in it. */
+/** An input is recorded, so it must not contain a secret. */
 export const withoutSecrets = (
   { vault: { values, redaction } }: Secured,
   input: Json
@@ -89,7 +89,7 @@ export const withoutSecrets = (
 
 const NO_FIELD = 'no such field: it is the name of a secret, which an input would store. Give it where secrets are kept'
 
-/** An event without the values. What is told of a checkpoint has none already. */
+/** Redacts an event. Checkpoints in it are redacted already. */
 const told = (redaction: Redaction.Redaction, event: Event): Event => {
   switch (event._tag) {
     case 'RunPlanned':
@@ -118,7 +118,7 @@ const texts = (
   ...more.map((one) => Redaction.text(redaction, one))
 ]
 
-/** What a plan tells of the record has none already; what somebody says that a step gave may have. */
+/** The record is redacted already; the output of an answer may not be. */
 const planWithout = (redaction: Redaction.Redaction, plan: ResumePlan): ResumePlan => ({
   ...plan,
   decisions: plan.decisions.map((one) =>

@@ -1,11 +1,11 @@
-/** Waiting on the clock of the environment. */
+/** Waits on the clock of the environment. */
 import type { Clock } from '../ports/Clock.js'
 import { onAbort } from './onAbort.js'
 
-/** Runs at the next turn of the event loop. Taken when the module is loaded, before a test may replace it by a fake. */
+/** Runs at the next turn of the event loop. Taken at load time, before a test may replace it by a fake. */
 export const { setImmediate: nextTurn } = globalThis
 
-/** How often a process that waits looks for answers and requests, at most. */
+/** How often a waiting process looks for answers and requests, at most. */
 export const LOOK_MILLIS = 1_000
 
 /** Resolves after the time, or when the signal fires. Some clocks reject then, as `node:timers/promises` does. */
@@ -13,11 +13,11 @@ export const sleep = async (clock: Clock, millis: number, signal: AbortSignal): 
   try {
     await clock.sleep(millis, signal)()
   } catch {
-    // Woken early: the caller looks at its signal.
+    // The caller checks its signal.
   }
 }
 
-/** The same on a signal that lives longer than the sleep, without a listener on it for each. */
+/** For a signal that outlives the sleep: adds no listener to it. */
 export const sleepUnless = async (clock: Clock, millis: number, stopping: AbortSignal): Promise<void> => {
   const waking = new AbortController()
   const ignore = onAbort(stopping, () => waking.abort())

@@ -1,4 +1,4 @@
-/** Staying with a run that only waits, until a wait is over. Meanwhile the run is released: any process may answer it, or take it over. */
+/** Waits for a run that only waits. Meanwhile the run is released: any process may answer or claim it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { status } from '../domain/checkpoint/Checkpoint.js'
@@ -14,7 +14,7 @@ import { restoreStored } from './storage/stored.js'
 
 type Ended<Outputs> = E.Either<RunError, RunOutcome<Outputs>>
 
-/** Resumes a run whenever a wait is over, until it does more than wait, or is to stop. Jobs alone wake nobody. */
+/** Resumes a run whenever a wait ends, until it does more than wait, or must stop. Jobs alone end no wait. */
 export const staying = async <Outputs>(
   environment: Environment,
   first: Ended<Outputs>,
@@ -22,14 +22,14 @@ export const staying = async <Outputs>(
 ): Promise<Ended<Outputs>> => {
   let ended = first
   let past = ''
-  while (E.isRight(ended) && ended.right._tag === 'Pending' && isWoken(ended.right)) {
+  while (E.isRight(ended) && ended.right._tag === 'Pending' && hasTimerOrAnswer(ended.right)) {
     const wakes = await woken(environment, ended.right, past)
     if (wakes === false) return ended
     if (wakes !== true) return E.right(wakes)
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
-    const again = await unlessHeld(environment, ended.right.runId, resume)
-    // A wait that is over and stands behind another one cannot end yet.
+    const again = await resumeWhenFree(environment, ended.right.runId, resume)
+    // A wait that is over behind another one cannot end yet.
     const isInVain = E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
     past = isInVain ? at : ''
     if (E.isLeft(again) && environment.interrupt.signal.aborted) return ended
@@ -38,7 +38,7 @@ export const staying = async <Outputs>(
   return ended
 }
 
-const isWoken = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
+const hasTimerOrAnswer = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
 /** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was paused or cancelled. */
 const woken = async (
@@ -66,7 +66,7 @@ const woken = async (
   }
 }
 
-/** What another process has recorded: the run was paused or cancelled there, and does not go on here. */
+/** The run was paused or cancelled by another process, and does not continue here. */
 const stopped = (stored: Stored): Interrupted | undefined => {
   const restored = restoreStored(stored)
   if (E.isLeft(restored)) return undefined
@@ -78,11 +78,11 @@ const stopped = (stored: Stored): Interrupted | undefined => {
   return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
 }
 
-/** Looks take at most a twentieth of the time. */
+/** Reading the record takes at most a twentieth of the time. */
 const MOST_SHARE = 20
 
-/** Resumes; who records an answer holds the run for a moment. */
-const unlessHeld = async <Outputs>(
+/** Resumes; a process that records an answer holds the run for a moment. */
+const resumeWhenFree = async <Outputs>(
   environment: Environment,
   runId: string,
   resume: () => Promise<Ended<Outputs>>

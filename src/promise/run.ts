@@ -1,4 +1,4 @@
-/** Running workflows: promises that resolve with the outputs, or reject. */
+/** Runs workflows as promises that resolve with the outputs, or reject. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
@@ -26,8 +26,7 @@ import type { Environment } from '../ports/Environment.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 
 /**
- * Under which id a run is known, and where its state is kept. `signal` stops the run at the next safe point and the step
- * in flight, as an `interrupt` of the environment does; `environment` replaces parts of `nodeEnvironment`.
+ * The id of a run and its storage. `signal` stops the run and the step in flight; `environment` overrides ports of `nodeEnvironment`.
  *
  * @category model
  */
@@ -48,13 +47,13 @@ export type StartOptions<Input> = Options &
   (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
 
 /**
- * The options of a run that may exist: those of `ResumeOptions`. `onRecovered` answers who agrees to go on from a damaged
- * state, or `undefined` for nobody.
+ * The options of a run that may exist: those of `ResumeOptions`. `onRecovered` returns who agrees to continue from a damaged
+ * state, or `undefined`.
  *
  * @category model
  */
 export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<Input>, 'onRecovered'> {
-  /** Who agrees to go on from what was recovered, or `undefined` for nobody. */
+  /** Returns who agrees to continue from the recovered state, or `undefined`. */
   readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
 }
 
@@ -81,8 +80,8 @@ export interface Refused {
 const BRAND = Symbol.for('dogear.RunFailure')
 
 /**
- * What a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
- * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looked as if it may pass. Detect it with
+ * The error that a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
+ * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looks transient. Detect it with
  * {@link isRunFailure}: `instanceof` fails if a bundle holds two copies of Dogear.
  *
  * @category errors
@@ -116,7 +115,6 @@ export class RunFailure extends Error {
 export const isRunFailure = (error: unknown): error is RunFailure =>
   typeof error === 'object' && error !== null && BRAND in error
 
-/** How a pending unit goes on. */
 const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer it' } as const
 
 const messageOf = (outcome: RunFailure['outcome']): string => {
@@ -141,8 +139,8 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
 }
 
 /**
- * Starts a new run and resolves with the outputs of its steps. Rejects with a {@link RunFailure}, also if there is a
- * run of this id already.
+ * Starts a new run and resolves with the outputs of its steps. Rejects with a {@link RunFailure}, also if the id exists
+ * already.
  *
  * @category running
  */
@@ -153,7 +151,7 @@ export const run = async <Outputs, Input>(
   outputsOrThrow(await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
 
 /**
- * Goes on with a run at the right step, and resolves with the outputs of all its steps.
+ * Resumes a run at the right step, and resolves with the outputs of all its steps.
  *
  * @category running
  */
@@ -163,7 +161,7 @@ export const resume = async <Outputs, Input>(
 ): Promise<Outputs> => outputsOrThrow(await perform(options, X.resume(program, options.id, forResume(options))))
 
 /**
- * Starts a run, or goes on with it if it exists: what a process that may be killed calls each time it starts.
+ * Starts a run, or resumes it if it exists: for a process that may be killed, to call each time it starts.
  *
  * @category running
  */
@@ -173,7 +171,7 @@ export const runOrResume = async <Outputs, Input>(
 ): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
 
 /**
- * Starts a run, or goes on with it if it exists, and resolves with how it ended, as data. Never rejects.
+ * Starts a run, or resumes it if it exists, and resolves with how it ended, as data. Never rejects.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -198,8 +196,8 @@ export const runOutcome = <Outputs, Input>(
 }
 
 /**
- * Asks for every job that a run waits for, and keeps what they gave; see `poll` of `dogear`. Rejects with a
- * {@link RunFailure} if there is no such run, or it can't be asked for.
+ * Polls every pending job of a run, and records the results; see `poll` of `dogear`. Rejects with a {@link RunFailure} if
+ * the run does not exist or cannot be polled.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -231,8 +229,8 @@ export const poll = async <Outputs, Input>(
 }
 
 /**
- * Answers a unit that waits; see `answer` of `dogear`. Rejects with a {@link RunFailure} if there is no such run, or the unit takes no
- * answer.
+ * Answers a unit that waits; see `answer` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, or the unit cannot take
+ * an answer.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -255,7 +253,7 @@ export const answer = (
 
 /**
  * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
- * {@link RunFailure} if there is no such run, or the request can't be left.
+ * {@link RunFailure} if the run does not exist, or leaving the request fails.
  *
  * @example
  * import { memoryRequests, memoryStorage } from 'dogear/memory'
@@ -272,8 +270,8 @@ export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
   orThrow(options, askToPause(options.id, options))
 
 /**
- * Cancels a run; see `cancel` of `dogear`. The environment needs `requests`. Rejects with a {@link RunFailure} if there is no such
- * run, or the request can't be left.
+ * Cancels a run; see `cancel` of `dogear`. The environment needs `requests`. Rejects with a {@link RunFailure} if the run does not
+ * exist, or leaving the request fails.
  *
  * @example
  * import { memoryRequests, memoryStorage } from 'dogear/memory'
@@ -289,8 +287,8 @@ export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
 export const cancel = (options: Options): Promise<CancelResult> => orThrow(options, askToCancel(options.id))
 
 /**
- * What a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if there
- * is no such run, or the resume would be refused.
+ * Returns what a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if the
+ * run does not exist, or the resume would be refused.
  *
  * @example
  * import { explain } from 'dogear'

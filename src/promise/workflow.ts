@@ -6,8 +6,8 @@ export { reuse } from '../executor/program/Program.js'
 export type { JobSpec, StepArtifacts, StepContext, StepSpec, TaskSpec } from '../executor/program/Program.js'
 
 /**
- * A workflow that can be added to. It is a program, so planner and executor take it as it is. `Given` is what its steps need beside their
- * context: an item, if they are the body of a map. `Seen` is the input as its steps see it, if a schema transforms it.
+ * A workflow as a chain. It is a program: the planner and the executor take it. `Given`: what its steps need besides their
+ * context: an item, in the body of a map. `Seen`: the input type that its steps see, if a schema transforms it.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -117,11 +117,11 @@ export const workflow = <C extends Schema | undefined = undefined>(
   options: P.ProgramOptions & { readonly input?: C } = {}
 ): WorkflowBuilder<object, StartOf<C>, unknown, P.SeenInput<C>> => chain(P.start(name, options))
 
-// Its methods are those of the interface, which has their types.
+// The interface has the types of these methods.
 const chain = <Builder>(program: Fields): Builder => {
   const added = (add: unknown): unknown => chain((add as (self: Fields) => Fields)(program))
   const { name, secrets, onSuccess, decodeInput, encodeInput, inputExpected } = program
-  // Field by field: a chain of many calls makes many objects, which are then of one kind to the engine.
+  // Field by field: the objects of a long chain then share one hidden class.
   const builder = {
     name,
     secrets,
@@ -153,7 +153,7 @@ type PhantomField = 'Outputs' | 'Given'
 
 type Fields = Omit<P.Program<unknown, never, unknown, unknown>, PhantomField>
 
-/** The steps of a group, or of what a map does for each item, are added to a chain as well. */
+/** The steps of a group or of a map's body are added to a chain as well. */
 const chained = (spec: object): object => {
   if (!('steps' in spec)) return spec
   const steps = spec.steps as (start: unknown) => unknown

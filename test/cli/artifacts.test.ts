@@ -45,7 +45,7 @@ test('a step whose artifact is not there fails alone, and says which it is', asy
   const ran = await place.dogear(['run', 'broken.yml', '--id', 'broken-1'])
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain('command: reuse:crawl-7/other')
-  expect(ran.stderr).toContain('error: there is no artifact "other" of run crawl-7')
+  expect(ran.stderr).toContain('error: run crawl-7 has no artifact "other"')
   expect(place.read('sibling')).toBe('done\n')
   // It is there by now.
   await fileArtifacts(join(place.folder, '.dogear')).put('crawl-7', 'other', 'late')()
@@ -58,7 +58,7 @@ test('a run whose artifacts can’t be listed is shown all the same', async () =
   place.write('.dogear/runs/train-2/artifacts/h-x', 'no artifact')
   const { code, stdout } = await place.dogear(['show', 'train-2'])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/An artifact of run train-2 can not be read: .*h-x: its first line says not what it is/)
+  expect(stdout).toMatch(/An artifact of run train-2 cannot be read: .*h-x: its first line says not what it is/)
   const json = JSON.parse((await place.dogear(['show', 'train-2', '--json'])).stdout) as Record<string, unknown>
   expect(json['artifacts']).toMatchObject({ error: { code: 'Corrupt' } })
 })

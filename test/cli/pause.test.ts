@@ -154,7 +154,7 @@ test('a request that is damaged pauses the run, and what is wrong with it is sai
   const ended = await running.ended
   expect(ended.code).toBe(75)
   expect(ended.stderr).toContain(
-    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is no valid request: at $ expected a JSON object\n`
+    `warning: nothing was committed, because the pause request cannot be attributed: ${path} is not a valid request: at $ expected a JSON object\n`
   )
   expect(place.exists('.dogear/runs/r/requests')).toBe(false)
 })

@@ -17,11 +17,11 @@ describe('an artifact id', () => {
     ['a\0', 'it has a control character'],
     ['\ud800', 'it has half a character (a lone surrogate)'],
     ['a'.repeat(513), 'it has more than 512 characters']
-  ])('is not %j', (id, why) => {
+  ])('%j is not a valid artifact id', (id, why) => {
     assert.deepEqual(ArtifactId.parse(id), E.left({ _tag: 'InvalidArtifactId', id, why }))
   })
 
-  test('never leads out of where it is taken from, whatever is accepted', () => {
+  test('a valid artifact id never leads out of its folder', () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('..', '.', '/', 'a', '\\', 'é', '')).map((parts) => parts.join('')),
@@ -35,7 +35,7 @@ describe('an artifact id', () => {
   })
 
   test.each(['a', 'reports/unit.txt', '...', 'a..b', ' ', '日本語/レポート', 'a'.repeat(512), '_own/x'])(
-    'is %j',
+    '%j is a valid artifact id',
     (id) => {
       assert.deepEqual(ArtifactId.parse(id), E.right(id))
     }

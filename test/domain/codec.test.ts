@@ -40,8 +40,8 @@ const parse = (text: string): Json => JSON.parse(text) as Json
 // round trips
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('what is written', () => {
-  law('is read back as the same checkpoint', arb.run(), ({ checkpoint }) => {
+describe('an encoded checkpoint', () => {
+  law('an encoded checkpoint decodes to the same checkpoint', arb.run(), ({ checkpoint }) => {
     const back = decoded(parse(textOf(checkpoint)))
     assert.deepEqual(encode(back), encode(checkpoint))
     assert.equal(textOf(back), textOf(checkpoint))
@@ -49,11 +49,11 @@ describe('what is written', () => {
     assert.equal(back.completedSteps.steps, checkpoint.completedSteps.steps)
   })
 
-  law('is JSON whose text is the same after a second writing', arb.run(), ({ checkpoint }) => {
+  law('an encoded checkpoint is JSON whose string is the same after a second encoding', arb.run(), ({ checkpoint }) => {
     assert.deepEqual(parse(textOf(checkpoint)), encode(checkpoint))
   })
 
-  law('change by change is read back as the same changes, and replays to the same checkpoint', arb.run(), (run) => {
+  law('encoded changes decode to the same changes, and replay to the same checkpoint', arb.run(), (run) => {
     const changes = run.changes.map((change) => JSON.parse(JSON.stringify(change)) as unknown)
     for (const [index, change] of changes.entries()) {
       assert.deepEqual(decodeChange(change), E.right(run.changes[index]))
@@ -64,7 +64,7 @@ describe('what is written', () => {
     assert.equal(textOf(restored.right), textOf(run.checkpoint))
   })
 
-  test('keeps names that every object has, as variables, steps, groups and keys', () => {
+  test('a checkpoint keeps names that every object has, as variables, steps, groups and keys', () => {
     const nasty = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']
     const input = parse(`{${nasty.map((name) => `"${name}":{"${name}":1}`).join()}}`)
     const workflow = {
@@ -79,7 +79,7 @@ describe('what is written', () => {
     assert.equal(({} as Record<string, unknown>)['1'], undefined)
   })
 
-  test('keeps values that are deep, up to 500 levels, and big', () => {
+  test('a checkpoint keeps values that are large and up to 500 levels deep', () => {
     const deep = Array.from({ length: 498 }).reduce<Json>((inner, _, at) => (at % 2 === 0 ? [inner] : { inner }), 1)
     const big = { text: 'x'.repeat(1_000_000), list: Array.from({ length: 100_000 }, (_, at) => at) }
     const { checkpoint } = begin({ name: 'release', steps: [W.task('build')] }, { deep, big })
@@ -147,21 +147,25 @@ const FREE =
   /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data|job|items,\d+,value)(,|$)|^(answers,\d+,)?value(,|$)/
 
 describe('a checkpoint with one place changed', () => {
-  law('is refused, or says exactly what now stands there; nothing throws', mutations, ([run, where, by]) => {
-    const whole = parse(textOf(run.checkpoint))
-    const paths = pathsIn(whole)
-    const path = paths[where % paths.length] as ReadonlyArray<string>
-    const content = mutated(whole, path, by)
-    const found = decode(content)
-    if (E.isLeft(found)) {
-      assert.ok(describeError(found.left).length > 0)
-      return
+  law(
+    'a checkpoint with one place changed is refused, or decodes to exactly the changed value; nothing throws',
+    mutations,
+    ([run, where, by]) => {
+      const whole = parse(textOf(run.checkpoint))
+      const paths = pathsIn(whole)
+      const path = paths[where % paths.length] as ReadonlyArray<string>
+      const content = mutated(whole, path, by)
+      const found = decode(content)
+      if (E.isLeft(found)) {
+        assert.ok(describeError(found.left).length > 0)
+        return
+      }
+      assert.deepEqual(parse(textOf(found.right)), content, path.join('.'))
+      planResume(found.right, run.workflow)
     }
-    assert.deepEqual(parse(textOf(found.right)), content, path.join('.'))
-    planResume(found.right, run.workflow)
-  })
+  )
 
-  law('to a value of another type is refused', mutations, ([run, where, by]) => {
+  law('a value of another type is refused', mutations, ([run, where, by]) => {
     const whole = parse(textOf(run.checkpoint))
     const paths = pathsIn(whole)
     const path = paths[where % paths.length] as ReadonlyArray<string>
@@ -170,7 +174,7 @@ describe('a checkpoint with one place changed', () => {
     assert.ok(E.isLeft(decode(mutated(whole, path, by))), path.join('.'))
   })
 
-  law('in its numbers to what is not a whole number ≥ 0 is refused', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
+  law('a number that is not a whole number ≥ 0 is refused', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
     const paths = pathsIn(whole).filter((path) =>
       /(stepIndex|revision|generation|attempt|attempts|format)$/.test(path.join(','))
@@ -184,7 +188,7 @@ describe('a checkpoint with one place changed', () => {
     }
   })
 
-  law('so that a record is doubled gives no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
+  law('a checkpoint with a doubled record yields no plan', fc.tuple(arb.run(), fc.nat()), ([run, where]) => {
     const whole = parse(textOf(run.checkpoint))
     const count = run.checkpoint.completedSteps.size
     if (count === 0) return
@@ -198,7 +202,7 @@ const kind = (value: Json | undefined): string =>
 
 describe('a change with one place changed', () => {
   law(
-    'is refused, or is exactly what now stands there',
+    'a change with one place changed is refused, or decodes to exactly the changed value',
     fc.tuple(arb.run(), fc.nat(), fc.nat(), fc.constantFrom(...REPLACEMENTS)),
     ([run, which, where, by]) => {
       const whole = parse(JSON.stringify(run.changes[which % run.changes.length]))
@@ -216,12 +220,15 @@ describe('a change with one place changed', () => {
 const base = (): JsonObject =>
   parse(textOf(begin({ name: 'release', steps: [W.task('build')] }, { a: 1 }).checkpoint)) as JsonObject
 
-describe('content that is no checkpoint', () => {
-  test.each([null, undefined, 1, 'x', [], {}, [[]], true, { format: 1 }])('is refused with a reason: %j', (content) => {
-    assert.match(describeError(refused(content)), /^at \$.* expected /)
-  })
+describe('invalid content', () => {
+  test.each([null, undefined, 1, 'x', [], {}, [[]], true, { format: 1 }])(
+    'content that is not a checkpoint is refused with a reason: %j',
+    (content) => {
+      assert.match(describeError(refused(content)), /^at \$.* expected /)
+    }
+  )
 
-  test('of a newer format is refused as such, whatever else it holds', () => {
+  test('content of a newer format is refused as such, whatever else it holds', () => {
     for (const format of [2, 3, 1.5, 1e9]) {
       assert.deepEqual(refused({ ...base(), format, state: 'new' }), {
         _tag: 'NewerFormat',
@@ -236,7 +243,7 @@ describe('content that is no checkpoint', () => {
     for (const format of [0, -1, 0.5, '1', null]) assert.equal(refused({ ...base(), format })._tag, 'Malformed')
   })
 
-  test('names the place of the fault', () => {
+  test('the error of invalid content names the place', () => {
     const rows: ReadonlyArray<readonly [JsonObject, string]> = [
       [{ ...base(), revision: -1 }, '$.revision'],
       [{ ...base(), state: { _tag: 'Unknown' } }, '$.state'],
@@ -267,7 +274,7 @@ describe('content that is no checkpoint', () => {
     assert.equal(E.isLeft(wrong) && wrong.left.path, '$.evidence.0.size')
   })
 
-  test('whose variables are not what its input and records give is refused', () => {
+  test('a checkpoint whose variables differ from its input and records is refused', () => {
     for (const variables of [{}, { a: 2 }, { a: 1, b: 1 }, parse('{"a":1,"__proto__":1}'), { a: [1] }]) {
       const error = refused({ ...base(), variables })
       assert.equal(error._tag === 'Malformed' && error.path, '$.variables')
@@ -275,12 +282,12 @@ describe('content that is no checkpoint', () => {
     assert.equal(textOf(decoded({ ...base(), variables: { a: 1 } })), JSON.stringify(base()))
   })
 
-  test('nests too deeply to have been written by us is refused, and overflows nothing', () => {
+  test('content that nests too deeply is refused, and overflows no stack', () => {
     const deep = (): Json => parse('['.repeat(100_000) + ']'.repeat(100_000))
     assert.equal(refused({ ...base(), input: { a: deep() }, variables: { a: deep() } })._tag, 'Malformed')
   })
 
-  test('of which a change cannot follow is refused by name', () => {
+  test('changes are refused by the name of the first that cannot follow', () => {
     const found = restore({
       checkpoint: base(),
       changes: [{ _tag: 'Interrupted', at: '2026-01-02T03:04:05.000Z', unit: 'x', reason: 'signal' }]
@@ -302,11 +309,11 @@ describe('a checkpoint of format 1', () => {
   const stored = parse(golden('checkpoints.format-1.json')) as JsonObject
   const named = (name: string): Checkpoint => decoded(stored[name])
 
-  test.each(Object.keys(stored))('is read, and written again as it was: %s', (name) => {
+  test.each(Object.keys(stored))('a checkpoint of format 1 decodes, and encodes unchanged: %s', (name) => {
     assert.deepEqual(encode(named(name)), stored[name])
   })
 
-  test('has its fields where they were', () => {
+  test('format 1 keeps the fields of a checkpoint', () => {
     const checkpoint = named('completed')
     assert.equal(checkpoint.format, 1)
     assert.equal(checkpoint.runId, 'release-1')
@@ -353,7 +360,7 @@ describe('a checkpoint of format 1', () => {
     })
   })
 
-  test('has its records and variables', () => {
+  test('format 1 keeps records and variables', () => {
     const { completedSteps, variables } = named('completed')
     const [build, unit, lint, wave] = [...completedSteps]
     assert.deepEqual(build, {
@@ -387,7 +394,7 @@ describe('a checkpoint of format 1', () => {
     )
   })
 
-  test('has each kind of state', () => {
+  test('format 1 keeps each kind of state', () => {
     const error = {
       name: 'HttpError',
       message: 'Service Unavailable',
@@ -442,7 +449,7 @@ describe('a checkpoint of format 1', () => {
   })
 })
 
-describe('everything in stored content is checked', () => {
+describe('the validation of stored content', () => {
   const checkpoints = Object.values(parse(golden('checkpoints.format-1.json')) as JsonObject)
   const changes = golden('changes.format-1.jsonl').trimEnd().split('\n').map(parse)
   const all = [
@@ -454,7 +461,7 @@ describe('everything in stored content is checked', () => {
   const at = (value: Json, path: ReadonlyArray<string>): Json =>
     path.reduce<Json>((inner, key) => (inner as JsonObject)[key] as Json, value)
 
-  test('no value of another type is taken anywhere, null neither', () => {
+  test('a value of another type is accepted nowhere, null neither', () => {
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const was = at(value, path)
@@ -466,7 +473,7 @@ describe('everything in stored content is checked', () => {
     }
   })
 
-  test('what may be absent may not be null', () => {
+  test('an optional field may not be null', () => {
     const optional: ReadonlyArray<readonly [RegExp, string]> = [
       [/^completedSteps,\d+$/, 'assumed'],
       [/^pending,0$/, 'attempt'],
@@ -495,7 +502,7 @@ describe('everything in stored content is checked', () => {
     }
   })
 
-  test('times are times, and words are the known ones', () => {
+  test('times must be valid times, and enumerations have only known values', () => {
     for (const { value, read } of all) {
       for (const path of pathsIn(value)) {
         const key = path.at(-1) ?? ''
@@ -532,7 +539,7 @@ describe('a journal of changes of format 1', () => {
     return E.isRight(found) ? found.right : assert.fail(JSON.stringify(found.left))
   })
 
-  test('has each kind of change', () => {
+  test('format 1 keeps each kind of change', () => {
     assert.deepEqual([...new Set(changes.map(({ _tag }) => _tag))].sort(), [
       'Answered',
       'Assumed',
@@ -553,7 +560,7 @@ describe('a journal of changes of format 1', () => {
     assert.deepEqual(changes, lines)
   })
 
-  test('replays to the checkpoint that it made then', () => {
+  test('a journal of format 1 replays to the recorded checkpoint', () => {
     const [started, ...more] = changes
     assert.ok(started?._tag === 'Started')
     const restored = replay(start(started), more)
@@ -596,7 +603,7 @@ describe('a fingerprint', () => {
   const publish = W.task('publish', { definition: { shell: 'npm publish' }, idempotent: false })
   const checks = W.wave('checks', [W.group(unit), W.group(W.task('lint'), ['unit'])])
 
-  test('is what it was in the first release', () => {
+  test('a fingerprint never changes between versions of the library', () => {
     assert.equal(build.fingerprint, 'v1:ff4f64cb89c2145e90af7668ebe2894da7b490cfb7ce0e31119e30e0c5b21d1c')
     assert.equal(unit.fingerprint, 'v1:5ce494977c646bd940a9d4ba16254e1491c30481e406f4c29679279051c7c0cb')
     assert.equal(publish.fingerprint, 'v1:2e18eb60f8ae449c79310072cda766e6a6af5b130cfd0b1f42fc617895a00dce')
@@ -607,7 +614,7 @@ describe('a fingerprint', () => {
     )
   })
 
-  test('is the hash of canonical text that anybody can write', () => {
+  test('a fingerprint is the hash of reproducible canonical JSON', () => {
     assert.equal(
       build.fingerprint,
       sha('{"captures":[],"definition":null,"idempotent":true,"kind":"task","name":"build"}')
@@ -628,7 +635,7 @@ describe('a fingerprint', () => {
     )
   })
 
-  test('covers name, definition, idempotent, captures and needs, and nothing that is only for people or the executor', () => {
+  test('a fingerprint covers name, definition, idempotent, captures and needs, and no field for people or the executor', () => {
     const same = W.task('build', {
       summary: 'Builds',
       idempotent: true,
@@ -655,16 +662,20 @@ describe('a fingerprint', () => {
     assert.equal(new Set([...others, build.fingerprint]).size, others.length + 1)
   })
 
-  law('is the same exactly if the definition is the same data', fc.tuple(fc.jsonValue(), fc.jsonValue()), ([a, b]) => {
-    const [one, two] = [a, b].map((definition) => JSON.parse(JSON.stringify(definition)) as Json)
-    const equal = JSON.stringify(sorted(one)) === JSON.stringify(sorted(two))
-    const print = (definition: Json | undefined) => W.task('a', { definition: definition ?? null }).fingerprint
-    assert.equal(print(one) === print(two), equal)
-    assert.equal(print(reversed(one)), print(one))
-  })
+  law(
+    'two fingerprints are equal exactly if the definitions are the same data',
+    fc.tuple(fc.jsonValue(), fc.jsonValue()),
+    ([a, b]) => {
+      const [one, two] = [a, b].map((definition) => JSON.parse(JSON.stringify(definition)) as Json)
+      const equal = JSON.stringify(sorted(one)) === JSON.stringify(sorted(two))
+      const print = (definition: Json | undefined) => W.task('a', { definition: definition ?? null }).fingerprint
+      assert.equal(print(one) === print(two), equal)
+      assert.equal(print(reversed(one)), print(one))
+    }
+  )
 
   law(
-    'of a workflow is the same exactly if those of its steps are',
+    'two workflow fingerprints are equal exactly if those of their steps are',
     fc.tuple(arb.workflow(), arb.workflowEdit),
     ([workflow, change]) => {
       const edited = arb.edit(workflow, change).workflow

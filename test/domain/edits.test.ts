@@ -81,11 +81,11 @@ const plannedOf = (
 
 const deploy = (...parts: ReadonlyArray<Step>): Step => W.sequence('deploy', parts)
 
-describe('a composite that has closed', () => {
+describe('a completed composite', () => {
   const before = flow(task('build'), deploy(task('push'), task('smoke')))
   const all = ['build', 'deploy/push', 'deploy/smoke', 'deploy']
 
-  test('is open again when it gains a step: that runs, and nothing else', () => {
+  test('a composite that gains a step is open again: only that step runs', () => {
     const after = flow(task('build'), deploy(task('push'), task('smoke'), task('tell')))
     expect(plannedOf(having(before, all), after)).toEqual({
       runs: ['deploy', 'deploy/tell'],
@@ -93,28 +93,28 @@ describe('a composite that has closed', () => {
     })
   })
 
-  test('gains no step before one of its own that ran', () => {
+  test('a composite gains no step before one that already ran', () => {
     const after = flow(task('build'), deploy(task('push'), task('tell'), task('smoke')))
     expect(editsOf(having(before, all), after)).toEqual(['insertedBefore deploy/tell'])
   })
 
-  test('gains nothing if what follows it has completed', () => {
+  test('a composite gains no step if a later one has completed', () => {
     const more = flow(...before.steps, task('announce'))
     const after = flow(task('build'), deploy(task('push'), task('smoke'), task('tell')), task('announce'))
     expect(editsOf(having(more, [...all, 'announce']), after)).toEqual(['insertedBefore deploy/tell'])
   })
 
-  test('is not called changed when a part of it was', () => {
+  test('a composite is not reported as changed when one of its parts was', () => {
     const after = flow(task('build'), deploy(task('push', 2), task('smoke')))
     expect(editsOf(having(before, all), after)).toEqual(['changed deploy/push'])
   })
 
-  test('is called changed when its own checks were', () => {
+  test('a composite is reported as changed when its own checks were', () => {
     const checked = W.sequence('deploy', [task('push'), task('smoke')], 'deploy', { after: ['true'] })
     expect(editsOf(having(before, all), flow(task('build'), checked))).toEqual(['changed deploy'])
   })
 
-  test('is called changed when it is of another kind', () => {
+  test('a composite is reported as changed when its kind was', () => {
     expect(editsOf(having(before, all), flow(task('build'), wave('deploy', task('push'), task('smoke'))))).toEqual([
       'changed deploy'
     ])
@@ -125,12 +125,12 @@ describe('a composite that has closed', () => {
     ])
   })
 
-  test('and lost a part says that alone', () => {
+  test('a composite that lost a part is reported for that only', () => {
     expect(editsOf(having(before, all), flow(task('build'), deploy(task('push'))))).toEqual(['removed deploy/smoke'])
   })
 })
 
-test('a composite that has begun and is of another kind is changed', () => {
+test('a composite that has begun and changed its kind is reported as changed', () => {
   const before = flow(deploy(task('push'), task('smoke')))
   expect(editsOf(having(before, ['deploy/push']), flow(wave('deploy', task('push'), task('smoke'))))).toEqual([
     'changed deploy'
@@ -140,12 +140,12 @@ test('a composite that has begun and is of another kind is changed', () => {
 describe('the groups of a wave', () => {
   const before = flow(wave('checks', task('unit'), task('lint')), task('pack'))
 
-  test('may change their order', () => {
+  test('the groups of a wave may change their order', () => {
     const after = flow(wave('checks', task('lint'), task('unit')), task('pack'))
     expect(editsOf(having(before, ['checks/unit', 'checks/lint', 'checks', 'pack']), after)).toEqual([])
   })
 
-  test('may be joined by another as long as nothing after the wave has completed', () => {
+  test('a group may be added to a wave while nothing after the wave has completed', () => {
     const after = flow(wave('checks', task('unit'), task('types'), task('lint')), task('pack'))
     const done = ['checks/unit', 'checks/lint', 'checks']
     expect(plannedOf(having(before, done), after)).toEqual({
@@ -155,13 +155,13 @@ describe('the groups of a wave', () => {
     expect(editsOf(having(before, [...done, 'pack']), after)).toEqual(['insertedBefore checks/types'])
   })
 
-  test('are not joined by one that a completed group needs', () => {
+  test('a group that a completed group needs may not be added', () => {
     const after = flow(wave('checks', W.group(task('unit'), ['types']), task('lint'), task('types')), task('pack'))
     expect(editsOf(having(before, ['checks/unit']), after)).toEqual(['insertedBefore checks/types'])
     expect(editsOf(having(before, ['checks/lint']), after)).toEqual([])
   })
 
-  test('that gain a step are judged by what needs them', () => {
+  test('groups that gain a step are judged by the groups that need them', () => {
     const two = (...steps: ReadonlyArray<Step>): Workflow =>
       flow(wave('checks', W.sequence('app', steps), W.group(task('e2e'), ['app'])))
     const done = ['checks/app/build', 'checks/app']
@@ -178,25 +178,25 @@ describe('the groups of a wave', () => {
   })
 })
 
-describe('what a map does for each item', () => {
+describe('the body of a map', () => {
   const pages = (...steps: ReadonlyArray<Step>): Workflow =>
     flow(W.mapOf('pages', W.sequence('page', steps)), task('pack'))
   const items = { pages: ['a', 'b'] }
   const done = ['pages/a/fetch', 'pages/a', 'pages/b/fetch', 'pages/b', 'pages']
 
-  test('may gain a step, which runs for each item', () => {
+  test('the body of a map may gain a step, which runs for each item', () => {
     expect(plannedOf(having(pages(task('fetch')), done, items), pages(task('fetch'), task('save')))).toEqual({
       runs: ['pages', 'pages/a', 'pages/a/save', 'pages/b', 'pages/b/save', 'pack'],
       kept: ['pages/a/fetch', 'pages/b/fetch']
     })
   })
 
-  test('gains none once what follows the map has completed, which is said once', () => {
+  test('the body of a map gains no step once a later step has completed, which is reported once', () => {
     const checkpoint = having(pages(task('fetch')), [...done, 'pack'], items)
     expect(editsOf(checkpoint, pages(task('fetch'), task('save')))).toEqual(['insertedBefore pages/a/save'])
   })
 
-  test('is changed, not removed, when one of its steps was removed', () => {
+  test('the body of a map is changed, not removed, when one of its steps was removed', () => {
     expect(editsOf(having(pages(task('fetch')), done, items), pages(task('save')))).toContain('changed pages')
   })
 })
@@ -226,7 +226,7 @@ test('a strict plan names each difference on its own level', () => {
   ])
 })
 
-test('the record of a composite keeps what it is beside its parts', () => {
+test('the record of a composite has its own definition without its parts', () => {
   const sequence = W.sequence('deploy', [task('push')])
   const record = Units.get(having(flow(sequence), ['deploy/push', 'deploy']).completedSteps, 'deploy')
   expect(record?.fingerprint).toBe(sequence.ownFingerprint)

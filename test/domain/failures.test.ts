@@ -47,12 +47,12 @@ const policies: fc.Arbitrary<RetryPolicy> = fc
 const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
 describe('the standard policy', () => {
-  test('waits 5, 10, 20, 40 and 80 seconds', () => {
+  test('the standard policy waits 5, 10, 20, 40 and 80 seconds', () => {
     assert.deepEqual(delays(Retry.standard), [5_000, 10_000, 20_000, 40_000, 80_000])
   })
 
   law(
-    'spreads each delay within a quarter to both sides, and never waits longer than 120 seconds',
+    'the standard policy spreads each delay by a quarter to both sides, and never waits longer than 120 seconds',
     randoms,
     (random) => {
       const plain = [5_000, 10_000, 20_000, 40_000, 80_000]
@@ -65,7 +65,7 @@ describe('the standard policy', () => {
     }
   )
 
-  test('uses the whole spread', () => {
+  test('the standard policy uses the whole spread', () => {
     assert.equal(delays(Retry.standard, 0)[0], 3_750)
     assert.equal(delays(Retry.standard, 1 - Number.EPSILON)[0], 6_250)
     assert.equal(delays(made({ attempts: 20 }), 0).at(-1), 90_000)
@@ -73,20 +73,20 @@ describe('the standard policy', () => {
 })
 
 describe('a policy', () => {
-  test('waits the same, or longer by the same, or twice as long each time', () => {
+  test('a policy waits a constant, linear or exponential time', () => {
     const plain = { attempts: 5, delayMillis: 100, maxDelayMillis: 350, jitter: 0 }
     assert.deepEqual(delays(made({ ...plain, _tag: 'Constant' })), [100, 100, 100, 100])
     assert.deepEqual(delays(made({ ...plain, _tag: 'Linear' })), [100, 200, 300, 350])
     assert.deepEqual(delays(made({ ...plain, _tag: 'Exponential' })), [100, 200, 350, 350])
   })
 
-  test('called never tries once', () => {
+  test('the policy never does not retry', () => {
     assert.deepEqual(delays(Retry.never), [])
     assert.deepEqual(Retry.make(Retry.never), E.right(Retry.never))
   })
 
   law(
-    'has one delay less than attempts, each a whole number from 0 to its cap',
+    'a policy has one delay less than attempts, each a whole number from 0 to its cap',
     fc.tuple(policies, randoms),
     ([policy, random]) => {
       const { withinMillis: _, ...unbounded } = policy
@@ -102,7 +102,7 @@ describe('a policy', () => {
   )
 
   law(
-    'never starts an attempt later than it may',
+    'a policy never starts an attempt after its time limit',
     fc.tuple(policies, randoms, fc.nat({ max: 999 }), millis),
     ([policy, random, at, elapsedMillis]) => {
       const attempt = at + 1
@@ -123,14 +123,14 @@ describe('a policy', () => {
     ]),
     ...[-0.1, 1.1, Number.NaN].map((jitter) => ['jitter', { jitter }] as const),
     ['_tag', { _tag: 'Fibonacci' }]
-  ])('is refused for its %s: %j', (field, given) => {
+  ])('a policy is refused for its %s: %j', (field, given) => {
     const policy = Retry.make(given as Partial<RetryPolicy>)
     assert.ok(E.isLeft(policy))
     assert.deepEqual([policy.left._tag, policy.left.field], ['InvalidRetryPolicy', field])
     assert.ok(policy.left.expected.length > 0)
   })
 
-  test('may have up to 1,000 attempts, and no wait at all', () => {
+  test('a policy may have up to 1,000 attempts, and no delay', () => {
     assert.equal(delays(made({ attempts: 1000, delayMillis: 0, maxDelayMillis: 0 })).length, 999)
     assert.equal(E.isRight(Retry.make({ jitter: 1 })), true)
   })
@@ -142,7 +142,7 @@ describe('a policy', () => {
 
 const coded = (code: string | number): Error => Object.assign(new Error('x'), { code })
 
-describe('what was thrown', () => {
+describe('a thrown value', () => {
   test.each<readonly [unknown, Failure.StepFailure['_tag'], 'notApplied' | 'unknown']>([
     [{ status: 500 }, 'Transient', 'unknown'],
     [{ statusCode: 502 }, 'Transient', 'unknown'],
@@ -191,12 +191,12 @@ describe('what was thrown', () => {
     [new TypeError('x is not a function'), 'Permanent', 'unknown'],
     [undefined, 'Permanent', 'unknown'],
     [null, 'Permanent', 'unknown']
-  ])('is classified by its code, never by its text: %o is %s, %s', (thrown, tag, outcome) => {
+  ])('an error is classified by its code, never by its message: %o is %s, %s', (thrown, tag, outcome) => {
     const failure = Failure.fromUnknown(thrown)
     assert.deepEqual([failure._tag, failure.outcome], [tag, outcome])
   })
 
-  test('on purpose stays as it is', () => {
+  test('a thrown StepFailure stays unchanged', () => {
     const error = Err.make('Error', 'x')
     for (const failure of [Failure.transient(error, 'notApplied'), Failure.permanent(error)]) {
       assert.deepEqual(Failure.fromUnknown(failure), failure)
@@ -217,7 +217,7 @@ const boom = (): never => {
 const bytes = (error: Err.StepError): number => Buffer.byteLength(JSON.stringify(error))
 
 describe('a stored error', () => {
-  test('keeps name, message, code, stack and whatever else is JSON', () => {
+  test('a stored error keeps name, message, code, stack and all other JSON', () => {
     const thrown = Object.assign(new RangeError('too far'), { code: 7, at: [1, { b: null }] })
     const error = Err.fromUnknown(thrown)
     assert.deepEqual([error.name, error.message, error.code], ['RangeError', 'too far', '7'])
@@ -241,11 +241,11 @@ describe('a stored error', () => {
     [Symbol('x'), 'Symbol(x)'],
     [Object.create(null), '{}'],
     [[1, 2], '[1,2]']
-  ])('is made of whatever was thrown: %o', (thrown, message) => {
+  ])('a stored error describes any thrown value: %o', (thrown, message) => {
     assert.equal(Err.fromUnknown(thrown).message, message)
   })
 
-  test('tells what its causes say, and gets their code if it has none of its own', () => {
+  test('a stored error includes the messages of its causes, and their code if it has none', () => {
     const cause = Object.assign(new Error('connect ECONNREFUSED ::1:80'), { code: 'ECONNREFUSED' })
     const refused = Err.fromUnknown(new TypeError('fetch failed', { cause }))
     assert.deepEqual([refused.message, refused.code], ['fetch failed: connect ECONNREFUSED ::1:80', 'ECONNREFUSED'])
@@ -261,7 +261,7 @@ describe('a stored error', () => {
     assert.equal(Err.fromUnknown(circle).message, 'round')
   })
 
-  test('is made of what throws when it is looked at, too', () => {
+  test('a stored error describes values whose properties throw, too', () => {
     const cyclic: Record<string, unknown> = { message: 'round' }
     cyclic['self'] = cyclic
     const getters = { get name() { return boom() }, get message() { return boom() }, get stack() { return boom() } } // prettier-ignore
@@ -291,7 +291,7 @@ describe('a stored error', () => {
   })
 
   test.each(['x', '\n', '"', '\\', '\u0000', 'é', '漢', '😀', '\ud800', '\udc00'])(
-    'is at most 64 KiB, of whatever characters: %j',
+    'a stored error has at most 64 KiB, whatever its characters: %j',
     (unit) => {
       const long = unit.repeat(100_000)
       const error = Err.make(long, long, { code: long, stack: long, data: { long: unit.repeat(1000) } })
@@ -306,18 +306,18 @@ describe('a stored error', () => {
   )
 
   law(
-    'is as short as it was if that is short',
+    'a short stored error stays unchanged',
     fc.tuple(fc.string({ maxLength: 80 }), fc.string()),
     ([name, message]) => {
       assert.deepEqual(Err.make(name, message), { name, message })
     }
   )
 
-  law('is bounded whatever was thrown', fc.anything({ withBigInt: true, withDate: true }), (thrown) => {
+  law('a stored error is bounded whatever was thrown', fc.anything({ withBigInt: true, withDate: true }), (thrown) => {
     assert.ok(bytes(Err.fromUnknown(thrown)) <= 65_536)
   })
 
-  test('in brief has neither stack nor data, and little text', () => {
+  test('a brief error has neither stack nor data, and a short message', () => {
     const brief = Err.brief(Err.make('E', 'x'.repeat(5000), { code: 'C', stack: 's', data: 1 }))
     assert.deepEqual(Object.keys(brief), ['name', 'message', 'code'])
     assert.equal(brief.message.length, 1024)

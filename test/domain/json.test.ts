@@ -29,7 +29,7 @@ const nearlyJson = fc.anything({
 
 const PRIMITIVES = new Set(['string', 'boolean', 'undefined'])
 
-/** Whether a value survives `JSON.parse(JSON.stringify(value))`, told in another way than the gate does. */
+/** Returns whether a value survives `JSON.parse(JSON.stringify(value))`, computed independently of the check. */
 const survives = (value: unknown, inList = false): boolean => {
   if (value === null || (PRIMITIVES.has(typeof value) && (value !== undefined || !inList))) return true
   if (typeof value === 'number') return Number.isFinite(value)
@@ -41,15 +41,15 @@ const survives = (value: unknown, inList = false): boolean => {
   )
 }
 
-describe('the gate', () => {
-  law('lets through exactly what survives JSON text, as that text would give it', nearlyJson, (value) => {
+describe('the JSON check', () => {
+  law('the check accepts exactly the values that survive JSON, as JSON restores them', nearlyJson, (value) => {
     const copied = fromUnknown(value)
     const expected = value !== undefined && survives(value)
     assert.equal(E.isRight(copied), expected)
     if (E.isRight(copied)) assert.deepEqual(copied.right, JSON.parse(JSON.stringify(value)))
   })
 
-  law('copies: nothing done to the argument later reaches the copy', fc.object(), (value) => {
+  law('the check copies: later mutations of the argument do not reach the copy', fc.object(), (value) => {
     const plain = JSON.parse(JSON.stringify(value)) as Record<string, unknown>
     const copied = fromUnknown(plain)
     assert.ok(E.isRight(copied))
@@ -91,12 +91,12 @@ describe('the gate', () => {
     [new Unnamed(), 'a class instance'],
     [Object.create({ inherited: 1 }), 'a Object'],
     [new String('x'), 'a String']
-  ])('refuses %s, and says where it stands', (leaf, found) => {
+  ])('the check refuses %s, and names the place', (leaf, found) => {
     assert.deepEqual(refusal(inside(leaf)), ['$.items[1]["odd name"][0]', found])
     assert.deepEqual(refusal(leaf), ['$', found])
   })
 
-  test('refuses what hides in nasty names, with a path that can be read', () => {
+  test('the check refuses values under unusual names, with a readable path', () => {
     for (const [key, segment] of [
       ['a.b', '["a.b"]'],
       ['', '[""]'],
@@ -109,13 +109,13 @@ describe('the gate', () => {
     }
   })
 
-  test('refuses cycles, not what is merely there twice', () => {
+  test('the check refuses cycles, but not repeated references', () => {
     assert.deepEqual(refusal(cycle), ['$[0].again', 'a cycle'])
     const shared = { a: 1 }
     assert.deepEqual(fromUnknown([shared, { shared }]), E.right([{ a: 1 }, { shared: { a: 1 } }]))
   })
 
-  test(`takes ${MAX_DEPTH} levels and refuses one more, however deep it goes`, () => {
+  test(`the check accepts ${MAX_DEPTH} levels and refuses one more, however deep the value is`, () => {
     const nested = (levels: number): unknown =>
       Array.from({ length: levels }).reduce<unknown>((inner, _, at) => (at % 2 === 0 ? [inner] : { inner }), 1)
     assert.ok(E.isRight(fromUnknown(nested(MAX_DEPTH))))
@@ -123,7 +123,7 @@ describe('the gate', () => {
       assert.equal(refusal(nested(levels))[1], 'nesting deeper than 500 levels')
   })
 
-  test('refuses what throws when it is looked at, and never throws itself', () => {
+  test('the check refuses values whose properties throw, and never throws itself', () => {
     const getter = { a: [{ get b() { throw new Error('no') } }] } // prettier-ignore
     assert.deepEqual(refusal(getter), ['$.a[0].b', 'a property that throws when read'])
     const hostile = { get: boom, has: boom, ownKeys: boom, getPrototypeOf: boom, getOwnPropertyDescriptor: boom }
@@ -135,13 +135,13 @@ describe('the gate', () => {
     assert.deepEqual(refusal({ proxy }), ['$.proxy', 'an object whose properties throw'])
   })
 
-  test('takes plain objects of another realm, and objects without prototype', () => {
+  test('the check accepts plain objects of another realm, and objects without prototype', () => {
     assert.deepEqual(fromUnknown(runInNewContext('({ a: [1, { b: null }] })')), E.right({ a: [1, { b: null }] }))
     assert.deepEqual(fromUnknown(Object.assign(Object.create(null) as object, { a: 1 })), E.right({ a: 1 }))
     assert.ok(E.isLeft(fromUnknown(runInNewContext('new Date()'))))
   })
 
-  test('makes 0 of -0, drops undefined properties, and keeps a property called __proto__ as one', () => {
+  test('the check turns -0 into 0, drops undefined properties, and keeps a property called __proto__', () => {
     assert.deepEqual(fromUnknown({ a: -0, b: undefined }), E.right({ a: 0 }))
     const copied = fromUnknown(JSON.parse('{"__proto__":{"polluted":1}}'))
     assert.ok(E.isRight(copied))
@@ -157,14 +157,14 @@ const boom = (): never => {
 
 const json = fc.jsonValue() as fc.Arbitrary<Json>
 
-describe('canonical text', () => {
-  law('is JSON of the same value, and the same whatever the order of keys', json, (raw) => {
+describe('canonical JSON', () => {
+  law('canonical JSON keeps the value, and does not depend on the order of keys', json, (raw) => {
     const value = JSON.parse(JSON.stringify(raw)) as Json
     assert.deepEqual(JSON.parse(canonical(value)), value)
     assert.equal(canonical(shuffled(value)), canonical(value))
   })
 
-  test('sorts keys by UTF-16 unit and has no blanks', () => {
+  test('canonical JSON sorts keys by UTF-16 unit and has no blanks', () => {
     assert.equal(
       canonical({ b: 1, a: [1.5, -0, 1e21, 'é"\u2028\ud800'], '\u{1f600}': {}, '\ufb01': [], B: null, '': true }),
       '{"":true,"B":null,"a":[1.5,0,1e+21,"é\\"\u2028\\ud800"],"b":1,"\u{1f600}":{},"\ufb01":[]}'
@@ -173,14 +173,14 @@ describe('canonical text', () => {
 })
 
 describe('equality', () => {
-  law('is that of canonical texts', fc.tuple(json, json), ([a, b]) => {
+  law('two values are equal exactly if their canonical JSON is', fc.tuple(json, json), ([a, b]) => {
     const [one, two] = [JSON.parse(JSON.stringify(a)) as Json, JSON.parse(JSON.stringify(b)) as Json]
     assert.equal(equals(one, two), canonical(one) === canonical(two))
     assert.ok(equals(one, shuffled(one)))
     assert.ok(!equals(one, [one]))
   })
 
-  test('tells apart what is nearly the same', () => {
+  test('equality distinguishes nearly equal values', () => {
     const parse = (text: string): Json => JSON.parse(text) as Json
     for (const [a, b] of [
       ['[]', '{}'],
@@ -203,7 +203,7 @@ describe('equality', () => {
 })
 
 describe('an object', () => {
-  test('is neither null nor a list', () => {
+  test('isObject rejects null and arrays', () => {
     assert.deepEqual(
       [{}, { a: 1 }, null, [], 1, 'x'].map((value) => isObject(value)),
       [true, true, false, false, false, false]

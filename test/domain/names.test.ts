@@ -22,7 +22,7 @@ const texts = fc.oneof(
 
 describe('a run id', () => {
   test.each(['a', '0', 'release-42', 'a.b_c-d', 'a'.repeat(128), 'console', 'com10', 'lpt', 'nul-1', 'conx.txt'])(
-    'may be %s',
+    '%s is a valid run id',
     (runId) => {
       assert.deepEqual(parse(runId), E.right(runId))
     }
@@ -73,28 +73,28 @@ describe('a run id', () => {
     'lpt1',
     'lpt9.x',
     'a'.repeat(129)
-  ])('may not be %j', (runId) => {
+  ])('%j is not a valid run id', (runId) => {
     const parsed = parse(runId)
     assert.ok(E.isLeft(parsed))
     assert.deepEqual([parsed.left._tag, parsed.left.runId], ['InvalidRunId', runId])
     assert.ok(parsed.left.why.length > 0)
   })
 
-  test('is text, whatever the caller says', () => {
+  test('a run id must be a string, whatever an untyped caller passes', () => {
     for (const runId of [null, undefined, 7, {}, ['a'], { toString: () => 'a' }]) {
       assert.ok(E.isLeft(parse(runId as string)))
     }
   })
 
-  law('of a host is always valid', texts, (hostId) => {
+  law('a run id made from any string is valid', texts, (hostId) => {
     assert.deepEqual(parse(fromHostId(hostId)), E.right(fromHostId(hostId)))
   })
 
-  law('of a host is another for another text', fc.tuple(texts, texts), ([a, b]) => {
+  law('run ids made from different strings differ', fc.tuple(texts, texts), ([a, b]) => {
     assert.equal(fromHostId(a) === fromHostId(b), a === b)
   })
 
-  law('of a host can be read back, if it is not too long for that', texts, (hostId) => {
+  law('a run id made from a string can be decoded, if it is not too long for that', texts, (hostId) => {
     const runId = fromHostId(hostId)
     const back = runId.startsWith('h-')
       ? runId.slice(2).replace(/_([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))
@@ -103,7 +103,7 @@ describe('a run id', () => {
     else assert.match(runId, /^hash-[0-9a-f]{64}$/)
   })
 
-  test('of a host is what it was in the first release', () => {
+  test('a run id made from a string never changes between versions of the library', () => {
     assert.equal(fromHostId('Job:7'), 'h-_004aob_003a7')
     assert.equal(fromHostId('release_1.x'), 'h-release_005f1_002ex')
     assert.equal(fromHostId('A'.repeat(26)), 'hash-7e5f9f8d2222f68cca9ccfcf77c86abc8b1c29bdc44c90215a5e94419196299e')
@@ -167,28 +167,31 @@ describe('a definition', () => {
       ],
       'groups of wave "w" depend on each other in a cycle: x, y, z'
     ]
-  ])('is refused for %j', (problem, steps, text) => {
+  ])('a definition is refused for %j', (problem, steps, text) => {
     assert.deepEqual(problemsOf(...steps), [problem])
     assert.deepEqual(W.define('release', steps), E.left([problem]))
     assert.equal(W.describeProblem(problem), text)
   })
 
-  test.each(['', '-a', '.a', '_a', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(129)])('may not use the name %j', (name) => {
-    const invalid = { _tag: 'InvalidName', name } as const
-    assert.deepEqual(W.problems({ name, steps: [W.task('a')] }), [invalid])
-    assert.deepEqual(problemsOf(W.task(name)), [invalid])
-    assert.deepEqual(problemsOf(W.wave('w', [group(name)])), [invalid])
-    assert.match(W.describeProblem(invalid), /is not a valid name/)
-  })
+  test.each(['', '-a', '.a', '_a', 'a b', 'a/b', 'ä', 'a\n', 'a'.repeat(129)])(
+    'a definition may not use the name %j',
+    (name) => {
+      const invalid = { _tag: 'InvalidName', name } as const
+      assert.deepEqual(W.problems({ name, steps: [W.task('a')] }), [invalid])
+      assert.deepEqual(problemsOf(W.task(name)), [invalid])
+      assert.deepEqual(problemsOf(W.wave('w', [group(name)])), [invalid])
+      assert.match(W.describeProblem(invalid), /is not a valid name/)
+    }
+  )
 
   test.each(['a', '0', 'A.b_c-d', '__proto__'.slice(2), 'constructor', 'a'.repeat(128)])(
-    'may use the name %j',
+    'a definition may use the name %j',
     (name) => {
       assert.deepEqual(W.problems({ name, steps: [W.wave(name, [group(name)]), W.task(`${name.slice(0, 9)}1`)] }), [])
     }
   )
 
-  test('is refused with all its problems at once, a cycle beside an unknown need too', () => {
+  test('a definition is refused with all its problems at once, also a cycle beside an unknown need', () => {
     const found = W.problems({
       name: ' ',
       steps: [
@@ -208,17 +211,21 @@ describe('a definition', () => {
     ])
   })
 
-  law('of a generated workflow has no problem', arb.workflow(), (workflow) => {
+  law('a generated workflow has no problem', arb.workflow(), (workflow) => {
     assert.deepEqual(W.problems(workflow), [])
     assert.ok(E.isRight(W.define(workflow.name, workflow.steps)))
   })
 
-  law('stays without problem when it is edited', fc.tuple(arb.workflow(), arb.workflowEdit), ([workflow, change]) => {
-    assert.deepEqual(W.problems(arb.edit(workflow, change).workflow), [])
-  })
+  law(
+    'a generated workflow has no problem after an edit',
+    fc.tuple(arb.workflow(), arb.workflowEdit),
+    ([workflow, change]) => {
+      assert.deepEqual(W.problems(arb.edit(workflow, change).workflow), [])
+    }
+  )
 
   law(
-    'has a circle of needs exactly if its groups cannot be put in order',
+    'a wave has a cycle exactly if its groups cannot be ordered',
     fc.array(fc.uniqueArray(fc.nat({ max: 5 }), { maxLength: 3 }), { minLength: 6, maxLength: 6 }),
     (needs) => {
       const groups = needs.map((list, index) => group(`g${index}`, ...list.map((need) => `g${need}`)))

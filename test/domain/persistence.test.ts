@@ -18,8 +18,8 @@ const lengths = fc.oneof(
 
 const upTo = (length: number): ReadonlyArray<number> => Array.from({ length }, (_, index) => index)
 
-describe('a sequence', () => {
-  law('is the array of what was appended', lengths, (length) => {
+describe('a persistent sequence', () => {
+  law('a sequence equals the array of the appended values', lengths, (length) => {
     const sequence = Vec.from(upTo(length))
     assert.equal(sequence.length, length)
     assert.deepEqual([...sequence], upTo(length))
@@ -30,7 +30,7 @@ describe('a sequence', () => {
   })
 
   law(
-    'never changes when something is appended to it, however often',
+    'a sequence never changes when values are appended to it, however often',
     fc.tuple(lengths, fc.nat({ max: 40 })),
     ([length, more]) => {
       const base = Vec.from(upTo(length))
@@ -47,7 +47,7 @@ describe('a sequence', () => {
     500
   )
 
-  test('keeps each of 40,000 versions readable, through all levels of the trie', () => {
+  test('a sequence keeps each of 40,000 versions readable, through all levels of the trie', () => {
     const versions: Array<Vector<number>> = [Vec.empty]
     for (let index = 0; index < 40_000; index++) versions.push(Vec.append(versions[index] as Vector<number>, index))
     for (const length of [0, 1, 32, 33, 1024, 1056, 1057, 32_767, 32_768, 32_800, 32_801, 40_000]) {
@@ -58,7 +58,7 @@ describe('a sequence', () => {
     }
   })
 
-  test('takes 100,000 appends in linear time', () => {
+  test('a sequence takes 100,000 appends in linear time', () => {
     const time = (count: number): number => {
       const began = performance.now()
       let sequence: Vector<number> = Vec.empty
@@ -108,7 +108,7 @@ describe('the records of a run', () => {
   )
 
   law(
-    'know their units in every version, whatever was appended, replaced or taken out in others',
+    'records know their units in every version, whatever others append, replace or remove',
     fc.array(
       fc.record({
         base: fc.nat(),
@@ -151,12 +151,12 @@ describe('the records of a run', () => {
     }
   )
 
-  test('lists with other records are not equal', () => {
+  test('records with different content are not equal', () => {
     assert.notDeepEqual(Units.from([record(0)]), Units.from([record(1)]))
     assert.notDeepEqual(Units.from([record(0), record(1)]), Units.from([record(1), record(0)]))
   })
 
-  law('know which units they hold, in whatever order they came', records, (all) => {
+  law('records know which units they hold, in any order of arrival', records, (all) => {
     const steps = Units.from(all)
     assert.deepEqual([...steps], all)
     assert.equal(steps.size, all.length)
@@ -168,13 +168,13 @@ describe('the records of a run', () => {
       )
   })
 
-  test('print as the records that they hold', () => {
+  test('records print as arrays', () => {
     const all = [record(0), record(1, 'a')]
     assert.deepEqual(JSON.parse(JSON.stringify(Units.from(all))), all)
     assert.equal(inspect(Units.from(all)), inspect(all))
   })
 
-  test('100,000 records are replaced and taken out, from either end, in linear time', () => {
+  test('100,000 records are replaced and removed, from either end, in linear time', () => {
     const count = 100_000
     const all = Array.from({ length: count }, (_, index) => record(0, `g${index}`))
     const began = performance.now()
@@ -191,7 +191,7 @@ describe('the records of a run', () => {
     assert.ok(performance.now() - began < 10_000)
   })
 
-  test('a unit that is taken out and appended again and again is found at once', () => {
+  test('a unit that is removed and appended repeatedly is found in constant time', () => {
     const others = Array.from({ length: 1_000 }, (_, index) => record(0, `g${index}`))
     let steps = Units.from(others)
     const began = performance.now()
@@ -204,28 +204,32 @@ describe('the records of a run', () => {
 describe('a map by unit', () => {
   const writes = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'a/b', 'c', 'd'), fc.nat()), { maxLength: 12 })
 
-  law('is the map of what was set, and stays so when others follow', fc.tuple(writes, writes), ([first, then]) => {
-    const set = (self: UnitMap.UnitMap<number>, all: typeof first): UnitMap.UnitMap<number> =>
-      all.reduce((map, [unit, value]) => UnitMap.set(map, unit, value), self)
-    const base = set(UnitMap.empty, first)
-    const followed = set(base, then)
-    const expected = [new Map(first), new Map([...first, ...then])]
-    for (const [index, map] of [base, followed].entries()) {
-      const plain = expected[index] ?? new Map<string, number>()
-      assert.deepEqual([...map], [...plain])
-      assert.deepEqual(
-        [[...map.keys()], [...map.values()], [...map.entries()]],
-        [[...plain.keys()], [...plain.values()], [...plain.entries()]]
-      )
-      const seen: Array<readonly [string, number]> = []
-      map.forEach((value, unit) => seen.push([unit, value]))
-      assert.deepEqual(seen, [...plain])
-      for (const unit of ['a', 'b', 'z'])
-        assert.deepEqual([map.has(unit), map.get(unit)], [plain.has(unit), plain.get(unit)])
-      assert.equal(map.size, plain.size)
-      assert.equal(inspect(map), inspect(plain))
-      assert.deepEqual(UnitMap.from(plain), map)
-      assert.equal(UnitMap.from(map), map)
+  law(
+    'a map by unit equals the map of the set values, and stays so when other versions follow',
+    fc.tuple(writes, writes),
+    ([first, then]) => {
+      const set = (self: UnitMap.UnitMap<number>, all: typeof first): UnitMap.UnitMap<number> =>
+        all.reduce((map, [unit, value]) => UnitMap.set(map, unit, value), self)
+      const base = set(UnitMap.empty, first)
+      const followed = set(base, then)
+      const expected = [new Map(first), new Map([...first, ...then])]
+      for (const [index, map] of [base, followed].entries()) {
+        const plain = expected[index] ?? new Map<string, number>()
+        assert.deepEqual([...map], [...plain])
+        assert.deepEqual(
+          [[...map.keys()], [...map.values()], [...map.entries()]],
+          [[...plain.keys()], [...plain.values()], [...plain.entries()]]
+        )
+        const seen: Array<readonly [string, number]> = []
+        map.forEach((value, unit) => seen.push([unit, value]))
+        assert.deepEqual(seen, [...plain])
+        for (const unit of ['a', 'b', 'z'])
+          assert.deepEqual([map.has(unit), map.get(unit)], [plain.has(unit), plain.get(unit)])
+        assert.equal(map.size, plain.size)
+        assert.equal(inspect(map), inspect(plain))
+        assert.deepEqual(UnitMap.from(plain), map)
+        assert.equal(UnitMap.from(map), map)
+      }
     }
-  })
+  )
 })

@@ -50,7 +50,7 @@ describe('the published laws', () => {
   for (const one of planLaws) publishedLaw(one, RUNS[one.id])
 })
 
-test('PL-WRAP-01 compares many plans, many refusals, and many of which something is asked in the tree', () => {
+test('PL-WRAP-01 compares many plans, many refusals, and many questions in a tree', () => {
   const compared = fc.sample(momentsWithOptions, { numRuns: 1500, seed: 186 }).flatMap(({ moment, options }) => {
     if (comparable(moment, options) === undefined) return []
     return [{ options, isPlan: E.isRight(planResume(moment.checkpoint, moment.workflow, options)) }]
@@ -66,7 +66,7 @@ test('PL-WRAP-01 compares many plans, many refusals, and many of which something
 })
 
 describe('a plan', () => {
-  law('is made of a checkpoint and a workflow that can not be written to', momentsWithOptions, (one) => {
+  law('a plan accepts a frozen checkpoint and workflow', momentsWithOptions, (one) => {
     const { checkpoint, workflow } = one.moment
     frozen(one.moment)
     const before = JSON.stringify(encode(checkpoint))
@@ -78,7 +78,7 @@ describe('a plan', () => {
     assert.equal(JSON.stringify(encode(checkpoint)), before)
   })
 
-  law('of nothing asked gives the variables of the checkpoint', moments, (moment) => {
+  law('a plan without options has the variables of the checkpoint', moments, (moment) => {
     const { checkpoint } = moment
     const workflow = new Set(unitsOf(moment).keys())
     if (![...recorded(checkpoint)].every((name) => workflow.has(name) || !name.includes('/'))) return
@@ -86,30 +86,26 @@ describe('a plan', () => {
   })
 })
 
-describe('what is asked of a plan', () => {
-  law(
-    'with fromStep runs that step and all after it, and nothing before',
-    momentsWithOptions,
-    ({ moment, options }) => {
-      const { fromStep, outputs } = { fromStep: moment.workflow.steps.at(-2)?.name, ...options }
-      if (fromStep === undefined) return
-      const plan = planResume(moment.checkpoint, moment.workflow, {
-        fromStep,
-        ...(outputs === undefined ? {} : { outputs })
-      })
-      if (E.isLeft(plan)) return
-      for (const { _tag, reason, unit } of plan.right.decisions) {
-        const place = placeOf(moment, unit, fromStep)
-        // A job that may not be there twice is not forced unasked.
-        if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
-        assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
-      }
-      const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
-      assert.equal(plan.right.startIndex, from)
+describe('the options of a plan', () => {
+  law('fromStep runs that step and all later ones, and no earlier one', momentsWithOptions, ({ moment, options }) => {
+    const { fromStep, outputs } = { fromStep: moment.workflow.steps.at(-2)?.name, ...options }
+    if (fromStep === undefined) return
+    const plan = planResume(moment.checkpoint, moment.workflow, {
+      fromStep,
+      ...(outputs === undefined ? {} : { outputs })
+    })
+    if (E.isLeft(plan)) return
+    for (const { _tag, reason, unit } of plan.right.decisions) {
+      const place = placeOf(moment, unit, fromStep)
+      // A job that may not be there twice is not forced unasked.
+      if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
+      assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
     }
-  )
+    const from = moment.workflow.steps.findIndex(({ name }) => name === top(fromStep))
+    assert.equal(plan.right.startIndex, from)
+  })
 
-  law('with restartWave runs all its groups', momentsWithOptions, ({ moment, options: { restartWave } }) => {
+  law('restartWave runs all groups of the wave', momentsWithOptions, ({ moment, options: { restartWave } }) => {
     if (restartWave === undefined) return
     const plan = planOf(moment, { restartWave })
     for (const { _tag, reason, unit } of plan.decisions) {
@@ -139,7 +135,7 @@ describe('what is asked of a plan', () => {
   )
 
   law(
-    'with missing evidence runs again exactly what it was of, what needs that, and what comes after',
+    'missing evidence runs exactly its unit, the units that need it, and the later ones',
     fc.tuple(moments, fc.nat()),
     ([moment, which]) => {
       const all = [...moment.checkpoint.completedSteps]
@@ -159,7 +155,7 @@ describe('what is asked of a plan', () => {
 
 describe('editing a step', () => {
   law(
-    'that completed is refused, with both fingerprints',
+    'an edit of a completed step is refused, with both fingerprints',
     fc.tuple(moments, fc.nat({ max: 9 }), fc.nat({ max: 99 })),
     ([{ checkpoint, workflow }, at, salt]) => {
       const isInMap = (unit: string): boolean => [...ancestors(unit)].some((one) => checkpoint.items.has(one))
@@ -187,7 +183,7 @@ describe('editing a step', () => {
   )
 
   law(
-    'so that another step comes before completed work is refused',
+    'an edit that inserts a step before completed work is refused',
     fc.tuple(moments, fc.nat({ max: 9 }), fc.nat({ max: 99 })),
     ([{ checkpoint, workflow }, at, salt]) => {
       const places = [...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex)
@@ -205,7 +201,7 @@ describe('editing a step', () => {
     }
   )
 
-  law('so that completed steps change places is refused', moments, ({ checkpoint, workflow }) => {
+  law('an edit that swaps completed steps is refused', moments, ({ checkpoint, workflow }) => {
     const begun = [...new Set([...checkpoint.completedSteps].map(({ stepIndex }) => stepIndex))].sort((a, b) => a - b)
     const [a, b] = begun.slice(-2)
     if (a === undefined || b === undefined) return
@@ -216,7 +212,7 @@ describe('editing a step', () => {
   })
 
   law(
-    'of any kind is refused by the strict policy, but for its summary',
+    'the strict policy refuses every edit but one of a summary',
     fc.tuple(moments, arb.workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const { workflow: edited } = arb.edit(workflow, change)
@@ -229,7 +225,7 @@ describe('editing a step', () => {
   )
 
   law(
-    'is never refused by the ignore policy, but for outputs that no longer fit and variables that were never set',
+    'the ignore policy refuses an edit only for outputs that no longer match and variables that were never set',
     fc.tuple(moments, arb.workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, arb.edit(workflow, change).workflow, { changes: 'ignore' })
@@ -241,7 +237,7 @@ describe('editing a step', () => {
 
 describe('following a plan', () => {
   law(
-    'of an edited workflow works too, and the edit is adopted',
+    'a plan of an edited workflow can be followed, and the edit is adopted',
     fc.tuple(moments, arb.workflowEdit, fc.constantFrom('completed' as const, 'ignore' as const)),
     ([moment, change, changes]) => {
       const { workflow } = arb.edit(moment.workflow, change)
@@ -262,13 +258,13 @@ describe('following a plan', () => {
   )
 })
 
-describe('overrides, once recorded,', () => {
-  law('are not needed by a plan that only goes on', undisturbedRun(), (run) => {
+describe('recorded overrides', () => {
+  law('a plan that only continues has no overrides', undisturbedRun(), (run) => {
     const plan = planOf(run)
     assert.deepEqual(overrideOnly(run, plan, {}).changes, [])
   })
 
-  law('make a second set of overrides empty', momentsWithOptions, ({ moment, options }) => {
+  law('recorded overrides leave nothing for a second set', momentsWithOptions, ({ moment, options }) => {
     const chosen = answered(moment.checkpoint, moment.workflow, noFaults, options)
     if (E.isLeft(chosen)) return
     const saved = overrideOnly(moment, chosen.right.plan, chosen.right.options)
@@ -278,7 +274,7 @@ describe('overrides, once recorded,', () => {
 
 describe('a unit that is not idempotent', () => {
   law(
-    'and may have had its effect cannot vanish from an edited workflow unseen',
+    'a unit that is not idempotent and may have taken effect cannot vanish from an edited workflow unnoticed',
     fc.tuple(moments, arb.workflowEdit),
     ([moment, change]) => {
       const asked = openQuestions(planOf(moment)).map(({ unit }) => unit)
@@ -301,7 +297,7 @@ describe('a unit that is not idempotent', () => {
   )
 
   law(
-    'is done once somebody says so, with the output they give',
+    'a unit that is not idempotent is done once it is confirmed, with the given output',
     fc.tuple(undisturbedRun(), fc.constantFrom<Json>(null, false, 0, 7)),
     ([run, given]) => {
       const answers = new Map<string, Answer>()
@@ -325,7 +321,7 @@ describe('a unit that is not idempotent', () => {
 
 describe('the hash of a plan', () => {
   law(
-    'is equal exactly if decisions and variables are',
+    'two hashes are equal exactly if decisions and variables are',
     fc.tuple(momentsWithOptions, momentsWithOptions, arb.workflowEdit),
     ([a, b, change]) => {
       const plans = [
@@ -343,7 +339,7 @@ describe('the hash of a plan', () => {
   )
 
   law(
-    'differs if nothing but a variable does, and not if nothing but their order does',
+    'the hash of a plan depends on variables, but not on their order',
     fc.tuple(
       arb.workflow(),
       fc.dictionary(fc.string(), fc.nat({ max: 2 }), { minKeys: 1 }),
@@ -367,10 +363,10 @@ const samePlan = (one: ResumePlan, other: ResumePlan): boolean => {
   return text(one) === text(other)
 }
 
-describe('for an unchanged linear workflow', () => {
+describe('an unchanged linear workflow', () => {
   const linear = undisturbedRun({ workflow: arb.workflow({ tasksOnly: true }) })
 
-  law('the state alone gives startIndex and retryCurrent', linear, (run) => {
+  law('the state alone determines startIndex and retryCurrent', linear, (run) => {
     for (const { checkpoint, workflow } of run.trail) {
       const { startIndex, retryCurrent, skipSteps } = planOf({ checkpoint, workflow })
       const { state } = checkpoint
@@ -387,8 +383,8 @@ describe('for an unchanged linear workflow', () => {
   })
 })
 
-describe('a run that is only begun', () => {
-  law('runs everything, for the reason that it was not started', arb.workflow(), (workflow) => {
+describe('a run that has only begun', () => {
+  law('a run that has only begun runs everything, because it was not started', arb.workflow(), (workflow) => {
     const plan = planOf(begin(workflow, {}))
     for (const decision of plan.decisions) {
       assert.deepEqual([decision._tag, decision.reason._tag], ['Run', 'NotStarted'])

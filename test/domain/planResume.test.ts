@@ -87,7 +87,7 @@ const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an answer', () => {
-  test('is kept of what was in flight behind a step whose evidence is gone and that somebody says is done', () => {
+  test('an answer keeps units in flight after a unit with missing evidence that is declared done', () => {
     const workflow: Workflow = {
       name: 'release',
       steps: [W.task('pack', { idempotent: false }), W.task('publish', { idempotent: false })]
@@ -115,28 +115,28 @@ describe('a run of five steps', () => {
     Array.from({ length: count }, (_, index) => record(index))
   const failed = (retryable: boolean) => State.failed(2, 'step-2', [failure({ unit: 'step-2' })], retryable)
 
-  test('that failed at the third, retryable, starts there and skips the two before it', () => {
+  test('a run that failed at the third step with a transient error starts there and skips the two before it', () => {
     assert.deepEqual(readOff(planned(standing(five, failed(true), done(2)), five)), [2, true, [0, 1]])
   })
 
-  test('that failed for good executes the failed step all the same', () => {
+  test('a run that failed permanently executes the failed step again', () => {
     const plan = planned(standing(five, failed(false), done(2)), five)
     assert.deepEqual(readOff(plan), [2, false, [0, 1]])
     assert.equal(plan.decisions[2]?._tag, 'Retry')
   })
 
-  test('that completed the third goes on after it', () => {
+  test('a run that completed the third step continues after it', () => {
     const checkpoint = standing(five, State.completed(2, 'step-2'), done(3))
     assert.deepEqual(readOff(planned(checkpoint, five)), [3, false, [0, 1, 2]])
   })
 
-  test('that completed the last has nothing left', () => {
+  test('a run that completed the last step has nothing left', () => {
     const plan = planned(standing(five, State.completed(4, 'step-4'), done(5)), five)
     assert.deepEqual(readOff(plan), [5, false, [0, 1, 2, 3, 4]])
     assert.equal(explain(plan).split('\n')[0], '5/5 steps are done, nothing left to run')
   })
 
-  test('that stood before the third tries it', () => {
+  test('a run before the third step starts there', () => {
     const checkpoint = standing(five, State.beforeStep(2, 'step-2', [{ unit: 'step-2', attempt: 3 }]), done(2))
     const plan = planned(checkpoint, five)
     assert.deepEqual(readOff(plan), [2, true, [0, 1]])
@@ -145,7 +145,7 @@ describe('a run of five steps', () => {
     assert.equal(decision.attempt, 3, 'an attempt that was cut short is repeated')
   })
 
-  test('that was interrupted in the third tries it again', () => {
+  test('a run that was interrupted in the third step retries it', () => {
     const state = State.interrupted(2, 'step-2', 'signal', {
       inProgress: true,
       inFlight: [{ unit: 'step-2', attempt: 1 }]
@@ -155,13 +155,13 @@ describe('a run of five steps', () => {
     assert.deepEqual(readOff(planned(standing(five, bare, done(2)), five)), [2, true, [0, 1]])
   })
 
-  test('that was interrupted after the third goes on after it, and only if it is recorded completed', () => {
+  test('a run that was interrupted after the third step continues after it, and only if that is recorded', () => {
     const state = State.interrupted(2, 'step-2', 'signal', { inProgress: false })
     assert.deepEqual(readOff(planned(standing(five, state, done(3)), five)), [3, false, [0, 1, 2]])
     assert.deepEqual(readOff(planned(standing(five, state, done(2)), five)), [2, false, [0, 1]])
   })
 
-  test('whose checkpoint stands outside of them is refused with both numbers', () => {
+  test('a run whose checkpoint is outside of its steps is refused with both numbers', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
     assert.equal(found.map(describeProblem).join(), 'the checkpoint is at step 11, but its workflow has 5 steps')
@@ -171,7 +171,7 @@ describe('a run of five steps', () => {
     }
   })
 
-  test('is not found by a name that it does not have, and all names are listed', () => {
+  test('an unknown step name is refused, and all names are listed', () => {
     const checkpoint = standing(five, failed(true), done(2))
     for (const [options, available] of [
       [{ fromStep: 'step-9' }, five.steps.map(({ name }) => name)],
@@ -208,17 +208,17 @@ describe('an edited workflow', () => {
 
   const rows: ReadonlyArray<readonly [string, Workflow, ReadonlyArray<string>, ReadonlyArray<string>]> = [
     ['the failed step was changed', now(a, b, other('c'), d), [], ['changed c']],
-    ['a step to come was changed', now(a, b, c, other('d')), [], ['changed d']],
-    ['a step to come was removed', now(a, b, c), [], ['removed d']],
+    ['a later step was changed', now(a, b, c, other('d')), [], ['changed d']],
+    ['a later step was removed', now(a, b, c), [], ['removed d']],
     ['the failed step was removed', now(a, b, d), [], ['removed c']],
-    ['a step was added to come', now(a, b, c, W.task('x'), d), [], ['added x']],
-    ['steps to come were swapped', now(a, b, d, c), [], ['reordered d']],
+    ['a later step was added', now(a, b, c, W.task('x'), d), [], ['added x']],
+    ['later steps were swapped', now(a, b, d, c), [], ['reordered d']],
     ['a completed step was changed', now(other('a'), b, c, d), ['changed a'], ['changed a']],
     ['a completed step was removed', now(b, c, d), ['removed a'], ['removed a']],
     ['a completed step was renamed', now(a, W.task('x'), c, d), ['removed b'], ['removed b', 'added x']],
     ['completed steps were swapped', now(b, a, c, d), ['reordered b'], ['reordered b']],
-    ['a step was put before completed ones', now(W.task('x'), a, b, c, d), ['insertedBefore x'], ['added x']],
-    ['the failed step was put before completed ones', now(c, a, b, d), ['insertedBefore c'], ['reordered c']],
+    ['a step was inserted before completed ones', now(W.task('x'), a, b, c, d), ['insertedBefore x'], ['added x']],
+    ['the failed step was moved before completed ones', now(c, a, b, d), ['insertedBefore c'], ['reordered c']],
     [
       'everything at once',
       now(W.task('x'), other('b'), c, d),
@@ -234,7 +234,7 @@ describe('an edited workflow', () => {
       : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : one._tag))
   }
 
-  test.each(rows)('is judged by the policy when %s', (_, workflow, completed, strict) => {
+  test.each(rows)('an edited workflow is judged by the policy when %s', (_, workflow, completed, strict) => {
     assert.deepEqual([...found(workflow, 'completed')].sort(), [...completed].sort())
     assert.deepEqual([...found(workflow, 'strict')].sort(), [...strict].sort())
     assert.deepEqual(found(workflow, 'ignore'), [])
@@ -245,12 +245,12 @@ describe('an edited workflow', () => {
     )
   })
 
-  test('is refused by no policy if nothing but summaries changed', () => {
+  test('no policy refuses an edit of summaries only', () => {
     const workflow = now(...was.steps.map((step) => ({ ...step, summary: 'in other words' })))
     for (const changes of ['strict', 'completed', 'ignore'] as const) assert.deepEqual(found(workflow, changes), [])
   })
 
-  test('is refused with both fingerprints', () => {
+  test('an edited workflow is refused with both fingerprints', () => {
     assert.deepEqual(problems(checkpoint, now(a, other('b'), c, d)), [
       { _tag: 'WorkflowChanged', edit: 'changed', unit: 'b', recorded: b.fingerprint, present: other('b').fingerprint }
     ])
@@ -263,25 +263,25 @@ describe('an edited workflow', () => {
     assert.equal(text, `"b" was changed after it ran: recorded ${b.fingerprint}, now ${other('b').fingerprint}`)
   })
 
-  test('skips what completed under another fingerprint if changes are ignored, and says so', () => {
+  test('a plan that ignores changes skips records of another fingerprint, and says so', () => {
     const plan = planned(checkpoint, now(other('a'), b, c, d), { changes: 'ignore' })
     assert.deepEqual(plan.decisions[0]?.reason, { _tag: 'AcceptedDespiteChange', recorded: a.fingerprint })
   })
 
-  test('of another name is another workflow', () => {
+  test('a workflow of another name is another workflow', () => {
     assert.deepEqual(problems(checkpoint, { name: 'other', steps: was.steps }, { changes: 'ignore' }), [
       { _tag: 'WrongWorkflow', expected: 'release', found: 'other' }
     ])
   })
 
-  test('that cannot run is no plan', () => {
+  test('an invalid workflow has no plan', () => {
     assert.deepEqual(problems(checkpoint, now(a, a)), [
       { _tag: 'InvalidWorkflow', problem: { _tag: 'DuplicateName', name: 'a', within: 'release' } }
     ])
     assert.equal(problems(checkpoint, now())[0]?._tag, 'InvalidWorkflow')
   })
 
-  test('gets all its problems reported at once, with those of the options and outputs', () => {
+  test('all problems of an edited workflow, its options and outputs are reported at once', () => {
     const picky = W.task('a', { accepts: () => E.left({ path: '$.size', expected: 'number' }) })
     assert.deepEqual(
       problems(checkpoint, now(picky, other('b'), c, d), { fromStep: 'x' }).map(({ _tag }) => _tag),
@@ -295,7 +295,7 @@ const problemsOrNone = (checkpoint: Checkpoint, workflow: Workflow, options?: Pl
   return E.isLeft(plan) ? plan.left.problems : []
 }
 
-describe('a checkpoint that contradicts itself is refused:', () => {
+describe('contradictions in a checkpoint', () => {
   const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
   const workflow: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
   const group = (name: string): CompletedStep =>
@@ -303,13 +303,13 @@ describe('a checkpoint that contradicts itself is refused:', () => {
   const rows: ReadonlyArray<readonly [string, CheckpointState, ReadonlyArray<CompletedStep>]> = [
     ['the state names its step otherwise', State.beforeStep(0, 'step-1'), []],
     ['a record names its step otherwise', State.beforeStep(1, 'step-1'), [record(0, { unit: 'x' })]],
-    ['a record of a step that there is not', State.beforeStep(1, 'step-1'), [record(7)]],
-    ['a record of a group that there is not', State.beforeStep(1, 'step-1'), [group('x')]],
+    ['a record of an unknown step', State.beforeStep(1, 'step-1'), [record(7)]],
+    ['a record of an unknown group', State.beforeStep(1, 'step-1'), [group('x')]],
     ['a record of a group of a task', State.beforeStep(1, 'step-1'), [record(0, { unit: 'step-0/g' })]],
     ['a step is recorded twice', State.beforeStep(1, 'step-1'), [record(0), record(0)]],
     ['a group is recorded twice', State.beforeStep(1, 'step-1'), [record(0), group('g'), group('g')]],
     ['a wave is completed without its groups', State.completed(1, 'step-1'), [record(0), group('g'), record(1)]],
-    ['it stands before a completed step', State.beforeStep(0, 'step-0'), [record(0)]],
+    ['it is before a completed step', State.beforeStep(0, 'step-0'), [record(0)]],
     ['it failed in a completed step', State.failed(0, 'step-0', [failure()], true), [record(0)]],
     ['it completed a step without record', State.completed(0, 'step-0'), []],
     [
@@ -319,7 +319,7 @@ describe('a checkpoint that contradicts itself is refused:', () => {
     ]
   ]
 
-  test.each(rows)('%s', (_, state, records) => {
+  test.each(rows)('a checkpoint that contradicts itself is refused: %s', (_, state, records) => {
     const found = problems(standing(workflow, state, records), workflow)
     assert.deepEqual(
       found.map(({ _tag }) => _tag),
@@ -327,7 +327,7 @@ describe('a checkpoint that contradicts itself is refused:', () => {
     )
   })
 
-  test('with all of them at once, and with the wrong name of its workflow', () => {
+  test('all contradictions of a checkpoint are reported at once, with the wrong name of its workflow', () => {
     const records = [record(0, { unit: 'x' }), record(7), group('x')]
     const found = problems(standing(workflow, State.beforeStep(9, 'x'), records), { ...workflow, name: 'other' })
     assert.deepEqual(
@@ -336,7 +336,7 @@ describe('a checkpoint that contradicts itself is refused:', () => {
     )
   })
 
-  test('and one that does not is planned', () => {
+  test('a consistent checkpoint is planned', () => {
     assert.deepEqual(
       tags(planned(standing(workflow, State.beforeStep(1, 'step-1'), [record(0), group('g')]), workflow)),
       [
@@ -370,7 +370,7 @@ describe('fromStep', () => {
     record(1, { fingerprint: workflow.steps[1]?.fingerprint ?? '', output, captured: ['size'] })
   const all = standing(workflow, State.completed(3, 'step-3'), [record(0), one(7), record(2), record(3)])
 
-  test('runs that step and all after it, though they completed, and skips all before', () => {
+  test('fromStep runs that step and all later ones, though they completed, and skips all earlier ones', () => {
     assert.deepEqual(tags(planned(all, workflow, { fromStep: 'step-2' })), [
       'step-0 Skip Completed',
       'step-1 Skip Completed',
@@ -379,7 +379,7 @@ describe('fromStep', () => {
     ])
   })
 
-  test('takes steps without record as done', () => {
+  test('fromStep assumes earlier steps without a record done', () => {
     const queued = standing(workflow, State.beforeStep(0, 'step-0'))
     const plan = planned(queued, workflow, { fromStep: 'step-2', outputs: new Map([['step-1', 7]]) })
     assert.deepEqual(plan.decisions.map(({ reason }) => reason).slice(0, 2), [
@@ -390,7 +390,7 @@ describe('fromStep', () => {
     assert.equal(plan.retryCurrent, false)
   })
 
-  test('is refused if an output that should be there is neither recorded nor given, or does not fit', () => {
+  test('fromStep is refused if a required output is neither recorded nor given, or does not match', () => {
     const queued = standing(workflow, State.beforeStep(0, 'step-0'))
     for (const options of [{}, { outputs: new Map([['step-1', 'seven']]) }]) {
       assert.deepEqual(problems(queued, workflow, { fromStep: 'step-2', ...options }), [
@@ -399,7 +399,7 @@ describe('fromStep', () => {
     }
   })
 
-  test('is refused if evidence of an earlier task, group or wave is missing', () => {
+  test('fromStep is refused if evidence of an earlier task, group or wave is missing', () => {
     const wave = W.wave('step-1', [W.group(W.task('g')), W.group(W.task('h'))])
     const waves: Workflow = { name: 'numbered', steps: [W.task('step-0'), wave, W.task('step-2')] }
     const group = (name: string): CompletedStep =>
@@ -427,7 +427,7 @@ describe('fromStep', () => {
     }
   })
 
-  test('before a wave that is restarted gives way to it: the wave is not taken as done', () => {
+  test('fromStep after a restarted wave does not assume the wave done', () => {
     const waves: Workflow = {
       name: 'numbered',
       steps: [W.task('step-0'), W.wave('step-1', [W.group(W.task('g'))]), W.task('step-2'), W.task('step-3')]
@@ -463,7 +463,7 @@ describe('missing evidence', () => {
   ])
   const missing = [{ _tag: 'File', path: 'dist' }] as const
 
-  test('of a group runs it and the groups that need it again, and all later steps', () => {
+  test('missing evidence of a group runs it and the groups that need it again, and all later steps', () => {
     assert.deepEqual(tags(planned(checkpoint, workflow, { evidence: [{ unit: 'checks/unit', missing }] })), [
       'build Skip Completed',
       'checks Run EvidenceMissing',
@@ -475,7 +475,7 @@ describe('missing evidence', () => {
     ])
   })
 
-  test('of a whole wave runs all its groups again', () => {
+  test('missing evidence of a whole wave runs all its groups again', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'checks', missing }] })
     assert.deepEqual(tags(plan).slice(0, 5), [
       'build Skip Completed',
@@ -486,7 +486,7 @@ describe('missing evidence', () => {
     ])
   })
 
-  test('of a step that is not recorded changes nothing', () => {
+  test('missing evidence of a step without a record changes nothing', () => {
     const queued = standing(workflow, State.beforeStep(0, 'build'))
     const plain = planned(queued, workflow)
     for (const unit of ['build', 'checks', 'checks/unit', 'x']) {
@@ -494,14 +494,14 @@ describe('missing evidence', () => {
     }
   })
 
-  test('leads to questions that name their cause', () => {
+  test('missing evidence raises questions that name their cause', () => {
     const plan = planned(checkpoint, workflow, { evidence: [{ unit: 'build', missing }] })
     assert.deepEqual(openQuestions(plan).map(describeQuestion), [
       '"publish" may already have taken effect, and is not idempotent: the result of "build" may differ'
     ])
   })
 
-  test('and restartWave can be asked for together: a forced wave is not asked about', () => {
+  test('missing evidence and restartWave combine: a forced wave raises no question', () => {
     const pushy: Workflow = {
       name: 'release',
       steps: [W.task('build'), W.wave('push', [W.group(W.task('eu', { idempotent: false }))])]
@@ -525,7 +525,7 @@ describe('an answer', () => {
   }
   const inFlight = standing(workflow, State.beforeStep(0, 'publish', [{ unit: 'publish', attempt: 2 }]))
 
-  test('is asked for, and names the unit and why', () => {
+  test('a question names the unit and the reason', () => {
     const [question] = openQuestions(planned(inFlight, workflow))
     assert.ok(question !== undefined)
     assert.equal(
@@ -534,12 +534,12 @@ describe('an answer', () => {
     )
   })
 
-  test('"again" retries', () => {
+  test('the answer "again" retries the unit', () => {
     const plan = planned(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Again' }]]) })
     assert.deepEqual(tags(plan), ['publish Retry InFlight', 'notify Run NotStarted'])
   })
 
-  test('"done" skips, with the output that is given, which must be there if a variable needs it', () => {
+  test('the answer "done" skips the unit, with the given output, which a captured variable requires', () => {
     const plan = planned(inFlight, workflow, { confirm: new Map([['publish', { _tag: 'Done', output: 'https://x' }]]) })
     assert.deepEqual(tags(plan), ['publish Skip Assumed', 'notify Run NotStarted'])
     assert.equal(plan.variables.get('url'), 'https://x')
@@ -548,7 +548,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('"done" about a completed step that would run again keeps its recorded output', () => {
+  test('the answer "done" for a completed step that would run again keeps its recorded output', () => {
     const was: Workflow = { name: 'release', steps: [W.task('build'), ...workflow.steps] }
     const all = standing(was, State.completed(2, 'notify'), [
       record(0, { unit: 'build', fingerprint: W.task('build').fingerprint }),
@@ -577,7 +577,7 @@ describe('an answer', () => {
     assert.equal(nothing.variables.get('url'), null, 'null is an output too')
   })
 
-  test('is needed too if an earlier attempt may have had its effect and only the last one did nothing', () => {
+  test('an answer is required if an earlier attempt may have taken effect, even if the last one did nothing', () => {
     const attempt = { attempt: 1, startedAt: AT, failedAt: AT, error: Err.make('Error', 'x') }
     const state = State.failed(
       0,
@@ -597,7 +597,7 @@ describe('an answer', () => {
     assert.equal(openQuestions(planned(standing(workflow, state), workflow)).length, 1)
   })
 
-  test('is needed for a step that was interrupted in progress though nothing says which attempt', () => {
+  test('an answer is required for a step that was interrupted in progress without a recorded attempt', () => {
     const state = State.interrupted(0, 'publish', 'signal', { inProgress: true })
     assert.equal(openQuestions(planned(standing(workflow, state), workflow)).length, 1)
     const renamed: Workflow = { name: 'release', steps: [W.task('push'), W.task('notify')] }
@@ -607,7 +607,7 @@ describe('an answer', () => {
     )
   })
 
-  test('about what vanished cannot be given: the edit is refused, unless changes are ignored', () => {
+  test('an answer about a removed unit is impossible: the edit is refused, unless changes are ignored', () => {
     const renamed: Workflow = { name: 'release', steps: [W.task('push', { idempotent: false }), W.task('notify')] }
     const [problem] = problems(inFlight, renamed)
     assert.ok(problem !== undefined)
@@ -632,31 +632,31 @@ describe('an answer without a question', () => {
     confirm: new Map([[unit, { _tag: answer }]])
   })
 
-  test('that a step is done is refused if the step never ran', () => {
+  test('the answer "done" is refused if the step never ran', () => {
     for (const unit of ['publish', 'build']) {
       const [problem, ...more] = problems(failed, workflow, answers('Done', unit))
       assert.deepEqual([problem, more], [{ _tag: 'NotAsked', unit }, []])
     }
   })
 
-  test('that it may run again changes nothing', () => {
+  test('the answer "again" without a question changes nothing', () => {
     assert.deepEqual(planned(failed, workflow, answers('Again')), planned(failed, workflow))
   })
 
-  test('about what is recorded is no problem: it was given before', () => {
+  test('an answer for a recorded unit is no problem: it was given before', () => {
     const { fingerprint } = W.task('build')
     const done = standing(workflow, State.completed(0, 'build'), [record(0, { unit: 'build', fingerprint })])
     assert.equal(planned(done, workflow, answers('Done', 'build')).startIndex, 1)
   })
 })
 
-describe('a run whose newest state was lost', () => {
+describe('a run that lost its newest state', () => {
   const task = { pay: W.task('pay', { idempotent: false }), plain: W.task('plain') }
   const groups = [W.group(W.task('pay', { idempotent: false })), W.group(W.task('plain'))]
   const workflow: Workflow = { name: 'shop', steps: [task.plain, task.pay, W.wave('wave', groups), W.task('last')] }
   const checkpoint = standing(workflow, State.beforeStep(0, 'plain'))
 
-  test('asks about all that is not idempotent and not recorded', () => {
+  test('a recovered run asks about all units that are not idempotent and have no record', () => {
     assert.deepEqual(openQuestions(planned(checkpoint, workflow)), [])
     const plan = planned(checkpoint, workflow, { recovered: true })
     assert.deepEqual(
@@ -675,7 +675,7 @@ describe('a run whose newest state was lost', () => {
     assert.match(describeQuestion(question), /newer state was lost, so it may have run$/)
   })
 
-  test('takes the answers, of steps to come too', () => {
+  test('a recovered run accepts answers, also for later steps', () => {
     const confirm = new Map([
       ['pay', { _tag: 'Done' }],
       ['wave/pay', { _tag: 'Again' }]
@@ -689,7 +689,7 @@ describe('a supplied output', () => {
   const workflow: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false }), W.task('tell')] }
   const asked = standing(workflow, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
 
-  test('is plain JSON, or refused with the path', () => {
+  test('a supplied output must be plain JSON, or it is refused with the path', () => {
     const says = (output: unknown): PlanOptions => ({
       confirm: new Map([['pay', { _tag: 'Done', output: output as Json }]])
     })
@@ -704,7 +704,7 @@ describe('a supplied output', () => {
 })
 
 describe('a step in doubt', () => {
-  test('is asked about though it was declared idempotent since', () => {
+  test('a step in doubt needs confirmation even if it was declared idempotent since', () => {
     const ran: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: false })] }
     const now: Workflow = { name: 'w', steps: [W.task('pay', { idempotent: true })] }
     const checkpoint = standing(ran, State.beforeStep(0, 'pay', [{ unit: 'pay', attempt: 1 }]))
@@ -720,14 +720,14 @@ describe('a completed step that was edited', () => {
     steps: workflow.steps.map((step, at) => (at === index ? W.task(step.name, { definition: 'other' }) : step))
   })
 
-  test('is fine if it runs again in any case: from there, or from before', () => {
+  test('an edited completed step is accepted if it runs again in any case', () => {
     assert.equal(planned(done, edited(1), { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(planned(done, edited(2), { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(problems(done, edited(0), { fromStep: 'step-1' })[0]?._tag, 'WorkflowChanged')
     assert.equal(problems(done, edited(1), { fromStep: 'step-1', changes: 'strict' })[0]?._tag, 'WorkflowChanged')
   })
 
-  test('and is gone, or stands elsewhere, too', () => {
+  test('an edited completed step is accepted if it was removed or moved and runs again in any case', () => {
     const [zero, one, two] = workflow.steps as readonly [W.Task, W.Task, W.Task]
     assert.equal(planned(done, { ...workflow, steps: [zero, one] }, { fromStep: 'step-1' }).startIndex, 1)
     assert.equal(planned(done, { ...workflow, steps: [zero, two, one] }, { fromStep: 'step-2' }).startIndex, 1)
@@ -736,7 +736,7 @@ describe('a completed step that was edited', () => {
 })
 
 describe('restartWave', () => {
-  test('of a task says that it is none, and which waves there are', () => {
+  test('restartWave on a task fails with NotAWave and lists the waves', () => {
     const workflow: Workflow = { name: 'w', steps: [W.task('a'), W.wave('checks', [W.group(W.task('g'))])] }
     const [problem] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'a' })
     assert.ok(problem !== undefined)
@@ -772,7 +772,7 @@ describe('a step whose name is only its number', () => {
     ]
   }
 
-  test('and that is in doubt is not taken for another that has this number now', () => {
+  test('a numbered step in doubt is not mistaken for another step that has its number now', () => {
     assert.equal(openQuestions(planned(asked, ran)).length, 1)
     const [problem] = problems(asked, now)
     assert.ok(problem?._tag === 'WorkflowChanged' && problem.inDoubt === true && problem.edit === 'changed')
@@ -780,13 +780,13 @@ describe('a step whose name is only its number', () => {
     assert.equal(planned(asked, now, { changes: 'ignore' }).startIndex, 0)
   })
 
-  test('may be edited like any other when it is not in doubt', () => {
+  test('a numbered step that is not in doubt may be edited like any other', () => {
     assert.equal(planned(standing(ran, State.beforeStep(0, 'step-1')), now).startIndex, 0)
   })
 })
 
-describe('a completed step that is accepted in spite of a change', () => {
-  test('has no value for a variable that it did not capture when it ran: it is said', () => {
+describe('an accepted edit of a completed step', () => {
+  test('an accepted edit that captures a variable which the record never set is reported', () => {
     const now: Workflow = { name: 'numbered', steps: [W.task('step-0', { captures: ['release'] }), W.task('step-1')] }
     const done = standing(numbered(2), State.completed(0, 'step-0'), [record(0, { output: 'V1' })])
     assert.deepEqual(problems(done, now, { changes: 'ignore' }), [
@@ -797,7 +797,7 @@ describe('a completed step that is accepted in spite of a change', () => {
 })
 
 describe('a check of outputs that throws', () => {
-  test('is a problem of the plan, not of its caller', () => {
+  test('a check of outputs that throws is a problem of the plan', () => {
     const broken = W.task('step-0', {
       accepts: () => {
         throw new Error('broken check')
@@ -813,7 +813,7 @@ describe('a check of outputs that throws', () => {
 })
 
 describe('the hash of a plan', () => {
-  test('tells variables apart however deep they are', () => {
+  test('the hash of a plan covers variables at any depth', () => {
     const deep = (leaf: Json): Json => Array.from({ length: 498 }).reduce<Json>((inner) => [inner], leaf)
     const workflow = numbered(1)
     const hash = (leaf: Json): string =>
@@ -822,7 +822,7 @@ describe('the hash of a plan', () => {
     assert.equal(hash(1), hash(1))
   })
 
-  test('is what it was in the first release', () => {
+  test('the hash of a plan never changes between versions of the library', () => {
     const workflow = numbered(2)
     assert.equal(
       hashPlan(planned(standing(workflow, State.completed(0, 'step-0'), [record(0)], { a: 1 }), workflow)),
@@ -831,8 +831,8 @@ describe('the hash of a plan', () => {
   })
 })
 
-describe('a plan in words', () => {
-  test('says for each unit what happens and why', () => {
+describe('the text of a plan', () => {
+  test('the text of a plan names the action and the reason of each unit', () => {
     const idle = W.task('idle')
     const wave = W.wave('checks', [
       W.group(W.task('unit')),
@@ -906,7 +906,7 @@ describe('a plan in words', () => {
     )
   })
 
-  test('counts what a long list has more of a kind than five', () => {
+  test('the text of a plan counts the entries of a kind beyond five', () => {
     const workflow = numbered(30)
     const done = Array.from({ length: 17 }, (_, index) =>
       record(index, index === 3 ? { fingerprint: 'v1:old' } : index > 13 ? { assumed: true } : {})
@@ -935,7 +935,7 @@ describe('a plan in words', () => {
     )
   })
 
-  test('of a long list leaves out nothing that is asked, nothing that stands alone, and no reason that is not everyone’s', () => {
+  test('the text of a long plan keeps every question, every single entry, and every reason that differs', () => {
     const names = Array.from({ length: 21 }, (_, index) => `g${index}`)
     const isAsked = (index: number): boolean => index >= 10 && index < 17
     const wave = W.wave(
@@ -964,7 +964,7 @@ describe('a plan in words', () => {
     )
   })
 
-  test('says how a step was cut short', () => {
+  test('the text of a plan says how a step was cut short', () => {
     const workflow = numbered(1)
     const text = (state: CheckpointState): string =>
       explain(planned(standing(workflow, state), workflow)).split('\n')[1] ?? ''
@@ -978,7 +978,7 @@ describe('a plan in words', () => {
     )
   })
 
-  test('does not count a job that is given up among others that run', () => {
+  test('the text of a plan lists an abandoned job separately from other running ones', () => {
     const [givesUp, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
     const run = (stepIndex: number, rest: Partial<Run> = {}): Run => ({
       _tag: 'Run',
@@ -1010,7 +1010,7 @@ describe('a plan in words', () => {
     )
   })
 
-  test('that there is none for says five reasons of a kind, and how many more there are', () => {
+  test('the text of a refused plan lists five problems of a kind, and counts the rest', () => {
     const workflow = numbered(30)
     const all = Array.from({ length: 23 }, (_, index) => record(index))
     const checkpoint = standing(workflow, State.beforeStep(23, 'step-23'), all)
@@ -1025,7 +1025,7 @@ describe('a plan in words', () => {
     assert.deepEqual(describeProblems(against.slice(0, 20)), against.slice(0, 20).map(describeProblem))
   })
 
-  test('has a sentence for everything that can stand against it', () => {
+  test('the text of a plan describes every problem', () => {
     const unit = { unit: 'pack/eu' } as const
     const edit = { _tag: 'WorkflowChanged', ...unit, recorded: 'v1:a', present: 'v1:b' } as const
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [

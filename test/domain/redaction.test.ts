@@ -1,4 +1,4 @@
-/** No value of a secret is left in what is recorded or told, however it got there and however a stream is cut. */
+/** Redaction leaves no secret in records and events, wherever it appears and however a stream is cut. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
@@ -62,8 +62,8 @@ const cutAt = (bytes: Uint8Array, places: ReadonlyArray<number>): ReadonlyArray<
   return [0, ...cuts].map((from, index) => bytes.subarray(from, cuts[index] ?? bytes.length))
 }
 
-describe('a text', () => {
-  law('has no value left, and doing it twice is doing it once', secretsAndText, ([values, text]) => {
+describe('a string', () => {
+  law('a redacted string contains no value, and redaction is idempotent', secretsAndText, ([values, text]) => {
     const redaction = Redaction.make(values)
     const hidden = Redaction.text(redaction, text)
     for (const value of values) assert.ok(!hidden.includes(value), JSON.stringify({ value, text, hidden }))
@@ -93,18 +93,18 @@ describe('a text', () => {
   )
 
   law(
-    'without a value is as it was',
+    'a string without a value stays unchanged',
     fc.tuple(secrets, fc.string({ unit: fc.constantFrom('x', 'y', '"', ' ') })),
     ([values, text]) => assert.equal(Redaction.text(Redaction.make(values), text), text)
   )
 
-  test('has nothing left of values that overlap, contain one another or stand side by side', () => {
+  test('a redacted string contains no part of values that overlap, contain one another or are adjacent', () => {
     const redaction = Redaction.make(['abcdef', 'defghi', 'abcdefgh', 'cdef'])
     assert.equal(Redaction.text(redaction, '<abcdefghi>'), '<***>')
     assert.equal(Redaction.text(redaction, 'abcdef|abcdefgh|cdefcdef'), '***|***|******')
   })
 
-  test('has no line left of a value of several, and none of it as it stands in JSON', () => {
+  test('a redacted string contains no line of a multi-line value, and no JSON form of it', () => {
     const key = '-----BEGIN-----\nfirst"line\nsecond line\nab\n-----END-----\n'
     const redaction = Redaction.make([key])
     assert.equal(Redaction.text(redaction, `key: ${key}.`), 'key: ***\n.')
@@ -114,7 +114,7 @@ describe('a text', () => {
     assert.equal(Redaction.text(umlaut, '"p\\u00e4ssw\\u00f6rt"'), '"***"')
   })
 
-  test('is not searched for what is too short to be a secret', () => {
+  test('values that are too short for a secret are not redacted', () => {
     assert.ok(Redaction.isNone(Redaction.make(['', '   ', 'abc', ' ab\n'])))
     assert.equal(Redaction.text(Redaction.make(['abcd']), 'abc abcd'), 'abc ***')
   })
@@ -167,20 +167,20 @@ describe('a long repetitive value', () => {
   })
 })
 
-describe('a value', () => {
-  law('has no secret left in any text or name of a field', secretsAndJson, ([values, value]) => {
+describe('a JSON value', () => {
+  law('a redacted value contains no secret in any string or field name', secretsAndJson, ([values, value]) => {
     const redaction = Redaction.make(values)
     const hidden = Redaction.json(redaction, value)
     for (const text of textsIn(hidden)) for (const one of values) assert.ok(!text.includes(one), JSON.stringify(hidden))
     assert.deepEqual(Redaction.json(redaction, hidden), hidden)
   })
 
-  test('with nothing to hide is itself, not a copy', () => {
+  test('a value without a secret is returned itself, not a copy', () => {
     const value = { a: [1, { b: 'text' }], c: null }
     assert.equal(Redaction.json(Redaction.make(['s3cr3t']), value), value)
   })
 
-  test('loses no field whose name is hidden', () => {
+  test('a redacted value loses no field whose name contains a secret', () => {
     const redaction = Redaction.make(['first', 'second'])
     assert.deepEqual(Redaction.json(redaction, { first: 1, second: 2, '***': 3 }), {
       '***': 1,
@@ -189,7 +189,7 @@ describe('a value', () => {
     })
   })
 
-  test('that is a number with a secret in its digits is a text', () =>
+  test('a number with a secret in its digits becomes a string', () =>
     assert.deepEqual(Redaction.json(Redaction.make(['4711']), [4711, 147110, 471]), ['***', '***', 471]))
 })
 
@@ -197,7 +197,7 @@ describe('an error', () => {
   const token = 'tok-1234567890'
   const redaction = Redaction.make([token])
 
-  test('has no value left in its name, message, code, stack and data', () => {
+  test('a redacted error contains no value in its name, message, code, stack and data', () => {
     const error = StepError.make(token, `no ${token}`, {
       code: token,
       stack: `at ${token}`,
@@ -206,7 +206,7 @@ describe('an error', () => {
     assert.ok(!JSON.stringify(Redaction.error(redaction, error)).includes(token))
   })
 
-  test('has nothing left of a value that was cut in two because the message is too long', () => {
+  test('a redacted error contains no part of a value that a length limit cut in two', () => {
     for (let before = 19_900; before < 20_000; before++) {
       const { message } = StepError.make('Error', `${'x'.repeat(before)}${token}${'y'.repeat(200)}`)
       const hidden = Redaction.error(redaction, StepError.make('Error', message)).message
@@ -249,7 +249,7 @@ describe('a change', () => {
   ]
 
   for (const change of changes)
-    test(`has no value left wherever a text of others can stand: ${change._tag}`, () => {
+    test(`a redacted change contains no value in any foreign string: ${change._tag}`, () => {
       assert.ok(JSON.stringify(change).includes(token))
       assert.ok(!JSON.stringify(redactedChange(Redaction.make([token]), change)).includes(token))
     })
@@ -257,7 +257,7 @@ describe('a change', () => {
 
 describe('a stream', () => {
   law(
-    'is the same however it is cut into pieces, and has no value left',
+    'a redacted stream does not depend on its chunks, and contains no value',
     secretsAndText.chain(([values, text]) =>
       fc.tuple(fc.constant(values), fc.constant(text), fc.array(fc.nat(), { maxLength: 6 }))
     ),
@@ -280,7 +280,7 @@ describe('a stream', () => {
   )
 
   law(
-    'of bytes that are no text is passed on whole',
+    'a stream of bytes that are not UTF-8 is passed on whole',
     fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 5 }),
     (pieces) => {
       const redaction = Redaction.make(['unlikely-to-be-there'])
@@ -289,7 +289,7 @@ describe('a stream', () => {
   )
 
   law(
-    'holds back less than the longest value, and nothing that can not be the begin of one',
+    'a stream holds back less than the longest value, and only possible beginnings of one',
     secretsAndText,
     ([values, text]) => {
       const redaction = Redaction.make(values)
@@ -301,7 +301,7 @@ describe('a stream', () => {
     }
   )
 
-  test('hides a value between bytes that are no UTF-8', () => {
+  test('a value between bytes that are not UTF-8 is redacted', () => {
     const redaction = Redaction.make(['geheimnis-ü'])
     const bytes = Buffer.concat([Buffer.from([0xff, 0xc3]), Buffer.from('geheimnis-ü'), Buffer.from([0x80, 0x00])])
     assert.deepEqual(

@@ -13,14 +13,14 @@ describe('a path of any length', () => {
   test.each([
     ['of 16 names', DEEP],
     ['of a long sub-step with escapes', `${DEEP}/${join(undefined, 'ж'.repeat(4_000))}#2`]
-  ])('leads a pointer to a paused run: %s', (_, unit) => {
+  ])('a pointer accepts a path of any length to a paused run: %s', (_, unit) => {
     const pointer = { runId: 'r', workflow: 'w', stepIndex: 0, unit, commits: [], pausedAt: requestedAt }
     assert.deepEqual(RequestCodec.decodePointer(RequestCodec.encode(pointer)), E.right(pointer))
     const request = { _tag: 'Answer', runId: 'r', unit, value: 1, by: 'ada', requestedAt } as const
     assert.deepEqual(RequestCodec.decodeRequest(RequestCodec.encode(request)), E.right(request))
   })
 
-  test('has no characters that steer a terminal', () => {
+  test('the path of a pointer has no control characters', () => {
     const pointer = { runId: 'r', workflow: 'w', stepIndex: 0, unit: 'a\u001b[2J', commits: [], pausedAt: requestedAt }
     assert.ok(E.isLeft(RequestCodec.decodePointer(RequestCodec.encode(pointer))))
   })

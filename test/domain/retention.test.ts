@@ -39,19 +39,15 @@ const without = (all: ReadonlyArray<RetainedRun>, gone: ReadonlyArray<RetainedRu
   all.filter((one) => !gone.includes(one))
 
 describe('a run', () => {
-  law(
-    'that is held, damaged, of no time or of another status stays, and so does a young one',
-    cases,
-    ([all, policy, now]) => {
-      for (const run of expired(all, policy, now)) {
-        assert.ok(!run.isHeld && !run.isDamaged)
-        assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
-        assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
-      }
+  law('a run that is held, damaged, undated, young or of another status is kept', cases, ([all, policy, now]) => {
+    for (const run of expired(all, policy, now)) {
+      assert.ok(!run.isHeld && !run.isDamaged)
+      assert.ok((policy.statuses ?? ['completed', 'cancelled']).some((one) => one === run.status))
+      assert.ok(now - run.endedAtMillis > (policy.olderThanMillis ?? -Infinity))
     }
-  )
+  })
 
-  law('stays if it is among the newest that are kept of its workflow', cases, ([all, policy, now]) => {
+  law('a run is kept if it is among the newest that its workflow keeps', cases, ([all, policy, now]) => {
     const gone = expired(all, policy, now)
     for (const run of gone) {
       const kept = without(all, gone).filter(
@@ -61,7 +57,7 @@ describe('a run', () => {
     }
   })
 
-  test('that ended in the same millisecond as another is the older one if its id comes first', () => {
+  test('a run counts as older than one that ended in the same millisecond if its id comes first', () => {
     const run = { workflow: 'w', status: 'completed', isHeld: false, isDamaged: false, endedAtMillis: 1 } as const
     const runs = ['b', 'c', 'a'].map((runId) => ({ ...run, runId }))
     assert.deepEqual(
@@ -70,7 +66,7 @@ describe('a run', () => {
     )
   })
 
-  law('that stays is there for a reason', cases, ([all, policy, now]) => {
+  law('a kept run has a reason', cases, ([all, policy, now]) => {
     const { keep, olderThanMillis, statuses = ['completed'] } = policy
     const gone = expired(all, policy, now)
     const may = all.filter(
@@ -93,9 +89,9 @@ describe('a run', () => {
   })
 })
 
-describe('what goes', () => {
+describe('the removed runs', () => {
   law(
-    'does not depend on the order in which runs are listed, and is told oldest first',
+    'the removed runs do not depend on the order of the listing, and are listed oldest first',
     cases,
     ([all, policy, now]) => {
       const gone = expired(all, policy, now)
@@ -105,7 +101,7 @@ describe('what goes', () => {
   )
 
   law(
-    'has gone: the same policy finds nothing more, and half of it gone leaves the other half',
+    'the same policy removes nothing more later, and after half of the runs exactly the other half',
     cases,
     ([all, policy, now]) => {
       const gone = expired(all, policy, now)
@@ -115,7 +111,7 @@ describe('what goes', () => {
     }
   )
 
-  law('goes later too, and what a laxer policy lets go is no less', cases, ([all, policy, now]) => {
+  law('a removed run would be removed later too, and a laxer policy removes no fewer', cases, ([all, policy, now]) => {
     const gone = new Set(idsOf(expired(all, policy, now)))
     const later = new Set(idsOf(expired(all, policy, now + 5)))
     const { keep, ...lax } = policy
@@ -125,7 +121,7 @@ describe('what goes', () => {
     for (const one of gone) assert.ok(later.has(one) && more.has(one))
   })
 
-  test('is nothing if nothing is said', () => {
+  test('an empty policy removes nothing', () => {
     const run = {
       runId: 'a',
       workflow: 'w',

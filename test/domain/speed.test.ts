@@ -75,7 +75,7 @@ function* groupsDone(count: number): Iterable<Change> {
 const report = (what: string): void => console.log(what)
 
 describe('planning', () => {
-  test('takes time linear in the steps: 100,000 of them cost each at most three times what they cost among 10,000', () => {
+  test('planning 100,000 steps takes at most three times as long per step as planning 10,000', () => {
     const cost = (steps: number, rounds: number): number => {
       const workflow = long(steps)
       const checkpoint = reached(workflow, stepsDone(steps - 10))
@@ -90,7 +90,7 @@ describe('planning', () => {
     assert.ok(large < 3 * small, `${large} ms a step among 100,000, ${small} ms among 10,000`)
   }, 120_000)
 
-  test('takes time linear in the groups of a wave, and in what is assumed or rewound', () => {
+  test('planning takes linear time in the groups of a wave, and in assumed or rewound units', () => {
     const cost = (groups: number, rounds: number): number => {
       const workflow = wide(groups)
       const program = { ...workflow, identity: Identity.of(workflow) }
@@ -118,7 +118,7 @@ describe('planning', () => {
 })
 
 describe('recording', () => {
-  test('a step among 100,000 costs at most four times what it costs among 10,000', () => {
+  test('recording a step among 100,000 costs at most four times as much as among 10,000', () => {
     const cost = (steps: number, rounds: number): number => {
       const workflow = long(steps)
       const identity = Identity.of(workflow)
@@ -133,7 +133,7 @@ describe('recording', () => {
     assert.ok(large < 4 * small, `${large} ms a step among 100,000, ${small} ms among 10,000`)
   }, 120_000)
 
-  test('a group that starts alone among 10,000 costs at most five times what it costs among 1,000', () => {
+  test('recording a group that starts alone among 10,000 costs at most five times as much as among 1,000', () => {
     const cost = (groups: number, rounds: number): number => {
       const workflow = wide(groups)
       const identity = Identity.of(workflow)
@@ -147,7 +147,7 @@ describe('recording', () => {
     assert.ok(large < 5 * small, `${large} ms a group among 10,000, ${small} ms among 1,000`)
   }, 120_000)
 
-  test('a group that starts with the other missing ones, half of them loaded, costs at most four times as much among 10,000 as among 1,000', () => {
+  test('recording a group that starts with the missing half of 10,000 costs at most four times as much as among 1,000', () => {
     const cost = (groups: number, rounds: number): number => {
       const content = encode(reached(wide(groups), groupsDone(groups / 2)))
       const attempts = Array.from({ length: groups / 2 }, (_, n) => ({ unit: `all/g-${n + groups / 2}`, attempt: 1 }))
@@ -188,13 +188,13 @@ function* lostJobs(count: number): Iterable<Change> {
   for (const unit of units) yield { _tag: 'JobEnded', at: AT, unit, error, outcome: 'unknown', retryable: false }
 }
 
-describe('what a checkpoint keeps for each unit', () => {
+describe('recording a unit', () => {
   const nested: Workflow = { name: 'nested', steps: [W.mapOf('all', W.mapOf('all', W.task('all')))] }
   test.each<[string, (count: number) => Workflow, (count: number) => Iterable<Change>]>([
     ['the items of a map', () => nested, expansions],
-    ['a job that ends badly', wide, lostJobs]
+    ['a failed job', wide, lostJobs]
   ])(
-    '%s costs at most four times as much among 8,000 as among 1,000',
+    'recording %s takes at most four times as long per unit among 8,000 as among 1,000',
     (what, of, changes) => {
       const cost = (count: number, rounds: number): number => {
         const workflow = of(count)
@@ -221,7 +221,7 @@ describe('loading', () => {
     ['10,000 completed steps', long(10_000), stepsDone],
     ['a map with 9,990 of 10,000 items done', mapped, () => itemsDone(10_000, 9_990)]
   ] as const)(
-    'and planning %s is of the order of JSON.parse of the same text',
+    'loading and planning %s takes about as long as JSON.parse of the same string',
     (what, workflow, changes) => {
       const text = JSON.stringify(encode(reached(workflow, changes(10_000))))
       const parse = (): unknown => JSON.parse(text)

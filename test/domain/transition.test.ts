@@ -297,8 +297,8 @@ const rows: ReadonlyArray<Row> = [
   ]
 ]
 
-describe('a change follows only what it can follow:', () => {
-  test.each(rows)('%s', (_, change, legal, illegal, why, unit) => {
+describe('a change that cannot follow', () => {
+  test.each(rows)('a change follows only a state that permits it: %s', (_, change, legal, illegal, why, unit) => {
     const reached = apply(legal, change)
     assert.ok(E.isRight(reached))
     assert.equal(reached.right.revision, legal.revision + 1)
@@ -325,14 +325,14 @@ describe('a change follows only what it can follow:', () => {
     }
   })
 
-  test('a run starts once', () => {
+  test('a run starts only once', () => {
     const again: Change = { _tag: 'Started', at: AT, runId: 'run-2', workflow: queued.workflow, input: {} }
     const found = apply(queued, again)
     assert.ok(E.isLeft(found))
     assert.deepEqual([found.left.why, found.left.unit], ['AlreadyStarted', 'run-2'])
   })
 
-  test('it names a unit that the workflow has', () => {
+  test('a change must name a unit of the workflow', () => {
     const running = after(starts(build))
     const runningGroup = from(built, startsGroups('unit'))
     const starting = (...attempts: ReadonlyArray<State.InFlight>): Change => ({
@@ -390,7 +390,7 @@ describe('a change follows only what it can follow:', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an attempt', () => {
-  test('that failed is kept with its number, times, error, outcome and the delay after it', () => {
+  test('a failed attempt is kept with its number, times, error, outcome and the delay after it', () => {
     const { state } = after(
       starts(build),
       failsAttempt(1, 100),
@@ -429,7 +429,7 @@ describe('an attempt', () => {
     ])
   })
 
-  test('is kept as the first or as one of the newest 99', () => {
+  test('the first and the newest 99 failed attempts are kept', () => {
     const changes = Array.from({ length: 250 }, (_, index) => [
       starts(build, index + 1),
       failsAttempt(index + 1)
@@ -442,7 +442,7 @@ describe('an attempt', () => {
     )
   })
 
-  test('that succeeds leaves no error behind, in a task and in a group', () => {
+  test('an attempt that succeeds drops its errors, in a task and in a group', () => {
     const passed = after(starts(build), failsAttempt(1), starts(build, 2), {
       ...completes(build),
       attempts: 2
@@ -466,7 +466,7 @@ describe('an attempt', () => {
     )
   })
 
-  test('of a group that succeeds at last leaves no error behind', () => {
+  test('an attempt of a group that finally succeeds drops its errors', () => {
     const failed: Change = { _tag: 'AttemptFailed', at: AT, ...lost, unit: 'checks/unit', delayBeforeNextMillis: 5 }
     const again: Change = { _tag: 'AttemptStarted', at: AT, attempts: [{ unit: 'checks/unit', attempt: 2 }] }
     const retried = from(built, startsGroups('unit', 'lint'), failed, again)
@@ -479,7 +479,7 @@ describe('an attempt', () => {
     assert.deepEqual(State.inFlight(passed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
-  test('of a new budget forgets the spent one, a further attempt does not', () => {
+  test('a new budget drops the attempts of the spent one; a further attempt does not', () => {
     const spent = after(starts(build), { _tag: 'UnitFailed', ...build, retryable: true, last: lost }, starts(build))
     assert.deepEqual(State.failures(spent.state).records, [])
     const further = after(starts(build), failsAttempt(1), starts(build, 2))
@@ -491,7 +491,7 @@ describe('an attempt', () => {
 describe('an interruption', () => {
   const inProgress = ({ state }: Checkpoint): boolean => state._tag === 'Interrupted' && state.inProgress
 
-  test('is in progress exactly if the step has begun and has not ended', () => {
+  test('an interruption is in progress exactly if the step has begun and has not ended', () => {
     assert.equal(inProgress(after(stops(build))), false)
     assert.equal(inProgress(after(starts(build), stops(build))), true)
     assert.equal(inProgress(after(starts(build), failsAttempt(1), stops(build))), true)
@@ -501,7 +501,7 @@ describe('an interruption', () => {
     assert.equal(inProgress(from(checked, stops(wave))), false)
   })
 
-  test('stays one when the question about one of its groups is answered', () => {
+  test('an interruption stays when the question about one of its groups is answered', () => {
     const stopped = from(built, startsGroups('unit', 'lint'), stops(wave))
     const { state } = from(stopped, { _tag: 'Confirmed', at: AT, unit: 'checks/unit' })
     assert.ok(state._tag === 'Interrupted' && state.inProgress)
@@ -514,7 +514,7 @@ describe('an interruption', () => {
     assert.deepEqual(both.state, State.beforeStep(1, 'checks'))
   })
 
-  test('keeps what was in flight and what had failed', () => {
+  test('an interruption keeps the units in flight and the failures', () => {
     const { state } = from(built, startsGroups('unit', 'lint'), failsGroup('lint'), stops(wave))
     assert.ok(state._tag === 'Interrupted')
     assert.equal(state.reason, 'signal')
@@ -530,7 +530,7 @@ describe('a rewind', () => {
   const rewound = (base: Checkpoint, ...units: ReadonlyArray<string>) =>
     from(base, { _tag: 'Rewound', at: AT, units, why: 'Forced' })
 
-  test('drops the records of the units that it names and of their parts, and raises the generation', () => {
+  test('a rewind drops the records of its units and their parts, and raises the generation', () => {
     for (const [units, left, at] of [
       [['build', 'checks', 'publish'], [], 0],
       [['checks', 'publish'], ['build'], 1],
@@ -545,11 +545,11 @@ describe('a rewind', () => {
     assert.equal(rewound(rewound(published, 'checks', 'publish'), 'build').generation, 2)
   })
 
-  test('of some groups leaves the others, but not the wave', () => {
+  test('a rewind of some groups keeps the other groups, but not the wave', () => {
     assert.deepEqual(done(rewound(published, 'checks/unit', 'checks/smoke', 'publish')), ['build', 'checks/lint'])
   })
 
-  test('of some groups leaves what is in doubt of the others', () => {
+  test('a rewind of some groups keeps the doubts about the others', () => {
     const running = from(built, startsGroups('unit', 'lint', 'smoke'), failsGroup('smoke'))
     const { state } = rewound(running, 'checks/lint')
     assert.deepEqual(State.inFlight(state).records, [{ unit: 'checks/unit', attempt: 1 }])
@@ -561,7 +561,7 @@ describe('a rewind', () => {
     assert.deepEqual([State.inFlight(whole).records, State.failures(whole).records], [[], []])
   })
 
-  test('of an earlier step names the step of which attempts are open, or is refused', () => {
+  test('a rewind of an earlier step is refused unless it names the step with open attempts', () => {
     const running = from(checked, starts(publish))
     const refused = apply(running, { _tag: 'Rewound', at: AT, units: ['build'], why: 'Forced' })
     assert.ok(E.isLeft(refused))
@@ -569,7 +569,7 @@ describe('a rewind', () => {
     assert.deepEqual(rewound(running, 'build', 'publish').state, State.beforeStep(0, 'build'))
   })
 
-  test('of a unit gives it and its parts other keys, and no other unit', () => {
+  test('a rewind of a unit changes its key and those of its parts, and no other key', () => {
     const units = ['build', 'checks/unit', 'checks/lint', 'publish']
     const keysOf = (checkpoint: Checkpoint) => units.map((unit) => IdempotencyKey.of(checkpoint, unit))
     const before = keysOf(published)
@@ -579,12 +579,12 @@ describe('a rewind', () => {
     assert.deepEqual(differing(rewound(published, 'checks', 'publish')), ['checks/unit', 'checks/lint', 'publish'])
   })
 
-  test('of a later step leaves the run where it stands', () => {
+  test('a rewind of a later step does not move the run', () => {
     const running = after(starts(build))
     assert.deepEqual(rewound(running, 'publish').state, running.state)
   })
 
-  test('takes the variables back that the step captured', () => {
+  test('a rewind drops the variables that the step captured', () => {
     const captured = after(starts(build), { ...completes(build), output: 'dist.tgz', captured: ['dist'] } as Change)
     assert.deepEqual(
       [...captured.variables],
@@ -598,7 +598,7 @@ describe('a rewind', () => {
 })
 
 describe('an assumption', () => {
-  test('makes a record that says so, and moves the run on', () => {
+  test('an assumption records that it is one, and moves the run on', () => {
     const assumed = after({ _tag: 'Assumed', ...build, output: 1, captured: ['dist'] })
     assert.deepEqual(
       [...assumed.completedSteps],
@@ -621,7 +621,7 @@ describe('an assumption', () => {
     assert.deepEqual(assumed.state, State.completed(0, 'build'))
   })
 
-  test('about a later step does not move the run, nor make it forget what is in flight', () => {
+  test('an assumption about a later step does not move the run, and keeps units in flight', () => {
     const running = after(starts(build))
     const assumed = from(running, { _tag: 'Assumed', ...publish, captured: [] })
     assert.deepEqual(assumed.state, running.state)
@@ -629,13 +629,13 @@ describe('an assumption', () => {
     assert.deepEqual(group.state, running.state)
   })
 
-  test('about one group settles it alone', () => {
+  test('an assumption about one group settles only that group', () => {
     const running = from(built, startsGroups('unit', 'lint'))
     const assumed = from(running, { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] })
     assert.deepEqual(State.inFlight(assumed.state).records, [{ unit: 'checks/lint', attempt: 1 }])
   })
 
-  test('out of turn does not confuse the wave that is running', () => {
+  test('an assumption out of order does not affect the running wave', () => {
     const early = from(built, startsGroups('unit'), completesGroup('unit'), {
       _tag: 'Assumed',
       ...publish,
@@ -655,7 +655,7 @@ describe('an assumption', () => {
 })
 
 describe('a recovery', () => {
-  test('is noted as a revision and changes nothing else', () => {
+  test('a recovery is recorded as a revision and changes nothing else', () => {
     const noted = from(built, { _tag: 'Recovered', at: timeOf(9), from: 'history', lost: 'a line', agreedBy: 'ada' })
     const plain = (checkpoint: Checkpoint) => ({ ...(encode(checkpoint) as object), revision: 0, updatedAt: '' })
     assert.deepEqual(plain(noted), plain(built))
@@ -700,18 +700,21 @@ describe('the status of a run', () => {
     ['with a later step assumed', after({ _tag: 'Assumed', ...publish, captured: [] }), 'running', 'interrupted']
   ]
 
-  test.each(rowsOf)('%s is told from its checkpoint and from whether its owner lives', (_, checkpoint, live, dead) => {
-    assert.equal(status(checkpoint, true), live)
-    assert.equal(status(checkpoint, false), dead)
-  })
+  test.each(rowsOf)(
+    'the status follows from the checkpoint and the liveness of its owner: %s',
+    (_, checkpoint, live, dead) => {
+      assert.equal(status(checkpoint, true), live)
+      assert.equal(status(checkpoint, false), dead)
+    }
+  )
 
-  test('counts whole steps as progress, not groups', () => {
+  test('progress counts whole steps, not groups', () => {
     assert.deepEqual(progress(queued), { completed: 0, total: 3 })
     assert.deepEqual(progress(from(built, startsGroups('unit'), completesGroup('unit'))), { completed: 1, total: 3 })
     assert.deepEqual(progress(published), { completed: 3, total: 3 })
   })
 
-  law('is completed exactly if the next plan schedules nothing', arb.run(), (run) => {
+  law('a run is completed exactly if the next plan schedules nothing', arb.run(), (run) => {
     const plan = planResume(run.checkpoint, run.workflow)
     assert.ok(E.isRight(plan))
     const nothingLeft = plan.right.startIndex === run.workflow.steps.length
@@ -723,7 +726,7 @@ describe('the status of a run', () => {
 // edits
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('an edit that is adopted', () => {
+describe('an adopted edit', () => {
   const fails = (unit: string): Change => ({ _tag: 'UnitFailed', at: AT, unit, retryable: false, last: lost })
   const edited = (base: Checkpoint, ...steps: ReadonlyArray<W.Step>): Checkpoint =>
     from(base, { _tag: 'WorkflowEdited', at: AT, workflow: Identity.of({ name: 'release', steps }) })
@@ -742,13 +745,13 @@ describe('an edit that is adopted', () => {
     assert.deepEqual(reached.state, State.completed(2, 'checks'))
   })
 
-  test('drops the records of removed steps and groups', () => {
+  test('an adopted edit drops the records of removed steps and groups', () => {
     assert.deepEqual(done(edited(checked, second, third)), ['checks/unit', 'checks/lint', 'checks/smoke', 'checks'])
     const less = W.wave('checks', second.groups.slice(0, 2))
     assert.deepEqual(done(edited(checked, first, less, third)), ['build', 'checks/unit', 'checks/lint', 'checks'])
   })
 
-  test('gives a unit that it drops another key, and no other unit', () => {
+  test('an adopted edit changes the keys of the units that it drops, and no other key', () => {
     const back = edited(edited(published, first, second), first, second, third)
     const keysOf = (checkpoint: Checkpoint) =>
       ['build', 'checks/unit', 'publish'].map((unit) => IdempotencyKey.of(checkpoint, unit))
@@ -758,7 +761,7 @@ describe('an edit that is adopted', () => {
     assert.notEqual(publishingNow, publishing)
   })
 
-  test('opens a wave that got another group, and closes none', () => {
+  test('an adopted edit opens a wave that gained a group, and closes none', () => {
     const more = W.wave('checks', [...second.groups, W.group(W.task('fuzz'))])
     const reached = edited(checked, first, more, third)
     assert.deepEqual(done(reached), ['build', 'checks/unit', 'checks/lint', 'checks/smoke'])
@@ -767,7 +770,7 @@ describe('an edit that is adopted', () => {
     assert.ok(E.isRight(apply(reached, startsGroups('fuzz'))))
   })
 
-  test('keeps what the state says of a step that is still there', () => {
+  test('an adopted edit keeps the state of a step that still exists', () => {
     const running = from(built, startsGroups('unit', 'lint'))
     const less = W.wave('checks', second.groups.slice(1, 2))
     assert.deepEqual(
@@ -779,13 +782,13 @@ describe('an edit that is adopted', () => {
     assert.deepEqual([state.stepIndex, State.failures(state).size], [3, 1])
   })
 
-  test('forgets what the state says of a step that is of another kind by now: that is another unit', () => {
+  test('an adopted edit drops the state of a step whose kind changed: it is another unit', () => {
     const stopped = from(built, startsGroups('unit'), { _tag: 'Interrupted', ...wave, reason: 'signal' })
     const { state } = edited(stopped, first, W.task('checks'), third)
     assert.deepEqual(state, State.interrupted(1, 'checks', 'signal', { inProgress: false, inFlight: [], failures: [] }))
   })
 
-  test('keeps what the state says of the groups of a wave that is a sequence by now, but not of the wave', () => {
+  test('an adopted edit keeps the state of the groups of a wave that became a sequence, but not of the wave', () => {
     const inOrder = W.sequence('checks', second.groups)
     const inFlight = [{ unit: 'checks/unit', attempt: 1 }]
     const running = from(built, startsGroups('unit'))
@@ -803,13 +806,13 @@ describe('an edit that is adopted', () => {
     )
   })
 
-  test('forgets what the state says of a group that is of another kind by now', () => {
+  test('an adopted edit drops the state of a group whose kind changed', () => {
     const other = W.wave('checks', [W.group(W.sequence('unit', [W.task('unit')])), ...second.groups.slice(1, 2)])
     const { state } = edited(from(built, startsGroups('unit', 'lint')), first, other, third)
     assert.deepEqual(state, State.beforeStep(1, 'checks', [{ unit: 'checks/lint', attempt: 1 }]))
   })
 
-  test('puts a run whose step was removed before the first open step, or at the end', () => {
+  test('an adopted edit that removed the current step moves the run to the first open step, or to the end', () => {
     const failed = from(checked, starts(publish), { _tag: 'UnitFailed', ...publish, retryable: false, last: lost })
     assert.deepEqual(edited(failed, first, second, W.task('deploy')).state, State.beforeStep(2, 'deploy'))
     assert.deepEqual(edited(failed, first, second).state, State.completed(1, 'checks'))

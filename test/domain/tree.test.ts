@@ -55,14 +55,14 @@ describe('a unit of a tree', () => {
     ['sites/%64ocs', undefined],
     ['sites/constructor', undefined],
     ['', undefined]
-  ])('%s is found as it is defined', (unit, name) => {
+  ])('a path finds the definition of its unit, and nothing if it names none: %s', (unit, name) => {
     const found = find(workflow, items, unit)
     assert.equal(found?.definition.name, name)
     assert.equal(find(Identity.of(workflow), items, unit)?.definition.name, name)
     if (found !== undefined) assert.equal(found.step, workflow.steps[found.stepIndex])
   })
 
-  test('has the parts that its definition lists, a map those of its known items', () => {
+  test('a unit has the parts of its definition, a map those of its known items', () => {
     const names = (unit: Unit): unknown =>
       partNames(find<W.Step>(workflow, items, unit)?.definition ?? assert.fail(), unit, items)
     assert.deepEqual(names('sites'), ['docs', 'blog', 'wiki'])
@@ -73,7 +73,7 @@ describe('a unit of a tree', () => {
     assert.deepEqual(names('list'), [])
   })
 
-  test('belongs to the item of the innermost map around it', () => {
+  test('a unit belongs to the item of the innermost map around it', () => {
     assert.equal(I.around(items, 'sites/docs/read'), undefined)
     assert.equal(I.around(items, 'sites/docs/pages'), undefined)
     assert.deepEqual(I.around(items, 'sites/docs/pages/b/fetch')?.item, { key: 'b', value: [2] })
@@ -85,7 +85,7 @@ describe('a unit of a tree', () => {
   })
 })
 
-describe('a unit sees', () => {
+describe('the units that a unit sees', () => {
   const all: ReadonlyArray<Unit> = [
     'list',
     'sites',
@@ -102,14 +102,14 @@ describe('a unit sees', () => {
   ]
   const seenBy = (unit: Unit): ReadonlyArray<Unit> => all.filter(sightOf(workflow, items, unit))
 
-  test('its earlier siblings and those of the units around it, with all their parts', () => {
+  test('a unit sees its earlier siblings and those of its ancestors, with all their parts', () => {
     assert.deepEqual(seenBy('list'), [])
     assert.deepEqual(seenBy('sites/docs/pages/a/links/x'), ['list', 'sites/docs/read', 'sites/docs/pages/a/fetch'])
     assert.deepEqual(seenBy('sites/docs/pages/b/fetch'), ['list', 'sites/docs/read'])
     assert.deepEqual(seenBy('report'), all.slice(0, -1))
   })
 
-  test('of its wave the groups that it needs, and no others', () => {
+  test('a unit sees only the groups of its wave that it needs', () => {
     assert.deepEqual(
       seenBy('sites/blog'),
       all.filter((unit) => unit === 'list' || unit.startsWith('sites/docs/'))
@@ -117,7 +117,7 @@ describe('a unit sees', () => {
     assert.deepEqual(seenBy('sites/wiki'), ['list'])
   })
 
-  test('the names of those on each level', () => {
+  test('a unit sees the names on each level', () => {
     assert.deepEqual(
       levelsOf(workflow, items, 'sites/docs/pages/a/index').map(({ parent, seen }) => [parent, seen()]),
       [
@@ -151,7 +151,7 @@ describe('a definition of any size', () => {
     ['sequences', (name: string, inner: W.Step): W.Step => W.sequence(name, [inner])],
     ['waves', (name: string, inner: W.Step): W.Step => W.wave(name, [W.group(inner)])],
     ['maps', (name: string, inner: W.Step): W.Step => W.mapOf(name, inner)]
-  ])('20,000 nested %s are refused as too deep, by a plan too', (_, wrap) => {
+  ])('20,000 nested %s are refused as too deep, also by a plan', (_, wrap) => {
     const workflow = around(20_000, wrap)
     assert.deepEqual(
       W.problems(workflow).map(({ _tag }) => _tag),
@@ -191,7 +191,7 @@ describe('a definition of many levels', () => {
   const nested = (depth: number): W.Step =>
     depth === 1 ? W.task('leaf') : W.sequence(`s${depth}`, [nested(depth - 1)])
 
-  test('has at most 16', () => {
+  test('a definition has at most 16 levels', () => {
     assert.deepEqual(W.problems({ name: 'deep', steps: [nested(16)] }), [])
     const [problem, ...more] = W.problems({ name: 'deep', steps: [nested(17)] })
     assert.deepEqual(more, [])
@@ -199,7 +199,7 @@ describe('a definition of many levels', () => {
     assert.match(W.describeProblem(problem ?? assert.fail()), /is nested too deeply: .* at most 16 levels/)
   })
 
-  test('is refused for what is wrong on any of them, with its place', () => {
+  test('a definition is refused for a problem on any level, with its place', () => {
     const wrong = W.sequence('outer', [
       W.sequence('empty', []),
       W.wave('wave', [W.group(W.mapOf('map', W.sequence('body', [W.task('a'), W.task('a')])), ['nobody'])])
@@ -211,7 +211,7 @@ describe('a definition of many levels', () => {
     ])
   })
 
-  test('may set a variable once, and in each body of a map once more', () => {
+  test('a variable may be set once, and once more in each body of a map', () => {
     const setting = (name: string): W.Task => W.task(name, { captures: ['v'] })
     const body = W.sequence('body', [setting('inside')])
     assert.deepEqual(W.problems({ name: 'w', steps: [setting('a'), W.mapOf('map', body)] }), [])
@@ -221,7 +221,7 @@ describe('a definition of many levels', () => {
     ])
   })
 
-  test('can be defined', () => {
+  test('a definition of many levels is valid', () => {
     assert.ok(E.isRight(W.define('crawl', workflow.steps)))
     assert.deepEqual(
       W.tasks(workflow.steps).map(({ place }) => place),

@@ -90,7 +90,7 @@ describe('a map in a sequence', () => {
   const steps = [sequence('s', [task('a'), mapOf('m', task('t'))])]
   const run = begun(steps, ...ran('s/a'), expands('s/m'), ...ran('s/m/1', 's/m/2'), ends('s/m'), ends('s'))
 
-  test('keeps its items if only one of them runs again', () => {
+  test('a map in a sequence keeps its items if only one of them runs again', () => {
     const options = { fromStep: 's/m/2' }
     assert.deepEqual(tags(planned(run, steps, options)), ['Run s', 'Skip s/a', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
     const after = saved(run, steps, options)
@@ -98,7 +98,7 @@ describe('a map in a sequence', () => {
     assert.deepEqual(tags(planned(after, steps)), tags(planned(run, steps, options)))
   })
 
-  test('keeps its items if one of them runs again and the other is declared done', () => {
+  test('a map in a sequence keeps its items if one of them runs again and the other is declared done', () => {
     const asked = [sequence('s', [mapOf('m', task('t', { idempotent: false }))])]
     const items = begun(asked, expands('s/m'), ...ran('s/m/2'), starts('s/m/1'))
     const confirm: PlanOptions['confirm'] = new Map([
@@ -109,7 +109,7 @@ describe('a map in a sequence', () => {
     assert.deepEqual(tags(planned(after, asked)), ['Run s', 'Run s/m', 'Skip s/m/1', 'Run s/m/2'])
   })
 
-  test('computes its items again if evidence of the sequence is missing, as it follows the first step', () => {
+  test('a map in a sequence computes its items again if evidence of the sequence is missing, as it follows the first step', () => {
     const plan = planned(run, steps, gone('s'))
     assert.deepEqual(described(plan), [
       'Run s EvidenceMissing',
@@ -120,14 +120,14 @@ describe('a map in a sequence', () => {
   })
 })
 
-test('a map of no items runs again with what it is part of, if evidence of that is missing', () => {
+test('a map without items runs again with its composite if evidence of that is missing', () => {
   const steps = [sequence('s', [mapOf('m', task('t'))]), task('z')]
   const run = begun(steps, { _tag: 'Expanded', at: AT, unit: 's/m', items: [] }, ends('s/m'), ends('s'), ...ran('z'))
   assert.deepEqual(tags(planned(run, steps, gone('s'))), ['Run s', 'Run s/m', 'Run z'])
   assert.deepEqual(tags(planned(saved(run, steps, gone('s')), steps)), ['Run s', 'Run s/m', 'Run z'])
 })
 
-describe('a wave that becomes a sequence, or the other way round,', () => {
+describe('a composite that changed its kind', () => {
   const [a, b] = [task('a', { idempotent: false }), task('b')]
   const parallel = [wave('w', [group(a), group(b)])]
   const inOrder = [sequence('w', [a, b])]
@@ -136,7 +136,7 @@ describe('a wave that becomes a sequence, or the other way round,', () => {
   test.each([
     ['wave', parallel, inOrder],
     ['sequence', inOrder, parallel]
-  ])('keeps what is in flight in it, if it was a %s', (_, before, after) => {
+  ])('a composite that was a %s keeps its units in flight', (_, before, after) => {
     const run = begun(before, starts('w/a'))
     assert.deepEqual(described(planned(saved(run, after, again), after)), [
       'Run w NotStarted',
@@ -172,17 +172,20 @@ describe('fromStep in a wave', () => {
         { _tag: 'JobSubmitted', at: AT, unit: 'w/a', attempt: 1, job: 1 } as const
       ]
     ]
-  ])('with another input is refused if a group beside %s: that has begun with the recorded one', (_, changes) => {
-    const run = begun(steps, ...changes)
-    const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
-    assert.deepEqual(found, [{ _tag: 'InputInUse', unit: 'w/a' }])
-    assert.match(found.map(describeProblem).join(), /^"w\/a" already started with the recorded input; .*, or omit/)
-    for (const fromStep of ['w', 'w/a', 'w/c', 'z'])
-      assert.equal(saved(run, steps, { fromStep, input: 1 }).input, 1, fromStep)
-    assert.ok(planned(run, steps, { fromStep: 'w/b', input: {} }))
-  })
+  ])(
+    'fromStep with another input is refused if a group beside %s: it has begun with the recorded one',
+    (_, changes) => {
+      const run = begun(steps, ...changes)
+      const found = problems(run, steps, { fromStep: 'w/b', input: 1 })
+      assert.deepEqual(found, [{ _tag: 'InputInUse', unit: 'w/a' }])
+      assert.match(found.map(describeProblem).join(), /^"w\/a" already started with the recorded input; .*, or omit/)
+      for (const fromStep of ['w', 'w/a', 'w/c', 'z'])
+        assert.equal(saved(run, steps, { fromStep, input: 1 }).input, 1, fromStep)
+      assert.ok(planned(run, steps, { fromStep: 'w/b', input: {} }))
+    }
+  )
 
-  test('runs a group beside again whose evidence is missing, and what needs that', () => {
+  test('fromStep in a wave also runs a group whose evidence is missing, and the groups that need it', () => {
     assert.deepEqual(described(planned(whole, steps, { fromStep: 'w/b', ...gone('w/a') })), [
       'Run w EvidenceMissing',
       'Run w/a EvidenceMissing',
@@ -192,7 +195,7 @@ describe('fromStep in a wave', () => {
     ])
   })
 
-  test('names the group whose result may differ, or its wave if several may', () => {
+  test('fromStep in a wave names the group whose result may differ, or its wave if several may', () => {
     const reasonOf = (...units: readonly string[]) => {
       const plan = planned(whole, steps, gone(...units))
       return plan.decisions.find(({ unit }) => unit === 'w/c')?.reason
@@ -201,7 +204,7 @@ describe('fromStep in a wave', () => {
     assert.deepEqual(reasonOf('w/a', 'w/b'), { _tag: 'EarlierStepRunsAgain', step: 'w' })
   })
 
-  test('is refused if evidence of a group that it needs is missing, and lets evidence of the wave be left anew', () => {
+  test('fromStep in a wave is refused if evidence of a needed group is missing, and lets evidence of the wave be made again', () => {
     assert.deepEqual(
       problems(whole, steps, { fromStep: 'w/c', ...gone('w/a') }).map(({ _tag }) => _tag),
       ['AssumedOutputMissing']
@@ -219,7 +222,7 @@ describe('fromStep in a wave', () => {
 describe('fromStep with a nested wave to restart before it', () => {
   const v = wave('v', [group(task('g'))])
 
-  test('takes what is before the wave as done, as it would in a flat workflow, and runs what follows it', () => {
+  test('fromStep after a restarted nested wave assumes the units before the wave done, as in a flat workflow, and runs the later ones', () => {
     const flat = [task('a'), v, task('b'), task('z')]
     const options = { fromStep: 'z', restartWave: 'v' }
     const expected = ['Skip a', 'Run v', 'Run v/g', 'Run b', 'Run z']
@@ -231,7 +234,7 @@ describe('fromStep with a nested wave to restart before it', () => {
     assert.deepEqual(tags(planned(saved(begun(nested), nested, nestedOptions), nested)), plan)
   })
 
-  test('in groups of a wave runs the groups that need the restarted one, and takes the others that are needed as done', () => {
+  test('fromStep after a restarted wave in a group runs the groups that need it, and assumes other needed ones done', () => {
     const steps = [
       wave('w', [
         group(task('a')),
@@ -254,7 +257,7 @@ describe('fromStep with a nested wave to restart before it', () => {
     ])
   })
 
-  test('in an item of a map takes the other items as done', () => {
+  test('fromStep after a restarted wave in an item of a map assumes the other items done', () => {
     const steps = [mapOf('m', sequence('body', [task('a'), v])), task('z')]
     assert.deepEqual(tags(planned(begun(steps, expands('m')), steps, { fromStep: 'z', restartWave: 'm/2/v' })), [
       'Run m',
@@ -270,7 +273,7 @@ describe('fromStep with a nested wave to restart before it', () => {
     ])
   })
 
-  test('beside it is a restart as without it', () => {
+  test('fromStep beside a restarted wave does not change the restart', () => {
     const steps = [wave('w', [group(sequence('s', [task('a'), v])), group(task('b'))])]
     assert.deepEqual(tags(planned(begun(steps), steps, { fromStep: 'w/b', restartWave: 'w/s/v' })), [
       'Run w',
@@ -283,7 +286,7 @@ describe('fromStep with a nested wave to restart before it', () => {
   })
 })
 
-test('what was begun of a group that is taken as done is not rewound with the groups that run', () => {
+test('a begun group that is assumed done is not rewound with the groups that run', () => {
   const steps = [wave('w', [group(task('a')), group(task('b'), ['a'])])]
   const run = begun(steps, starts('w/a'))
   const plan = planned(run, steps, { fromStep: 'w/b', outputs: new Map([['w/a', 1]]) })

@@ -26,7 +26,7 @@ const joined = ([first = '', ...more]: ReadonlyArray<string>): string =>
   more.reduce((unit, one) => join(unit, one), join(undefined, first))
 
 describe('the path of a unit', () => {
-  law('has the names that it was joined from', path, (all) => {
+  law('a path has the names that it was joined from', path, (all) => {
     const unit = joined(all)
     assert.deepEqual(names(unit), all)
     assert.equal(nameOf(unit), all.at(-1))
@@ -34,12 +34,12 @@ describe('the path of a unit', () => {
     assert.equal(parent(unit), all.length === 1 ? undefined : joined(all.slice(0, -1)))
   })
 
-  law('is within its ancestors and itself, and in no other unit', fc.tuple(path, path), ([all, others]) => {
+  law('a unit is within its ancestors and itself, and in no other unit', fc.tuple(path, path), ([all, others]) => {
     const isPrefix = others.length <= all.length && others.every((one, index) => one === all[index])
     assert.equal(isWithin(joined(all), joined(others)), isPrefix)
   })
 
-  law('is found from any unit above it, one level at a time', path, (all) => {
+  law('a path is found from any ancestor, one level at a time', path, (all) => {
     const unit = joined(all)
     const above = all.map((_, index) => joined(all.slice(0, index + 1)))
     assert.deepEqual(fromTop(unit), above)
@@ -48,12 +48,12 @@ describe('the path of a unit', () => {
     assert.equal(childToward(`${unit}x`, unit), undefined)
   })
 
-  law('loses only the number of a repeated sub-step', fc.tuple(path, fc.nat(99)), ([all, number]) => {
+  law('a path loses only the number of a repeated sub-step', fc.tuple(path, fc.nat(99)), ([all, number]) => {
     const unit = joined(all)
     assert.equal(withoutNumber(nth(unit, number + 1)), unit)
   })
 
-  test('has plain names as they are, and escapes all other signs', () => {
+  test('a path keeps plain names, and escapes all other characters', () => {
     assert.equal(joined(['checks', 'unit-1.x_Y']), 'checks/unit-1.x_Y')
     assert.equal(joined(['pages', 'a/b', 'ü', '€', '']), 'pages/a%2Fb/%FC/%u20AC/%')
   })

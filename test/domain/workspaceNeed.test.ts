@@ -18,7 +18,7 @@ import { law } from './law.js'
 const inWorkspace = (checkpoint: Checkpoint): Checkpoint =>
   make({ ...checkpoint, workspace: { kind: 'directory', path: '/ws/r' } })
 
-/** A run in a workspace of its own, a plan for it, and the checkpoint as it is when what the plan overrides is on record. */
+/** A run with its own workspace, a plan for it, and the checkpoint after the overrides of the plan are recorded. */
 const planned = (
   { checkpoint, workflow }: Moment,
   options: PlanOptions
@@ -37,7 +37,7 @@ const RUNS = 170
 
 describe('the workspace that a plan needs', () => {
   law(
-    'is a new one only where no work of the run counts any more',
+    'a plan makes a new workspace only if no work of the run counts any more',
     momentWithOptions(),
     ({ moment, options }) => {
       const found = planned(moment, options)
@@ -50,7 +50,7 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'is a new one for whoever goes on after a crash, as it was for who asked for it',
+    'a resume after a crash needs the same new workspace as the request before',
     arb.moment(),
     (moment) => {
       const [first] = moment.workflow.steps
@@ -65,7 +65,7 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'is none where nothing runs',
+    'a plan that runs nothing needs no workspace',
     momentWithOptions(),
     ({ moment, options }) => {
       const found = planned(moment, options)
@@ -77,7 +77,7 @@ describe('the workspace that a plan needs', () => {
   )
 
   law(
-    'has to be there for whatever was begun, unless somebody asks for all of it again',
+    'a plan needs the existing workspace for all begun work, unless everything runs again',
     momentWithOptions(),
     ({ moment, options: { fromStep: _, restartWave: __, ...options } }) => {
       const found = planned(moment, options)

@@ -58,13 +58,13 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<Json.Json>()
   })
 
-  test('a name is one name: of two that it may be, both outputs would be promised', () => {
+  test('a name that may be one of two is rejected, because the outputs of both would be promised', () => {
     const either = 'a' as 'a' | 'b'
     // @ts-expect-error: it is not known which of the two steps there will be
     void pipe(Program.start('w'), Program.step(either, { run: () => TE.right(1) }))
   })
 
-  test('a group needs groups of its wave', () => {
+  test('a group can need only groups of its wave', () => {
     pipe(
       Program.start('w'),
       Program.wave('checks', {
@@ -75,7 +75,7 @@ describe('the types of a program', () => {
     )
   })
 
-  test('a wave gives an object of its groups, each with its type', () => {
+  test('a wave returns an object of its groups, each with its type', () => {
     pipe(
       Program.start('checked'),
       Program.step('version', { output: t.string, run: () => TE.right('1') }),
@@ -140,7 +140,7 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: Date }>()
   })
 
-  test('a group of steps needs groups of its wave, and has steps of new names', () => {
+  test('a group of steps can need only groups of its wave, and its steps have new names', () => {
     const start = pipe(Program.start('w'), Program.step('one', { run: () => TE.right(1) }))
     // @ts-expect-error: there is no such group
     void pipe(start, Program.wave('w', { a: { needs: ['b'], steps: (a) => pipe(a, Program.step('x', reused)) } }))
@@ -150,7 +150,7 @@ describe('the types of a program', () => {
     void (() => pipe(start, Program.wave('w', { a: { steps: () => 1 } })))
   })
 
-  test('all steps of the body of a map see the item, and later steps see a list of their outputs', () => {
+  test('all steps of the body of a map see the item, and later steps see an array of their outputs', () => {
     const program = pipe(
       Program.start('w'),
       Program.map(
@@ -206,7 +206,7 @@ describe('the types of a program', () => {
     void pipe(Program.start('w'), Program.step('one', { run: ({ item }) => TE.right(item) }))
   })
 
-  test('the steps of the body of a map can not run without an item', () => {
+  test('the steps of the body of a map cannot run without an item', () => {
     const runnable = (_: Program.Program<unknown, never>): undefined => undefined
     pipe(
       Program.start('w'),
@@ -226,7 +226,7 @@ describe('the types of a program', () => {
     runnable(pipe(Program.start('w'), Program.step('one', reused)))
   })
 
-  test('the input has the type of its codec, for the steps and for who starts the run', () => {
+  test('the input has the type of its codec, for the steps and for the caller', () => {
     const program = pipe(
       Program.start('typed', { input: t.type({ at: DateText }) }),
       Program.step('one', {
@@ -253,7 +253,7 @@ describe('the types of a program', () => {
     void runOrResume(program, 'r', { at: new Date(0) }, { fromStep: 'one', input: { at: new Date(0) } })
   })
 
-  test('an output must be what its codec says', () => {
+  test('an output must have the type of its codec', () => {
     const start = Program.start('x')
     // @ts-expect-error: a number is no text
     void pipe(start, Program.step('one', { output: t.string, run: () => TE.right(1) }))
@@ -360,7 +360,7 @@ describe('the types of a program', () => {
     )
   })
 
-  test('what a step gets can not be written to', () => {
+  test('the values that a step gets are read-only', () => {
     pipe(
       Program.start('x'),
       Program.step('one', { output: Tarball, run: () => TE.right({ file: 'a', size: 1 }) }),
@@ -375,7 +375,7 @@ describe('the types of a program', () => {
     )
   })
 
-  test('a program is a workflow: the same value goes to the planner', () => {
+  test('a program is a workflow: the planner takes the same value', () => {
     const program = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
     const workflow: Workflow.Workflow = program
     expectTypeOf(workflow.steps[0]).not.toBeAny()

@@ -1,4 +1,4 @@
-/** What an answer may be, and what becomes of one that no unit takes. */
+/** Valid answers, and answers that no unit takes. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as E from 'fp-ts/lib/Either.js'
@@ -14,12 +14,12 @@ import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.
 
 const approving = pipe(Program.start('release'), Program.waitFor('ok'))
 
-describe('the name of who answers', () => {
+describe("the name of an answer's author", () => {
   test.each([
     ['a tab', 'ada\tlovelace'],
     ['no character', ''],
     ['513 characters', 'x'.repeat(513)]
-  ])('with %s is refused before anything is left', async (_, by) => {
+  ])('an answer from an author with %s is refused before anything is left', async (_, by) => {
     const left: Array<unknown> = []
     const memory = memoryRequests()
     const requests: Requests = {
@@ -42,7 +42,7 @@ describe('the name of who answers', () => {
     assert.deepEqual(left, [])
   })
 
-  test('with 512 characters is left, and its request can be decoded', async () => {
+  test("an author's name may have 512 characters, and its request can be decoded", async () => {
     const requests = memoryRequests()
     const process = newProcess(newWorld(), { requests })
     ended(await process.perform(run(approving, 'r', {})), 'Pending')
@@ -54,7 +54,7 @@ describe('the name of who answers', () => {
 })
 
 describe('an answer with the value of a secret', () => {
-  test('that is left for an owner which has released the run is recorded without the value', async () => {
+  test('an answer left for an owner that has released the run is recorded redacted', async () => {
     const requests = memoryRequests()
     const secrets = { where: 'here', read: () => TE.right(O.some('hunter2-hunter2')) }
     const process = newProcess(newWorld(), { requests, secrets })
@@ -77,7 +77,7 @@ describe('an answer with the value of a secret', () => {
 })
 
 describe('an answer to a wait that its task never begins', () => {
-  test('is reported as rejected when the task completes', async () => {
+  test('an answer to a wait that its task never begins is reported as rejected when the task completes', async () => {
     const process = newProcess()
     const program = workflow('w')
       .step('t', ({ waitFor }) => waitFor('ok'))

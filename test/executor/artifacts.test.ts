@@ -87,7 +87,7 @@ describe('an artifact', () => {
     assert.deepEqual(ran, ['make', 'after'])
   })
 
-  test('that a later step puts again is what the run left: neither runs again while it is there', async () => {
+  test('an artifact that a later step replaces stays valid for both: neither step runs again', async () => {
     const data = memoryData()
     const ran: Array<string> = []
     const putting = (name: string) => ({
@@ -136,7 +136,7 @@ describe('an artifact', () => {
     assert.deepEqual(ran, ['first', 'second'])
   })
 
-  test('that can not be looked for stops the resume: without a store nobody knows', async () => {
+  test('a resume without an artifact store stops if evidence is an artifact', async () => {
     const data = memoryData()
     const program = pipe(Program.start('p'), Program.step('make', { run: ({ artifacts }) => artifacts.put('a', 'b') }))
     await go(program as AnyProgram, data)
@@ -145,7 +145,7 @@ describe('an artifact', () => {
     assert.deepEqual([refused.left.code, refused.left.where], ['NO_STORE', 'the artifacts of run r'])
   })
 
-  test('that a step put is read by a later one, in a resumed run too, and its digest stands in the record', async () => {
+  test('later steps read an artifact, also after a resume, and the record has its digest', async () => {
     const data = memoryData()
     let broken = true
     const program = pipe(
@@ -171,7 +171,7 @@ describe('an artifact', () => {
     assert.deepEqual(use.evidence, [])
   })
 
-  test('that only a failed attempt put is in no record; groups record what is their own', async () => {
+  test('artifacts put by a failed attempt are not recorded; each group records its own', async () => {
     const data = memoryData()
     const program = pipe(
       Program.start('p'),
@@ -197,7 +197,7 @@ describe('an artifact', () => {
     ])
   })
 
-  test('is refused under an id that is none, or is Dogear’s own, and the step fails for good', async () => {
+  test('an invalid or reserved artifact id fails the step permanently', async () => {
     for (const id of ['../x', '/x', '_own/x']) {
       const data = memoryData()
       const program = pipe(Program.start('p'), Program.step('s', { run: ({ artifacts }) => artifacts.put(id, 'x') }))
@@ -209,7 +209,7 @@ describe('an artifact', () => {
     }
   })
 
-  test('needs a store: without one the step that asks fails and says so; others need none', async () => {
+  test('a step that uses artifacts without a store fails with the remedy; other steps need no store', async () => {
     const program = pipe(
       Program.start('p'),
       Program.step('plain', { run: () => TE.right(1) }),
@@ -240,7 +240,7 @@ describe('an artifact', () => {
     assert.deepEqual(listed, E.right([]))
   })
 
-  test('is not put by an attempt that is over, whoever goes on in it', async () => {
+  test('an attempt that has ended cannot write artifacts', async () => {
     const world = newWorld()
     const process = newProcess(world, { artifacts: memoryArtifacts(world.data), graceMillis: 1 })
     const late: Array<() => Promise<unknown>> = []
@@ -270,7 +270,7 @@ describe('an artifact', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('is not put by a process that was told that the run was taken over', async () => {
+  test('fenced attempts cannot write artifacts', async () => {
     const data = memoryData()
     const program = pipe(
       Program.start('p'),
@@ -286,7 +286,7 @@ describe('an artifact', () => {
     assert.deepEqual(await memoryArtifacts(data).list('r')(), E.right([]))
   })
 
-  test('goes when its run is removed', async () => {
+  test('removing a run removes its artifacts', async () => {
     const data = memoryData()
     const program = pipe(Program.start('p'), Program.step('s', { run: ({ artifacts }) => artifacts.put('x', 'x') }))
     await go(program as AnyProgram, data)
@@ -307,7 +307,7 @@ describe('a step that reuses an artifact of another run', () => {
     })
   ) as AnyProgram
 
-  test('copies it and makes nothing; output and record say what it is and where it is from', async () => {
+  test('reuse copies the artifact and makes nothing; output and record name its source', async () => {
     const data = memoryData()
     await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
     const records = recordsOf(await go(train, data))
@@ -315,7 +315,7 @@ describe('a step that reuses an artifact of another run', () => {
     const corpus = records.find(({ unit }) => nameOf(unit) === 'corpus')
     assert.equal(corpus?.output, 'reuse:crawl-7/data/corpus')
     assert.deepEqual(corpus.evidence, [evidence('data/corpus', 'all of it')])
-    // What becomes of the other run is of no matter any more.
+    // The other run may be deleted now.
     await memoryArtifacts(data).remove('crawl-7', 'data/corpus')()
     assert.equal(
       text(
@@ -331,32 +331,35 @@ describe('a step that reuses an artifact of another run', () => {
     ['run', { fromRun: 'nowhere', artifact: 'data/corpus' }, 'ArtifactMissing'],
     ['artifact', { fromRun: 'crawl-7', artifact: 'other' }, 'ArtifactMissing'],
     ['id', { fromRun: '../crawl-7', artifact: 'x' }, 'InvalidRunId']
-  ])('fails alone, for good and with nothing done, if there is no such %s', async (_, from, code) => {
-    const data = memoryData()
-    await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
-    const program = pipe(
-      Program.start('p'),
-      Program.wave('w', { gone: Program.reuse(from), sibling: { run: () => TE.right('done') } })
-    ) as AnyProgram
-    const outcome = await go(program, data)
-    const { unit, error, outcome: effect } = failureOf(outcome)
-    assert.deepEqual([unit, error.code, effect], ['w/gone', code, 'notApplied'])
-    assert.ok(outcome._tag === 'Failed' && !outcome.retryable)
-    assert.deepEqual(
-      recordsOf(outcome).map(({ unit }) => unit),
-      ['w/sibling']
-    )
-  })
+  ])(
+    'a missing artifact fails the step that reuses it permanently, with nothing applied: no such %s',
+    async (_, from, code) => {
+      const data = memoryData()
+      await memoryArtifacts(data).put('crawl-7', 'data/corpus', 'all of it')()
+      const program = pipe(
+        Program.start('p'),
+        Program.wave('w', { gone: Program.reuse(from), sibling: { run: () => TE.right('done') } })
+      ) as AnyProgram
+      const outcome = await go(program, data)
+      const { unit, error, outcome: effect } = failureOf(outcome)
+      assert.deepEqual([unit, error.code, effect], ['w/gone', code, 'notApplied'])
+      assert.ok(outcome._tag === 'Failed' && !outcome.retryable)
+      assert.deepEqual(
+        recordsOf(outcome).map(({ unit }) => unit),
+        ['w/sibling']
+      )
+    }
+  )
 
-  test('is another step when it reuses something else', () => {
+  test('reusing another artifact changes the fingerprint of a step', () => {
     const fingerprintOf = (from: Parameters<typeof Program.reuse>[0]) =>
       (Program.task('s', Program.reuse(from)) as { readonly fingerprint: string }).fingerprint
     assert.notEqual(fingerprintOf({ fromRun: 'a', artifact: 'x' }), fingerprintOf({ fromRun: 'b', artifact: 'x' }))
   })
 })
 
-describe('with promises', () => {
-  test('artifacts are promises, and what is not there is undefined', async () => {
+describe('artifacts with promises', () => {
+  test('artifact functions return promises, and a missing artifact is undefined', async () => {
     const data = memoryData()
     const program = Async.workflow('p')
       .step('make', async ({ artifacts }) => artifacts.put('x', 'content'))
@@ -378,7 +381,7 @@ describe('with promises', () => {
     assert.deepEqual(outputs.use, ['content', true, true, { id: 'x', size: 7, sha256: sha256('content') }])
   })
 
-  test('what goes wrong rejects with an Error that is taken at its word', async () => {
+  test('a failed artifact call rejects with an Error that keeps its classification', async () => {
     let caught: unknown
     const program = Async.workflow('p').step('s', async ({ artifacts }) => {
       try {

@@ -51,7 +51,7 @@ const failure = (outcome: RunOutcome.RunOutcome): CheckpointState.Failure => {
   return first
 }
 
-describe('which failures are tried again', () => {
+describe('retried failures', () => {
   test.each<[string, unknown, number]>([
     ['500', { status: 500 }, 3],
     ['503', { status: 503 }, 3],
@@ -60,12 +60,12 @@ describe('which failures are tried again', () => {
     ['a rate limit', { code: 'rate_limit_error' }, 3],
     ['a timeout', Object.assign(new Error('late'), { name: 'TimeoutError' }), 3],
     ['a reset', { code: 'ECONNRESET' }, 3],
-    ['what a step calls transient', StepFailure.transient(StepError.make('E', 'x')), 3],
+    ['an error that a step declares transient', StepFailure.transient(StepError.make('E', 'x')), 3],
     ['401', { status: 401 }, 1],
     ['400', { status: 400 }, 1],
-    ['a 500 in the text', new Error('HTTP 500 Internal Server Error'), 1],
-    ['what a step calls permanent', StepFailure.permanent(StepError.make('E', 'x', { code: '500' })), 1]
-  ])('an error is tried again exactly if it may pass: %s', async (_, error, attempts) => {
+    ['a 500 in the message', new Error('HTTP 500 Internal Server Error'), 1],
+    ['an error that a step declares permanent', StepFailure.permanent(StepError.make('E', 'x', { code: '500' })), 1]
+  ])('an error is retried exactly if it may be transient: %s', async (_, error, attempts) => {
     const process = newProcess()
     let count = 0
     const program = one({
@@ -81,7 +81,7 @@ describe('which failures are tried again', () => {
     assert.equal(failure(outcome).attempts.length, attempts)
   })
 
-  test('without a policy nothing is tried again', async () => {
+  test('without a policy nothing is retried', async () => {
     const process = newProcess()
     const program = one({ run: scripted(process.world, process.clock.now, [TE.left(http(500)), TE.right(1)]) })
     const outcome = ended(await process.perform(run(program, 'r', {})), 'Failed')
@@ -89,7 +89,7 @@ describe('which failures are tried again', () => {
     assert.equal(outcome.retryable, true)
   })
 
-  test('500 twice and then well is three attempts, recorded as such, and no error stays', async () => {
+  test('a step that fails twice with 500 and then succeeds records three attempts, and no error stays', async () => {
     const process = newProcess()
     const script = [TE.left(http(500)), TE.left(http(500)), TE.right('well')]
     const program = one({ retry: RetryPolicy.standard, run: scripted(process.world, process.clock.now, script) })
@@ -100,7 +100,7 @@ describe('which failures are tried again', () => {
     assert.deepEqual(CheckpointState.failures((await stored(process.storage)).state).records, [])
   })
 
-  test('a non-idempotent step is tried again only if nothing was applied', async () => {
+  test('a step that is not idempotent is retried only if nothing was applied', async () => {
     const unknown = newProcess()
     const retry = policy({ attempts: 3, delayMillis: 10 })
     const reset = [TE.left({ code: 'ECONNRESET' }), TE.right(1)]
@@ -122,7 +122,7 @@ describe('which failures are tried again', () => {
     assert.equal(world.log.length, 3)
   })
 
-  test('a failure that a step makes up badly is recorded as plain, bounded data', async () => {
+  test('a malformed failure of a step is recorded as plain, bounded data', async () => {
     const bad = (error: unknown, outcome: unknown) => TE.left({ _tag: 'Permanent', error, outcome })
     const errors: ReadonlyArray<readonly [unknown, unknown]> = [
       [undefined, 'unknown'],
@@ -145,7 +145,7 @@ describe('which failures are tried again', () => {
 })
 
 describe('time between attempts', () => {
-  test('the delays are those of the policy, spread by the jitter of the environment, and never over the cap', async () => {
+  test('the delays follow the policy, with the jitter of the environment, and never exceed the cap', async () => {
     const delays = async (random: number): Promise<ReadonlyArray<number>> => {
       const process = newProcess(newWorld(), { random: () => random })
       const retry = policy({ attempts: 7, delayMillis: 5000, maxDelayMillis: 120_000, jitter: 0.25 })
@@ -157,14 +157,14 @@ describe('time between attempts', () => {
     assert.deepEqual(await delays(0.999999), [6.25, 12.5, 25, 50, 100, 120].map(seconds))
   })
 
-  test('a bound on time ends the attempts before their number does', async () => {
+  test('a time limit ends the attempts before their maximum number', async () => {
     const process = newProcess()
     const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 3500 })
     ended(await process.perform(run(one({ retry, run: () => TE.left(http(500)) }), 'r', {})), 'Failed')
     assert.equal(process.events.filter(({ _tag }) => _tag === 'StepStarted').length, 4)
   })
 
-  test('each attempt is durable before it starts, and Failed is on record only after the last', async () => {
+  test('each attempt is durable before it starts, and Failed is recorded only after the last', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const seen: Array<string> = []
@@ -193,7 +193,7 @@ describe('time between attempts', () => {
     assert.deepEqual(tags, [...Array<string>(6).fill('BeforeStep'), 'Failed'])
   })
 
-  test('the history of errors tells each attempt: number, error, times, and the delay that followed', async () => {
+  test('the history of errors has number, error, times and delay of each attempt', async () => {
     const process = newProcess()
     const script = [TE.left(http(500)), TE.left(http(502)), TE.left(http(503))]
     const program = one({
@@ -232,7 +232,7 @@ describe('time between attempts', () => {
 })
 
 describe('timeouts', () => {
-  test('a timeout is for each attempt, transient, and tried again', async () => {
+  test('a timeout applies to each attempt, is transient, and is retried', async () => {
     const process = newProcess()
     const { world, clock } = process
     const program = one({
@@ -257,7 +257,7 @@ describe('timeouts', () => {
     )
   })
 
-  test('the signal that an attempt gets says that it timed out', async () => {
+  test('the signal of an attempt has the reason of its timeout', async () => {
     const process = newProcess()
     let reason: unknown
     const program = one({
@@ -282,7 +282,7 @@ describe('timeouts', () => {
     assert.deepEqual(process.clock.sleeping(), [])
   })
 
-  test('work that timed out but ends well within the grace counts as done', async () => {
+  test('work that exceeds its timeout but succeeds within the grace counts as completed', async () => {
     const process = newProcess()
     const program = one({
       timeoutMillis: 1000,
@@ -298,7 +298,7 @@ describe('timeouts', () => {
     )
   })
 
-  test('work that ignores its timeout is given up after the grace and not tried again while it may still run', async () => {
+  test('work that ignores its timeout is abandoned after the grace, and not retried while it may still run', async () => {
     const process = newProcess(newWorld(), { graceMillis: 3000 })
     const program = one({
       timeoutMillis: 1000,
@@ -312,7 +312,7 @@ describe('timeouts', () => {
     assert.equal(outcome.retryable, true)
   })
 
-  test('of a timeout and a stop, the first decides what an attempt that then ends badly was', async () => {
+  test('the first of a timeout and a stop decides how an attempt that then fails is recorded', async () => {
     const ends = async (stopAt: number): Promise<RunOutcome.RunOutcome> => {
       const process = newProcess()
       const deaf = pipe(
@@ -332,7 +332,7 @@ describe('timeouts', () => {
     assert.equal(failure(timedOut).error.code, 'TIMEOUT')
   })
 
-  test('a timeout of a non-idempotent step is one effect, whatever its policy, and then a question', async () => {
+  test('a timeout of a step that is not idempotent is never retried, and needs confirmation', async () => {
     const process = newProcess()
     const { world, clock } = process
     const program = one({
@@ -363,14 +363,14 @@ describe("a host's clock that rejects when its signal fires", () => {
     }
   })
 
-  test('has woken all the same: an attempt that ends in time', async () => {
+  test('a rejected sleep counts as woken in an attempt that ends in time', async () => {
     const process = newProcess()
     const environment = { ...process.environment, clock: rejecting(process.clock) }
     ended(await run(one({ timeoutMillis: 1000, run: () => TE.right(1) }), 'r', {})(environment)(), 'Completed')
     await quiet()
   })
 
-  test('and a stop in a wait for the next attempt, of a step as of a group', async () => {
+  test('a rejected sleep counts as woken when a stop ends the delay before the next attempt', async () => {
     const step = { retry: policy({ attempts: 2, delayMillis: seconds(60) }), run: () => TE.left(http(500)) }
     for (const program of [one(step), Program.fromSteps('w', [Program.waveOf('all', [group('it', step)])])]) {
       const process = newProcess()
@@ -399,7 +399,7 @@ describe('attempts over several processes', () => {
       }
     })
 
-  test('a stop ends the wait for the next attempt at once, and the count goes on at the resume', async () => {
+  test('a stop ends the delay before the next attempt at once, and the resume continues the count', async () => {
     const world = newWorld()
     const first = newProcess(world)
     const running = run(flaky(world, 5, false), 'r', {})(first.environment)()
@@ -415,7 +415,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2', '3', '4', '5'])
   })
 
-  test('a kill in a wait goes on with the next attempt; a kill in an attempt repeats that one', async () => {
+  test('a kill in a delay continues with the next attempt; a kill in an attempt repeats that one', async () => {
     const world = newWorld()
     const killed = async (call: number): Promise<void> => {
       const life = newLife()
@@ -438,7 +438,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['1', '2', '3', '4'])
   })
 
-  test('a bound on time counts from the first attempt of all, and a resume makes one more in any case', async () => {
+  test('a time limit counts from the very first attempt, and a resume always makes one more', async () => {
     const world = newWorld()
     const clock = fakeClock()
     const retry = policy({ _tag: 'Constant', attempts: 100, delayMillis: 1000, withinMillis: 5000 })
@@ -479,7 +479,7 @@ describe('attempts over several processes', () => {
     assert.equal(world.log.length, 1)
   })
 
-  test('a step whose attempts are spent gets all of them again on resume, and its history begins anew', async () => {
+  test('a step with spent attempts gets all of them again on a resume, and its history starts over', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(flaky(world, 3, false), 'r', {})), 'Failed')
     const again = ended(await newProcess(world).perform(resume(flaky(world, 3, false), 'r')), 'Failed')
@@ -487,7 +487,7 @@ describe('attempts over several processes', () => {
     assert.equal(failure(again).attempts.length, 3)
   })
 
-  test('the groups of a wave count their attempts each for itself', async () => {
+  test('the groups of a wave count their attempts separately', async () => {
     const world = newWorld()
     const wave = (works: boolean): ProgramType.Program<unknown> =>
       Program.fromSteps('w', [
@@ -515,7 +515,7 @@ describe('attempts over several processes', () => {
     assert.deepEqual(world.log, ['a1', 'b1', 'a2', 'a3', 'b2'])
   })
 
-  test('time in a store is no time of an attempt: each has its own start', async () => {
+  test('time in a store does not count as time of an attempt: each has its own start', async () => {
     const clock = fakeClock()
     const process = newProcess(newWorld(), {
       clock,

@@ -87,7 +87,7 @@ const failed = async (requests: Requests): Promise<Process> => {
 }
 
 describe('a cancel of a live run', () => {
-  test('lets the running step end, starts no other, and is recorded', async () => {
+  test('a cancel lets the running step end, starts no other, and is recorded', async () => {
     const requests = memoryRequests()
     const { process, outcome } = await cancelled(requests)
     assert.deepEqual(
@@ -102,7 +102,7 @@ describe('a cancel of a live run', () => {
     assert.ok(process.events.every(({ _tag }) => _tag !== 'RunPaused'))
   })
 
-  test('lets running groups of a wave end and starts no other', async () => {
+  test('a cancel lets running groups of a wave end and starts no other', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const { log } = process.world
@@ -123,7 +123,7 @@ describe('a cancel of a live run', () => {
     assert.ok(log.includes('b') && log.length < 4, log.join())
   })
 
-  test('outweighs a pause, before and after it', async () => {
+  test('a cancel outweighs a pause, before and after it', async () => {
     for (const first of [true, false]) {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -140,7 +140,7 @@ describe('a cancel of a live run', () => {
     }
   })
 
-  test.each(['cancel', 'pause'] as const)('or a pause that comes while a task suspends is obeyed: %s', async (kind) => {
+  test.each(['cancel', 'pause'] as const)('a %s that arrives while a task suspends is obeyed', async (kind) => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const ask = { cancel: cancelling, pause: (one: Process) => pause('r')(one.environment)() }[kind]
@@ -156,7 +156,7 @@ describe('a cancel of a live run', () => {
     nothingIsLeft(requests)
   })
 
-  test('that comes after the owner has seen a pause is recorded', async () => {
+  test('a cancel that arrives after the owner has seen a pause is recorded', async () => {
     const kept = memoryRequests()
     let isPaused = false
     const requests: Requests = {
@@ -177,7 +177,7 @@ describe('a cancel of a live run', () => {
     nothingIsLeft(kept)
   })
 
-  test('while the last step runs leaves a completed run and no request', async () => {
+  test('a cancel while the last step runs leaves a completed run and no request', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const only = Program.fromSteps('w', [task('only', { run: async () => void right(await cancelling(process)) })])
@@ -185,29 +185,32 @@ describe('a cancel of a live run', () => {
     nothingIsLeft(requests)
   })
 
-  test.each(['fails', 'is stopped'])('whose step then %s is recorded when the owner has released it', async (how) => {
-    const requests = memoryRequests()
-    const process: Process = newProcess(newWorld(), { requests })
-    const program = threeSteps(process.world, () =>
-      pipe(
-        TE.fromTask(async () => {
-          right(await cancelling(process))
-          if (how === 'is stopped') process.stop('signal')
-        }),
-        TE.chain(() => (how === 'fails' ? TE.left(new Error('broken')) : TE.right('two')))
+  test.each(['fails', 'is stopped'])(
+    'a cancel whose step then %s is recorded when the owner has released the run',
+    async (how) => {
+      const requests = memoryRequests()
+      const process: Process = newProcess(newWorld(), { requests })
+      const program = threeSteps(process.world, () =>
+        pipe(
+          TE.fromTask(async () => {
+            right(await cancelling(process))
+            if (how === 'is stopped') process.stop('signal')
+          }),
+          TE.chain(() => (how === 'fails' ? TE.left(new Error('broken')) : TE.right('two')))
+        )
       )
-    )
-    ended(await process.perform(run(program, 'r', {})), how === 'fails' ? 'Failed' : 'Interrupted')
-    assert.equal(await statusIn(process.storage), 'cancelled')
-    const { state } = await stored(process.storage)
-    assert.deepEqual(
-      CheckpointState.failures(state).records.map(({ unit }) => unit),
-      how === 'fails' ? ['two'] : []
-    )
-    nothingIsLeft(requests)
-  })
+      ended(await process.perform(run(program, 'r', {})), how === 'fails' ? 'Failed' : 'Interrupted')
+      assert.equal(await statusIn(process.storage), 'cancelled')
+      const { state } = await stored(process.storage)
+      assert.deepEqual(
+        CheckpointState.failures(state).records.map(({ unit }) => unit),
+        how === 'fails' ? ['two'] : []
+      )
+      nothingIsLeft(requests)
+    }
+  )
 
-  test('that the owner misses before it releases the run is recorded after that', async () => {
+  test('a cancel that the owner misses before its release is recorded afterwards', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), {
       requests: kept,
@@ -230,8 +233,8 @@ describe('a cancel of a live run', () => {
   })
 })
 
-describe('a cancel of a run that nobody owns', () => {
-  test('is recorded by its caller, with the failures as they were', async () => {
+describe('a cancel of a run without an owner', () => {
+  test('a cancel without an owner is recorded by its caller, and keeps the failures', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     const before = CheckpointState.failures((await stored(process.storage)).state)
@@ -244,7 +247,7 @@ describe('a cancel of a run that nobody owns', () => {
     nothingIsLeft(requests)
   })
 
-  test('keeps what was in flight when its owner died', async () => {
+  test('a cancel keeps the units that were in flight when the owner died', async () => {
     const requests = memoryRequests()
     const world = newWorld()
     const dead = newProcess(world, { requests })
@@ -260,7 +263,7 @@ describe('a cancel of a run that nobody owns', () => {
     assert.deepEqual(CheckpointState.inFlight(state).records, [{ unit: 'two', attempt: 1 }])
   })
 
-  test('keeps pending jobs, which a reopened run waits for again', async () => {
+  test('a cancel keeps pending jobs, and a reopened run waits for them again', async () => {
     const requests = memoryRequests()
     const process = newProcess(newWorld(), { requests })
     const { log } = process.world
@@ -290,7 +293,7 @@ describe('a cancel of a run that nobody owns', () => {
     assert.deepEqual(log, ['submitted'])
   })
 
-  test('removes the pointer to it', async () => {
+  test('a cancel removes the pointer to the run', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const program = threeSteps(process.world, () =>
@@ -302,7 +305,7 @@ describe('a cancel of a run that nobody owns', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('that is over writes nothing', async () => {
+  test('a cancel of a run that has ended writes nothing', async () => {
     const requests = memoryRequests()
     const process = newProcess(newWorld(), { requests })
     ended(await process.perform(run(threeSteps(process.world), 'r', {})), 'Completed')
@@ -314,14 +317,14 @@ describe('a cancel of a run that nobody owns', () => {
     assert.deepEqual(right(await cancelling(other)), { _tag: 'AtRest', runId: 'r', status: 'cancelled' })
   })
 
-  test('is refused where there is no run or no inbox', async () => {
+  test('a cancel is refused without a run or an inbox', async () => {
     refused(await cancelling(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
     refused(await cancelling(newProcess()), 'NoRequests')
   })
 })
 
 describe('a cancel request', () => {
-  test('that its owner did not live to see is recorded by the next one, which runs nothing', async () => {
+  test('a request that the dead owner never saw is recorded by the next owner, which runs nothing', async () => {
     const requests = memoryRequests()
     const world = newWorld()
     const dead: Process = newProcess(world, { requests })
@@ -341,7 +344,7 @@ describe('a cancel request', () => {
     nothingIsLeft(requests)
   })
 
-  test('is recorded before a resume that would be refused', async () => {
+  test('a cancel request is recorded before a resume that would be refused', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     right(await requests.leave({ _tag: 'Cancel', runId: 'r', requestedAt: '2026-01-02T03:04:05.000Z' })())
@@ -350,7 +353,7 @@ describe('a cancel request', () => {
     nothingIsLeft(requests)
   })
 
-  test('is recorded by a poll, which then records no job', async () => {
+  test('a cancel request is recorded by a poll, which then records no job', async () => {
     const requests = memoryRequests()
     const process = newProcess(newWorld(), { requests })
     const training = pipe(
@@ -371,7 +374,7 @@ describe('a cancel request', () => {
     nothingIsLeft(requests)
   })
 
-  test('that is recorded but was not withdrawn is withdrawn when the run is reopened', async () => {
+  test('a recorded request that was not withdrawn is withdrawn when the run is reopened', async () => {
     const kept = memoryRequests()
     const { process } = await cancelled({ ...kept, withdraw: () => TE.right(undefined) })
     assert.equal(kept.isAny('r'), true)
@@ -381,7 +384,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('that replaced the recorded one meanwhile is withdrawn too, and reopens nothing', async () => {
+  test('a request that replaced the recorded one is withdrawn too, and reopens nothing', async () => {
     const kept = memoryRequests()
     let isNewer = true
     const requests: Requests = {
@@ -397,7 +400,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('that comes when the run has come to rest is recorded by its caller', async () => {
+  test('a request that arrives when the run has ended is recorded by its caller', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const late: Requests = {
@@ -423,7 +426,7 @@ describe('a cancel request', () => {
     nothingIsLeft(kept)
   })
 
-  test('asks the process that claims the run while its caller is about to', async () => {
+  test('a cancel asks a process that claims the run meanwhile', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     let resumed: Promise<unknown> | undefined
@@ -456,7 +459,7 @@ describe('a cancel request', () => {
     nothingIsLeft(requests)
   })
 
-  test('records nothing where another process has taken the run over', async () => {
+  test('a cancel records nothing if another process has superseded the claim', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     const storage: CheckpointStorage = {
@@ -480,7 +483,7 @@ describe('a cancel request', () => {
     assert.equal(requests.isAny('r'), true)
   })
 
-  test('of a damaged run is refused: nobody has agreed to what was recovered', async () => {
+  test('a cancel of a damaged run is refused: it needs consent first', async () => {
     const requests = memoryRequests()
     const process = await failed(requests)
     const found = { _tag: 'Recovered', from: 'revision 1', lost: 'revision 2' } as const
@@ -499,7 +502,7 @@ describe('a cancel request', () => {
 })
 
 describe('a cancelled run', () => {
-  test('is refused by resume, runOrResume, planRun and poll, and nothing is written', async () => {
+  test('a cancelled run is refused by resume, runOrResume, planRun and poll, and nothing is written', async () => {
     const { process } = await cancelled(memoryRequests())
     const program = threeSteps(process.world)
     const { revision } = await stored(process.storage)
@@ -517,7 +520,7 @@ describe('a cancelled run', () => {
     assert.equal((await stored(process.storage)).revision, revision)
   })
 
-  test('resumes with reopen, and repeats nothing', async () => {
+  test('a cancelled run resumes with reopen, and repeats nothing', async () => {
     const { process } = await cancelled(memoryRequests())
     const program = threeSteps(process.world)
     right(await planRun(program, 'r', { reopen: true })(process.environment)())
@@ -525,7 +528,7 @@ describe('a cancelled run', () => {
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
   })
 
-  test('asks about what was in flight when it is reopened', async () => {
+  test('a reopened run asks for confirmation of units that were in flight', async () => {
     const requests = memoryRequests()
     const world = newWorld()
     const dead = newProcess(world, { requests })
@@ -538,7 +541,7 @@ describe('a cancelled run', () => {
     refused(await next.perform(resume(threeSteps(world, undefined, once), 'r', { reopen: true })), 'Unconfirmed')
   })
 
-  test('is not made by a host that gives cancelled as the reason of its stop', async () => {
+  test('a host that stops with the reason cancelled does not cancel the run', async () => {
     const process = newProcess(newWorld(), {
       interrupt: { signal: AbortSignal.abort(), reason: () => 'cancelled' as 'aborted' }
     })

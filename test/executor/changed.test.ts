@@ -151,7 +151,7 @@ describe('an artifact edited by hand', () => {
     assert.deepEqual(world.log, ['generate', 'harm', 'generate', 'harm'])
   })
 
-  test('what the host says of edited artifacts counts for every plan of a call', async () => {
+  test("the host's answer to edited artifacts applies to every plan of a call", async () => {
     const world = newWorld()
     let time = Date.parse('2026-01-02T03:04:05.000Z')
     // Whoever waits finds the file edited when the wait is over.
@@ -178,7 +178,7 @@ describe('an artifact edited by hand', () => {
     ended(outcome, 'Completed')
   })
 
-  test('fromStep keeps an edited artifact of an earlier step and overwrites one of its own', async () => {
+  test('fromStep keeps an edited artifact of an earlier step and overwrites that of its step', async () => {
     const world = await fixed()
     ended(await go(world, { fromStep: 'check' }), 'Completed')
     assert.deepEqual(world.log, ['check', 'publish'])
@@ -316,7 +316,7 @@ describe('a change at a path that several units recorded', () => {
   })
 })
 
-describe('a change is explained', () => {
+describe('a change with an explanation', () => {
   /** `make` writes a file in the first step; two groups follow, of which `sign` fails on request. */
   const groups = (world: World, sign: object, fails: () => boolean) =>
     pipe(
@@ -433,7 +433,7 @@ describe('a commit', () => {
     )
   })
 
-  test('a commit that HEAD no longer contains is a question; keeping it records HEAD, and the next resume asks nothing', async () => {
+  test('a commit that HEAD no longer contains raises a question; keeping it records HEAD, and the next resume asks nothing', async () => {
     const world = await rewritten(['c2'])
     assert.deepEqual(await asked(world, {}, committing(world)), [['work/two', 'EvidenceChanged']])
     ended(await go(world, confirm({ 'work/two': 'Keep' }), committing(world)), 'Completed')

@@ -296,7 +296,7 @@ describe('declaring a unit done', () => {
   )
 })
 
-test('done for the groups of a wave whose own evidence is missing is asked once, and later waves start', async () => {
+test('one answer done for the groups of a wave that lost its evidence settles it, and later waves start', async () => {
   const world = newWorld()
   const group = { ...writing(world, 'build', ['bundle', 'own']), evidence: artifacts('own'), idempotent: false }
   const program: Any = pipe(

@@ -22,8 +22,8 @@ const around = (kind: 'task' | 'wave', world: World, checks: GuardSpec<unknown>)
   ])
 }
 
-describe.each(['task', 'wave'] as const)('a stop while a check of a %s is under way', (kind) => {
-  test('is no answer of the check: after it nothing counts that was not found to hold', async () => {
+describe.each(['task', 'wave'] as const)('a stop during a check of a %s', (kind) => {
+  test('a stop during a check decides nothing: only what was checked counts', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const after = () =>
@@ -38,7 +38,7 @@ describe.each(['task', 'wave'] as const)('a stop while a check of a %s is under 
     assert.ok(process.events.every(({ _tag }) => _tag !== 'CheckFailed'))
   })
 
-  test('lets no work start that was waiting for it', async () => {
+  test('a stop during a check starts no work that waited for it', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const before = () =>
@@ -53,7 +53,7 @@ describe.each(['task', 'wave'] as const)('a stop while a check of a %s is under 
     assert.deepEqual(world.log, [])
   })
 
-  test('asks nobody, and ends a question', async () => {
+  test('a stop during a check asks no user, and ends a prompt', async () => {
     for (const stopped of ['before', 'while'] as const) {
       const world = newWorld()
       let asked = 0
@@ -105,7 +105,7 @@ describe('a question about a check', () => {
     return process
   }
 
-  test('takes none of the time that the attempt has', async () => {
+  test('a prompt about a check does not count toward the timeout', async () => {
     const world = newWorld()
     const process = thinking(world)
     ended(
@@ -121,7 +121,7 @@ describe('a question about a check', () => {
     assert.deepEqual(world.log, ['work'])
   })
 
-  test('gives it none either: what was used up before counts', async () => {
+  test('a prompt about a check does not extend the timeout', async () => {
     const world = newWorld()
     const process = thinking(world)
     const { failures } = ended(
@@ -138,7 +138,7 @@ describe('a question about a check', () => {
   })
 })
 
-describe('a wave that was cut short with groups in flight', () => {
+describe('an interrupted wave with groups in flight', () => {
   const wave = (world: World, isOpen: boolean) =>
     pipe(
       Program.start('waves'),
@@ -152,7 +152,7 @@ describe('a wave that was cut short with groups in flight', () => {
       )
     )
 
-  test('fails at its check, and goes on when that holds; nobody is asked twice', async () => {
+  test('an interrupted wave whose check fails continues once the check holds, and each question is asked once', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const hanging = pipe(
@@ -167,7 +167,7 @@ describe('a wave that was cut short with groups in flight', () => {
     ended(await running, 'Interrupted')
     const again = { confirm: new Map([['wave/once', { _tag: 'Again' } as const]]) }
     const outcome = ended(await newProcess(world).perform(resume(wave(world, false), 'r', again)), 'Failed')
-    // What somebody has said of "once" stands: it has not run since.
+    // The answer for "once" still counts: the unit has not run since.
     assert.deepEqual(
       outcome.failures.map(({ unit, outcome: done }) => [unit, done]),
       [
@@ -180,12 +180,12 @@ describe('a wave that was cut short with groups in flight', () => {
   })
 })
 
-describe('a check that is to be tried again by policy', () => {
+describe('a check with the retry policy', () => {
   test.each([
     ['before', [1, 0]],
     ['after', [3, 3]]
   ] as const)(
-    'the check runs three times %s a wave, whose groups run each time only if they had run',
+    'the check is retried three times %s a wave, and its groups run each time only if they had run',
     async (when, ran) => {
       for (const [wrong, outcome, times] of [
         [2, 'Completed', ran[0]],
@@ -202,7 +202,7 @@ describe('a check that is to be tried again by policy', () => {
     }
   )
 
-  test('says nothing of work that fails by itself', async () => {
+  test('the retry policy of a check does not apply to other failures', async () => {
     const world = newWorld()
     const lost = Object.assign(new Error('lost'), { code: 'ECONNRESET' })
     const program = pipe(
@@ -224,7 +224,7 @@ describe('a check that is to be tried again by policy', () => {
 describe('a tree', () => {
   const treeOf = (part: Partial<WorkingTree>): WorkingTree => ({ ...newProcess().environment.tree, ...part })
 
-  test.each(['task', 'wave'] as const)('that throws fails a %s, and later refuses a resume', async (kind) => {
+  test.each(['task', 'wave'] as const)('a tree that throws fails a %s, and later refuses a resume', async (kind) => {
     const world = newWorld()
     const tree = treeOf({
       has: () => {
@@ -240,7 +240,7 @@ describe('a tree', () => {
     assert.equal(error.code, 'THREW')
   })
 
-  test('that can not be read before the work says that nothing was done', async () => {
+  test('a tree that is unreadable before the work reports notApplied', async () => {
     const world = newWorld()
     const error: TreeUnreadable = { _tag: 'TreeUnreadable', where: '/', code: 'EACCES', why: 'no', cause: undefined }
     const program = pipe(
@@ -254,15 +254,15 @@ describe('a tree', () => {
   })
 })
 
-test.each(['task', 'wave'] as const)('evidence of a %s that is no list is a failed check', async (kind) => {
+test.each(['task', 'wave'] as const)('evidence of a %s that is not an array is a failed check', async (kind) => {
   const world = newWorld()
   const evidence = (() => Promise.resolve([])) as never
   const program = around(kind, world, { evidence } as never)
   const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
-  assert.match(outcome.failures[0]?.error.message ?? '', /its evidence can't be determined/)
+  assert.match(outcome.failures[0]?.error.message ?? '', /its `evidence` function failed/)
 })
 
-test('evidence at an empty path is missing: the folder itself is not meant', async () => {
+test('evidence at an empty path is missing', async () => {
   const world = newWorld()
   world.tree.files.set('', 'the folder')
   for (const _tag of ['Artifact', 'File'] as const) {

@@ -122,7 +122,7 @@ describe('a value that is neither a codec nor a schema', () => {
     assert.deepEqual(problemOf(outcome.error).slice(0, 2), [place, field])
   })
 
-  test('is refused by planRun for a stored run', async () => {
+  test('an invalid codec is refused by planRun for a stored run', async () => {
     const options = { id: 'r', storage: memoryStorage() }
     await Async.run(
       Async.workflow('w').step('build', () => 1),

@@ -30,7 +30,7 @@ interface UnitModel {
   readonly capture: boolean
   readonly codec: boolean
   readonly silent: boolean
-  /** Only of a unit that does not fail: what may have had its effect is not tried again by itself. */
+  /** Only for a unit that does not fail: one that may have taken effect is not retried without confirmation. */
   readonly idempotent: boolean
 }
 
@@ -152,7 +152,7 @@ const INPUT = { channel: 'beta', list: [1, 2] }
 const attemptsOf = (checkpoint: Checkpoint.Checkpoint | undefined): ReadonlyArray<readonly [string, number]> =>
   [...(checkpoint?.completedSteps ?? [])].map((one) => [one.unit, one.attempts] as const).sort()
 
-/** Whether each unit started as often as it had to, and not more often than it may. */
+/** Each unit must have started as often as required, and not more often than allowed. */
 const startedAsDue =
   (steps: ReadonlyArray<StepModel>) =>
   ({ trace, checkpoint, undisturbed, completed }: Observation<undefined>): void => {
@@ -183,7 +183,7 @@ const UNITS = ['s0', 's1', 's2', 's0/g0', 's0/g1', 's1/g0', 's1/g1', 's2/g2']
 
 describe('a run that is killed', () => {
   test(
-    'whenever and however often it is killed, no acknowledged unit runs again, none is lost, and it ends as if undisturbed',
+    'a run that is killed at any points repeats and loses no acknowledged unit, and ends as if undisturbed',
     { timeout: sweep ? 3_600_000 : 60_000 },
     async () => {
       await fc.assert(
@@ -208,18 +208,22 @@ describe('a run that is killed', () => {
     { _tag: 'Task', unit: { millis: 0, failing: 2, capture: true, codec: false, silent: false, idempotent: true } }
   ]
 
-  test('a run of everything survives being killed everywhere', { timeout: sweep ? 3_600_000 : 120_000 }, async () => {
-    const report = await crashEverywhere((scene: ProcessContext<undefined>) => programOf(scene, everything), {
-      input: INPUT,
-      invariants: { 'starts as often as it has to': startedAsDue(everything) },
-      twice: sweep ? 20_000 : 60
-    })
-    assert.equal(report.violations.length, 0, toText(report))
-    assert.ok(report.points.length > 100)
-  })
+  test(
+    'a run of every kind of step survives a kill at every call',
+    { timeout: sweep ? 3_600_000 : 120_000 },
+    async () => {
+      const report = await crashEverywhere((scene: ProcessContext<undefined>) => programOf(scene, everything), {
+        input: INPUT,
+        invariants: { 'starts as often as it has to': startedAsDue(everything) },
+        twice: sweep ? 20_000 : 60
+      })
+      assert.equal(report.violations.length, 0, toText(report))
+      assert.ok(report.points.length > 100)
+    }
+  )
 
   test.each(['before', 'after', 'fails', 'failsAfter', 'torn', 'late'] as const)(
-    'a run of everything survives what is called %s at single calls, and at pairs of calls',
+    'a run of every kind of step survives the fault %s at single calls, and at pairs of calls',
     { timeout: 120_000 },
     async (how) => {
       for (let first = 1; first <= 22; first += sweep ? 1 : 2) {

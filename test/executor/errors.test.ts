@@ -13,7 +13,7 @@ const two = (log: Array<string>) =>
   ])
 
 describe('the text of a failed save', () => {
-  test('a failed save says that it may still have taken effect, and it may have', async () => {
+  test('the text of a failed save says that it may still have taken effect, which is true', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(3, 'after') })
     const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
@@ -51,8 +51,8 @@ describe('the text of a RevisionConflict', () => {
   })
 })
 
-describe('the text of an error mentions no command or file to a program', () => {
-  test('questions of a program are answered in `confirm`', async () => {
+describe('the text of an error', () => {
+  test('the text of an error tells programs to answer questions in `confirm`', async () => {
     const world = newWorld()
     const pay = (passes: boolean) =>
       Program.fromSteps('pay', [
@@ -105,7 +105,7 @@ describe('the text of an error mentions no command or file to a program', () => 
     ]
   ]
 
-  test.each(texts)('%j', (error, says, never) => {
+  test.each(texts)('the text of an error mentions no command or file to a program: %j', (error, says, never) => {
     assert.match(RunError.describe(error), says)
     assert.doesNotMatch(RunError.describe(error), never)
   })

@@ -96,8 +96,8 @@ const againOf = async (world: World, program: Program.Program<unknown>): Promise
   return world.log
 }
 
-describe('what completed units left behind', () => {
-  test('is recorded with them', async () => {
+describe('evidence of completed units', () => {
+  test('evidence is recorded with its unit', async () => {
     const world = newWorld()
     const { checkpoint } = await completed(world)
     assert.deepEqual(
@@ -115,18 +115,18 @@ describe('what completed units left behind', () => {
     assert.deepEqual([pack.evidence[0].path, pack.evidence[0].size], ['app.tgz', 9])
   })
 
-  test('lets a run that is complete stay so while it is there', async () => {
+  test('a completed run stays completed while its evidence exists', async () => {
     const world = newWorld()
     await completed(world)
     assert.deepEqual(await again(world), [])
   })
 
   test.each<readonly [what: string, harm: (tree: TreeData) => void, due: ReadonlyArray<string>]>([
-    ['an artifact is gone', ({ files }) => files.delete('app.tgz'), ['pack', 'unit', 'lint', 'publish']],
+    ['an artifact is missing', ({ files }) => files.delete('app.tgz'), ['pack', 'unit', 'lint', 'publish']],
     ['a commit of a group is not in the repository', (tree) => (tree.commits = ['rewritten']), ['unit', 'publish']],
-    ['a file of a group is gone', ({ files }) => files.delete('lint.txt'), ['lint', 'publish']],
+    ['a file of a group is missing', ({ files }) => files.delete('lint.txt'), ['lint', 'publish']],
     ['something else has changed', ({ files }) => files.set('notes.txt', 'x'), []]
-  ])('lets exactly that unit and what follows run again when %s', async (_, harm, due) => {
+  ])('only a unit that lost evidence and the later ones run again: %s', async (_, harm, due) => {
     const world = newWorld()
     await completed(world)
     harm(world.tree)
@@ -134,7 +134,7 @@ describe('what completed units left behind', () => {
     assert.deepEqual(await again(world), [])
   })
 
-  test('lets a group run again before those that need it only through a group that somebody says is done', async () => {
+  test('a group runs again before those that need it only through a group that was declared done', async () => {
     const world = newWorld()
     const bring = task('bring', {
       evidence: [{ _tag: 'File', path: 'brought.txt' }],
@@ -169,7 +169,7 @@ describe('what completed units left behind', () => {
     assert.equal(outputsOf(checkpoint)['all/thank'], '{"bring":2,"pay":null}')
   })
 
-  test('takes back nothing of a group in flight beside the one that lost it: that goes on in its attempt', async () => {
+  test('a group in flight beside a group that lost its evidence continues in its attempt', async () => {
     const world = newWorld()
     const bring = task('bring', {
       evidence: [{ _tag: 'File', path: 'brought.txt' }],
@@ -203,7 +203,7 @@ describe('what completed units left behind', () => {
     assert.deepEqual(world.log, ['bring', 'call, attempt 1', 'bring', 'call, attempt 2'])
   })
 
-  test('is what a plan is told of', async () => {
+  test('evidence is an option of a plan', async () => {
     const world = newWorld()
     const { checkpoint } = await completed(world)
     world.tree.files.delete('lint.txt')
@@ -211,7 +211,7 @@ describe('what completed units left behind', () => {
     assert.deepEqual(gone, [{ unit: 'checks/lint', missing: [{ _tag: 'File', path: 'lint.txt' }] }])
   })
 
-  test('names a commit by its whole hash, whatever part of it was given', async () => {
+  test('evidence names a commit by its full hash, whatever abbreviation was given', async () => {
     const world = newWorld()
     const hash = 'c0ffee'.padEnd(40, '0')
     const program = pipe(
@@ -225,7 +225,7 @@ describe('what completed units left behind', () => {
     assert.deepEqual([...checkpoint.completedSteps][0]?.evidence, [{ _tag: 'Commit', hash }])
   })
 
-  test('is not looked at in a run that left nothing', async () => {
+  test('evidence is not checked in a run that recorded none', async () => {
     const world = newWorld()
     const plain = pipe(
       Program.start('plain'),
@@ -237,7 +237,7 @@ describe('what completed units left behind', () => {
     ended(await newProcess(world, environment).perform(resume(plain, 'r')), 'Completed')
   })
 
-  test('stops a resume that can not look, and nothing is changed', async () => {
+  test('unreadable evidence stops a resume, and nothing is changed', async () => {
     const world = newWorld()
     await completed(world)
     const { revision } = await stored(newProcess(world).storage)
@@ -250,7 +250,7 @@ describe('what completed units left behind', () => {
   })
 })
 
-describe('an artifact that a later step changes, and names too,', () => {
+describe('an artifact that a later step changes and declares too', () => {
   const inTurn = (world: World) =>
     pipe(
       Program.start('turns'),
@@ -265,8 +265,8 @@ describe('an artifact that a later step changes, and names too,', () => {
   test.each<[what: string, harm: (tree: TreeData) => void, due: ReadonlyArray<string>]>([
     ['is as the run left it', () => undefined, []],
     ['is as the first left it again', set('1'), ['sign', 'check']],
-    ['is gone', ({ files }) => files.clear(), ['make', 'sign', 'check']]
-  ])('lets what is needed run again if it %s', async (_, harm, due) => {
+    ['is missing', ({ files }) => files.clear(), ['make', 'sign', 'check']]
+  ])('exactly the needed units run again if the artifact %s', async (_, harm, due) => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
     harm(world.tree)
@@ -311,7 +311,7 @@ describe('an artifact that a later step changes, and names too,', () => {
     }
   })
 
-  test('lets a run go on from the later step', async () => {
+  test('a run continues from the later step that changed the artifact', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(inTurn(world), 'r', {})), 'Completed')
     world.log.length = 0
@@ -320,7 +320,7 @@ describe('an artifact that a later step changes, and names too,', () => {
   })
 })
 
-test('to run everything again needs no evidence: that can not be looked at is no reason against it', async () => {
+test('a restart of everything needs no evidence, even if that is unreadable', async () => {
   const world = newWorld()
   await completed(world)
   world.log.length = 0
@@ -365,7 +365,7 @@ const failureOf = async (
   return outcome.failures[0]
 }
 
-describe('a unit has failed, and runs again on a resume, if', () => {
+describe('a failed check of a unit', () => {
   test.each<readonly [what: string, spec: Parameters<typeof failureOf>[1], message: string]>([
     ['an artifact is missing', { evidence: [{ _tag: 'Artifact', path: 'a.tgz' }] }, 'it ran, but: a.tgz is missing'],
     [
@@ -380,7 +380,7 @@ describe('a unit has failed, and runs again on a resume, if', () => {
     [
       'its evidence can not be told',
       { evidence: () => assert.fail('what output?') },
-      "it ran, but: its evidence can't be determined: what output?"
+      'it ran, but: its `evidence` function failed: what output?'
     ]
   ])('%s', async (_, spec, message) => {
     const world = newWorld()
@@ -394,7 +394,7 @@ describe('a unit has failed, and runs again on a resume, if', () => {
     assert.deepEqual(world.log, ['build', 'build'])
   })
 
-  test('the tree is not clean, and then it is said what is in the way', async () => {
+  test('a unit fails and runs again on a resume if the tree is not clean, and the error lists the paths', async () => {
     const world = newWorld()
     const failure = await failureOf(world, { expect: { cleanTree: true } }, ({ changed }) =>
       ['a', 'b', 'c', 'd', 'e', 'f', 'g'].forEach((path) => changed.add(path))
@@ -402,7 +402,7 @@ describe('a unit has failed, and runs again on a resume, if', () => {
     assert.equal(failure?.error.message, 'it ran, but: the working tree is not clean: a, b, c, d, e and 2 more')
   })
 
-  test('its check before it fails: then it was not started', async () => {
+  test('a unit whose check before fails has not started', async () => {
     const world = newWorld()
     const failure = await failureOf(world, { before: () => TE.left(new Error('the registry is down')) })
     assert.equal(failure?.error.message, 'not started: the registry is down')
@@ -424,7 +424,7 @@ describe('a check that fails', () => {
     )
   }
 
-  test('lets the unit be tried three times if that is its policy', async () => {
+  test('a failed check retries the unit three times under the retry policy', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(flaky(world, 2, 'retry'), 'r', {})), 'Completed')
     assert.deepEqual(world.log, ['build', 'build', 'build'])
@@ -433,7 +433,7 @@ describe('a check that fails', () => {
     assert.deepEqual(other.log, ['build', 'build', 'build'])
   })
 
-  test('lets the unit count if that is its policy, and that is told', async () => {
+  test('a failed check counts as passed under the continue policy, and is reported', async () => {
     const world = newWorld()
     const process = newProcess(world)
     ended(await process.perform(run(flaky(world, 1, 'continue'), 'r', {})), 'Completed')
@@ -448,7 +448,7 @@ describe('a check that fails', () => {
     ['retry', 'Completed', 2],
     ['continue', 'Completed', 1],
     ['abort', 'Failed', 1]
-  ])('is asked about if there is somebody to ask: %s', async (answer, outcome, runs) => {
+  ])('the answer %s to a failed check is obeyed', async (answer, outcome, runs) => {
     const world = newWorld()
     const asked: Array<FailedCheck> = []
     const process = newProcess(world, {
@@ -463,14 +463,14 @@ describe('a check that fails', () => {
     assert.deepEqual(asked, [{ runId: 'r', stepIndex: 0, unit: 'build', when: 'after', wrong: ['not yet'], answers }])
   })
 
-  test('has failed the unit if nobody can be asked, or whoever is asked throws', async () => {
+  test('a failed check fails the unit without a prompt, or if the prompt throws', async () => {
     for (const given of [{}, { onCheckFailed: () => Promise.reject(new Error('gone')) }]) {
       const world = newWorld()
       ended(await newProcess(world, given).perform(run(flaky(world, 1), 'r', {})), 'Failed')
     }
   })
 
-  test('never lets what is not idempotent run again by policy', async () => {
+  test('a failed check never repeats a step that is not idempotent by policy', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('one'),
@@ -491,7 +491,7 @@ describe('a check that fails', () => {
 // around a wave
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('around a wave', () => {
+describe('the checks of a wave', () => {
   const guardedWave = (world: World, options: object) =>
     pipe(
       Program.start('waves'),
@@ -511,7 +511,7 @@ describe('around a wave', () => {
     )
   const commit = (hash: string) => (tree: TreeData) => void (tree.commits = [...tree.commits, hash])
 
-  test('nothing starts if what an earlier step left is gone by then; a resume makes it again', async () => {
+  test('no group starts if evidence of an earlier step is missing; a resume makes it again', async () => {
     const world = newWorld()
     const between = (options: object) =>
       pipe(
@@ -533,7 +533,7 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'pack', 'tidy', 'unit'])
   })
 
-  test('that something earlier is gone may be let pass, also where the wave has no check of its own', async () => {
+  test('missing evidence of an earlier step may be waived, also for a wave without a check', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('waves'),
@@ -545,7 +545,7 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'unit'])
   })
 
-  test('looking at what came before ends when the run is stopped, and says nothing of it', async () => {
+  test('a stop ends the check of earlier evidence, which then reports nothing', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const looking = memoryTree(world.tree)
@@ -571,7 +571,7 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['pack', 'tidy', 'unit'])
   })
 
-  test('nothing starts if its check before fails', async () => {
+  test('no group starts if the check before the wave fails', async () => {
     const world = newWorld()
     const program = guardedWave(world, { before: () => TE.left(new Error('no network')) })
     const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
@@ -592,7 +592,7 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['pack', 'unit', 'lint', 'publish'])
   })
 
-  test('it is recorded only when its checks hold; until then its groups are, and do not run again', async () => {
+  test('a wave is recorded only when its checks hold; until then its groups are recorded and do not run again', async () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { files: ['report.txt'], commits: 2 } })
     const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
@@ -606,7 +606,7 @@ describe('around a wave', () => {
     assert.deepEqual(wave?.evidence, [{ _tag: 'File', path: 'report.txt' }])
   })
 
-  test('commits that its groups have recorded are counted once, also after a resume', async () => {
+  test('commits of groups are counted once, also after a resume', async () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { commits: 3 } })
     const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
@@ -615,7 +615,7 @@ describe('around a wave', () => {
     assert.equal(next.failures[0]?.error.message, 'it ran, but: 3 commits expected, 2 made')
   })
 
-  test('a stop while a check is under way is an interruption, not a failure', async () => {
+  test('a stop during a check is an interruption, not a failure', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const program = guardedWave(world, {
@@ -631,7 +631,7 @@ describe('around a wave', () => {
     assert.deepEqual(world.log, ['pack', 'unit', 'lint', 'publish'])
   })
 
-  test('a group whose commit is gone runs again, and the wave is checked again', async () => {
+  test('a group whose commit is missing runs again, and the wave is checked again', async () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { commits: 2 } })
     ended(await newProcess(world).perform(run(program(), 'r', {})), 'Completed')
@@ -642,7 +642,7 @@ describe('around a wave', () => {
   })
 })
 
-describe('a look for what is left behind', () => {
+describe('a check of evidence', () => {
   /** A tree that counts what it is asked. */
   const counting = (tree: WorkingTree): { readonly tree: WorkingTree; readonly asked: Array<string> } => {
     const asked: Array<string> = []
@@ -661,7 +661,7 @@ describe('a look for what is left behind', () => {
     }
   }
 
-  test('asks for the commits of fifty groups at once, and for each file once; a run that left nothing asks for nothing', async () => {
+  test('a check asks for the commits of fifty groups in one query, and for each file once; without evidence it asks for nothing', async () => {
     const world = newWorld()
     const names = Array.from({ length: 50 }, (_, index) => `g${index}`)
     const leaving = Program.fromSteps('wide', [

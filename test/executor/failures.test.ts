@@ -28,7 +28,7 @@ import {
   task
 } from './fixtures.js'
 
-// A promise that nobody looks after would end the host's process.
+// An unhandled rejection would end the host's process.
 const unhandled: Array<unknown> = []
 const onUnhandled = (reason: unknown): void => void unhandled.push(reason)
 
@@ -76,7 +76,7 @@ describe('the text of a storage error', () => {
 
 describe('a save that fails', () => {
   test.each([1, 2, 3, 4])(
-    'the %i. of a run: it ends at once with the error of the store, and the run can be resumed',
+    'a failed save %i ends the run at once with the error of the store, and the run can be resumed',
     async (n) => {
       const world = newWorld()
       const first = newProcess(world, { around: failingSave(n) })
@@ -153,7 +153,7 @@ describe('a save that fails', () => {
     })
   })
 
-  test('what was saved before still loads, as it was', async () => {
+  test('a failed save leaves the earlier saves intact', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(3) })
     refused(await process.perform(run(three(world), 'r', {})), 'WriteFailed')
@@ -162,7 +162,7 @@ describe('a save that fails', () => {
     assert.deepEqual(CheckpointState.inFlight(state).records, [{ unit: 'two', attempt: 1 }])
   })
 
-  test('the effect of a non-idempotent step whose record could not be written is asked about', async () => {
+  test('a step that is not idempotent and could not be recorded needs confirmation', async () => {
     const world = newWorld()
     const program = Program.fromSteps('pay', [
       task('pay', { idempotent: false, run: () => TE.right(world.log.push('paid')) })
@@ -174,7 +174,7 @@ describe('a save that fails', () => {
     assert.deepEqual(world.log, ['paid'])
   })
 
-  test('in a wave the siblings are told to stop and waited for, and nothing more is saved', async () => {
+  test('a failed save stops the sibling groups, waits for them, and saves nothing more', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(2) })
     const program = Program.fromSteps('w', [
@@ -199,7 +199,7 @@ describe('a save that fails', () => {
     assert.deepEqual(CheckpointState.inFlight((await stored(process.storage)).state).size, 2)
   })
 
-  test('of a further attempt: the run ends, and in a wave the siblings with it', async () => {
+  test('a failed save before a further attempt ends the run and the sibling groups', async () => {
     const world = newWorld()
     const flaky = { retry: policy({ attempts: 3, delayMillis: 10 }), run: () => TE.left({ status: 500 }) }
     const alone = newProcess(newWorld(), { around: failingSave(2) })
@@ -215,7 +215,7 @@ describe('a save that fails', () => {
     }
   })
 
-  test('a store that throws where it should tell is a failed save as well: no hang, no stray rejection', async () => {
+  test('a store that throws counts as a failed save: nothing hangs or rejects unhandled', async () => {
     const throwing = (storage: CheckpointStorage): CheckpointStorage => {
       let count = 0
       return {
@@ -241,7 +241,7 @@ describe('a save that fails', () => {
     refused(await waves.perform(run(program, 'r', {})), 'WriteFailed')
   })
 
-  test('a release that fails or throws changes nothing of how the run ended', async () => {
+  test('a release that fails or throws does not change the outcome', async () => {
     for (const release of [
       () => Promise.reject(new Error('no')),
       () => Promise.resolve(E.left({ _tag: 'WriteFailed' }))
@@ -253,7 +253,7 @@ describe('a save that fails', () => {
 })
 
 describe('the claim', () => {
-  test('it is given back however the run ends', async () => {
+  test('the claim is released however the run ends', async () => {
     const stop = Program.fromSteps('x', [task('x', { run: () => TE.left('no') })])
     const thrown = Program.fromSteps('x', [task('x', { run: () => assert.fail('thrown') })])
     const fine = Program.fromSteps('x', [task('x', { run: () => TE.right(1) })])
@@ -281,7 +281,7 @@ describe('an observer', () => {
   test.each<[string, () => void]>([
     ['throws', () => assert.fail('the observer')],
     ['rejects', () => Promise.reject(new Error('the observer'))]
-  ])('that %s on everything changes nothing', async (_, report) => {
+  ])('an observer that %s on every event changes nothing', async (_, report) => {
     const process = newProcess(newWorld(), { events: { report } })
     ended(await process.perform(run(three(process.world), 'r', {})), 'Completed')
     assert.equal((await stored(process.storage)).completedSteps.size, 3)
@@ -289,7 +289,7 @@ describe('an observer', () => {
   })
 })
 
-describe('a step that', () => {
+describe('the end of a step', () => {
   const rejecting = (reason: Error) => (): Promise<never> => Promise.reject(reason)
 
   const failing = async (make: () => TaskEither<unknown, unknown>): Promise<CheckpointState.Failure> => {
@@ -306,23 +306,23 @@ describe('a step that', () => {
     ['throws when it is made', () => assert.fail('thrown'), 'thrown'],
     ['throws when it is started', () => () => assert.fail('thrown'), 'thrown'],
     ['rejects', () => rejecting(new Error('rejected')), 'rejected'],
-    ['rejects with a text', () => rejecting('text' as unknown as Error), 'text'],
+    ['rejects with a string', () => rejecting('text' as unknown as Error), 'text'],
     ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'undefined'],
     ['fails with null', () => TE.left(null), 'null'],
     ['fails with a number', () => TE.left(7), '7'],
     ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],
     [
-      'gives no Either',
+      'returns no Either',
       () => () => Promise.resolve('well') as never,
       'the returned function did not resolve to an Either; return a TaskEither, a promise or a value'
     ],
-    ['gives no promise', () => (() => E.left('sync')) as never, 'sync']
-  ])('%s is Failed, with what it said', async (_, make, message) => {
+    ['returns no promise', () => (() => E.left('sync')) as never, 'sync']
+  ])('the run is Failed with the message of the step: %s', async (_, make, message) => {
     const failure = await failing(make)
     if (message !== '') assert.equal(failure.error.message, message)
   })
 
-  test('fails with something that can not even be looked at is Failed', async () => {
+  test('a step that fails with an unreadable value is Failed', async () => {
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
     const failure = await failing(() => TE.left(proxy))
@@ -335,7 +335,7 @@ describe('a step that', () => {
     assert.equal(typeof (await failing(() => TE.left(trap))).error.message, 'string')
   })
 
-  test('gives a Right without waiting is done', async () => {
+  test('a step that returns a Right synchronously completes', async () => {
     const process = newProcess()
     const sync = (() => E.right('at once')) as unknown as TaskEither<unknown, unknown>
     const { checkpoint } = ended(
@@ -345,7 +345,7 @@ describe('a step that', () => {
     assert.equal([...checkpoint.completedSteps][0]?.output, 'at once')
   })
 
-  test('throws in a wave fails its group and no other', async () => {
+  test('a step that throws in a wave fails only its group', async () => {
     const process = newProcess()
     const program = Program.fromSteps('w', [
       Program.waveOf('all', [
@@ -364,7 +364,7 @@ describe('a step that', () => {
     )
   })
 
-  test('never ends holds up its own run alone', async () => {
+  test('a step that never ends blocks only its own run', async () => {
     const stuck = newProcess()
     const forever = Program.fromSteps('x', [task('x', { run: () => () => new Promise(() => undefined) })])
     const running = run(forever, 'r', {})(stuck.environment)()
@@ -374,7 +374,7 @@ describe('a step that', () => {
     ended(await patiently(stuck.clock, running), 'Interrupted')
   })
 
-  test('fails after it was given up disturbs nobody', async () => {
+  test('a step that fails after its grace has no effect', async () => {
     const process = newProcess(newWorld(), { graceMillis: 100 })
     let fail: (error: Error) => void = () => undefined
     const late = Program.fromSteps('x', [task('x', { run: () => () => new Promise((_, reject) => (fail = reject)) })])

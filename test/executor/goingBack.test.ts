@@ -60,7 +60,7 @@ const answering = (
 
 const FIRST = ['fetch', 'js', 'css', 'pack', 'unit', 'lint']
 
-describe('after a wave whose check failed', () => {
+describe('a failed check after a wave', () => {
   test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number, ran: ReadonlyArray<string>]>(
     [
       ['retry', 'Completed', 2, [...FIRST, 'unit', 'lint', 'publish']],
@@ -215,7 +215,7 @@ describe('after a wave whose check failed', () => {
   })
 })
 
-describe('before a wave whose check failed', () => {
+describe('a failed check before a wave', () => {
   test.each<readonly [answer: CheckAnswer, outcome: 'Completed' | 'Failed', looks: number, ran: ReadonlyArray<string>]>(
     [
       ['lookAgain', 'Completed', 2, [...FIRST, 'publish']],
@@ -318,7 +318,7 @@ describe('evidence that changes while the question of a wave is open', () => {
   ] as const
 
   test.each(back)(
-    'evidence that is missing by then makes its step run again first: %s',
+    'evidence that is missing after the answer makes its step run again first: %s',
     async (answer, around, ran) => {
       const world = newWorld()
       const { program, process } = asking(world, answer, around, () => void world.tree.files.delete('fetch'))
@@ -331,7 +331,7 @@ describe('evidence that changes while the question of a wave is open', () => {
   )
 
   test.each(back)(
-    'evidence that was edited by then raises a question that names it, as for a resume: %s',
+    'evidence that was edited before the answer raises a question that names it, as on a resume: %s',
     async (answer, around, ran) => {
       const world = newWorld()
       const edit = () => void world.tree.files.set('fetch', 'by hand')

@@ -111,7 +111,7 @@ describe('a replaced input', () => {
     assert.deepEqual(world.log, ['greet', 'sell', 'sell'])
   })
 
-  test('a replaced input is a change of its own, durable before the first effect', async () => {
+  test('a replaced input is recorded as a separate change, durable before the first effect', async () => {
     const world = await failed()
     const process = newProcess(world)
     let recorded: ReadonlyArray<string> = []

@@ -26,7 +26,7 @@ import {
   task
 } from './fixtures.js'
 
-/** Three steps; the middle one sleeps a minute, unless told to stop. */
+/** Three steps; the middle one sleeps a minute, unless it is stopped. */
 const sleepy = (process: Process, obedient = true): ProgramType.Program<unknown> => {
   const { log } = process.world
   const note = (name: string) => () => {
@@ -51,7 +51,7 @@ const sleepy = (process: Process, obedient = true): ProgramType.Program<unknown>
 
 describe('a stop', () => {
   test.each(['signal', 'aborted'] as const)(
-    'during a step it is recorded as in progress, with its reason: %s',
+    'a stop during a step is recorded as in progress, with its reason: %s',
     async (reason) => {
       const process = newProcess()
       const running = run(sleepy(process), 'r', {})(process.environment)()
@@ -73,7 +73,7 @@ describe('a stop', () => {
     }
   )
 
-  test('between steps it is recorded as not in progress, and everything that was done counts', async () => {
+  test('a stop between steps is recorded as not in progress, and all completed steps count', async () => {
     const process = newProcess()
     const stopping: Process = {
       ...process,
@@ -100,7 +100,7 @@ describe('a stop', () => {
     assert.deepEqual(next.world.log, ['sleep', 'after'])
   })
 
-  test('before the first step nothing runs, and the run is there to be resumed', async () => {
+  test('a stop before the first step runs nothing, and the run can be resumed', async () => {
     const process = newProcess()
     process.stop()
     const outcome = ended(await process.perform(run(sleepy(process), 'r', { a: 1 })), 'Interrupted')
@@ -112,7 +112,7 @@ describe('a stop', () => {
     assert.deepEqual(checkpoint.input, { a: 1 })
   })
 
-  test('a step that completes although it was told to stop counts as completed', async () => {
+  test('a step that completes after a stop counts as completed', async () => {
     const process = newProcess()
     const running = run(sleepy(process, false), 'r', {})({ ...process.environment, graceMillis: 120_000 })()
     await quiet()
@@ -126,7 +126,7 @@ describe('a stop', () => {
     assert.deepEqual(process.world.log, ['before', 'sleep', 'after'])
   })
 
-  test('the last step that completes although it was told to stop completes the run', async () => {
+  test('the last step that completes after a stop completes the run', async () => {
     const process = newProcess()
     const program = Program.fromSteps('last', [
       task('it', {
@@ -139,7 +139,7 @@ describe('a stop', () => {
     ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
 
-  test('a step that ignores the stop is given up after the grace, and stays in flight', async () => {
+  test('a step that ignores a stop is abandoned after the grace, and stays in flight', async () => {
     const process = newProcess()
     const running = run(sleepy(process, false), 'r', {})(process.environment)()
     await quiet()
@@ -155,7 +155,7 @@ describe('a stop', () => {
     ])
   })
 
-  test('it reaches the step that runs and none that ran before', async () => {
+  test('a stop reaches the running step and no earlier one', async () => {
     const process = newProcess()
     const steps = Array.from({ length: 20 }, (_, index) =>
       task(`s${index}`, {
@@ -170,7 +170,7 @@ describe('a stop', () => {
     ended(await patiently(process.clock, running), 'Interrupted')
   })
 
-  test('a non-idempotent step that was stopped is asked about', async () => {
+  test('a stopped step that is not idempotent needs confirmation', async () => {
     const process = newProcess()
     const program = Program.fromSteps('pay', [
       task('pay', {
@@ -189,7 +189,7 @@ describe('a stop', () => {
     refused(await newProcess(process.world).perform(resume(program, 'r')), 'Unconfirmed')
   })
 
-  test('a non-idempotent step that obeys it and says that it did nothing is not asked about', async () => {
+  test('a stopped step that is not idempotent and reports that it did nothing needs no confirmation', async () => {
     const rolledBack = StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied')
     for (const inWave of [false, true]) {
       const process = newProcess()
@@ -222,7 +222,7 @@ describe('a stop', () => {
     }
   })
 
-  test('what an idempotent step says when it obeys changes nothing: that attempt is repeated', async () => {
+  test('a stopped attempt that is idempotent is repeated, whatever outcome it reports', async () => {
     const process = newProcess()
     const rolledBack = StepFailure.transient(StepError.make('Aborted', 'nothing was sent'), 'notApplied')
     const program = Program.fromSteps('copy', [
@@ -245,7 +245,7 @@ describe('a stop', () => {
     assert.deepEqual(process.world.log, ['attempt 1', 'attempt 1'])
   })
 
-  test('one that comes while the start is being saved leaves no question about a step that never ran', async () => {
+  test('a stop while the start is being saved leaves no question about a step that never ran', async () => {
     for (const inWave of [false, true]) {
       for (const retry of [false, true]) {
         const clock = fakeClock()
@@ -277,7 +277,7 @@ describe('a stop', () => {
     }
   })
 
-  test('the signal of a step has the reason that the host gave, in a wave, too', async () => {
+  test('the signal of a step has the reason of the host, also in a wave', async () => {
     for (const inWave of [false, true]) {
       const stop = new AbortController()
       const process = newProcess(newWorld(), { interrupt: { signal: stop.signal, reason: () => 'aborted' } })
@@ -312,7 +312,7 @@ describe('a stop', () => {
     ended(await next.perform(resume(sleepy(next), 'r')), 'Completed')
   })
 
-  test('in a wave every running group is told, what ended well is kept, and only the rest runs again', async () => {
+  test('a stop reaches every running group of a wave, completed ones are recorded, and only the rest runs again', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const wave = (of: Process): ProgramType.Program<unknown> =>
@@ -348,7 +348,7 @@ describe('a stop', () => {
     assert.deepEqual(world.log, ['g1', 'g2'])
   })
 
-  test('it can be repeated at every step, and the run still comes to its end', async () => {
+  test('a run that is stopped at every step still completes', async () => {
     const world = newWorld()
     for (let index = 0; index < 3; index++) {
       const process = newProcess(world)
@@ -369,8 +369,8 @@ describe('a stop', () => {
   })
 })
 
-describe('a run that was taken over', () => {
-  test('its step is told to stop, it ends as Fenced, and nothing more is written, even if the store would take it', async () => {
+describe('a fenced run', () => {
+  test('a fenced run stops its step, ends as Fenced, and writes nothing more, even if the store would accept it', async () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     let told = false
@@ -405,7 +405,7 @@ describe('a run that was taken over', () => {
     assert.equal(process.calls.at(-1), 'release')
   })
 
-  test('a retry, a failure or a wave writes nothing after it either', async () => {
+  test('a fenced run writes nothing after a retry, a failure or a wave', async () => {
     const wave = (sleep: (signal: AbortSignal) => Promise<void>) =>
       Program.waveOf('wave', [
         group('well', { run: ({ signal }) => TE.fromTask(() => sleep(signal)) }),
@@ -438,7 +438,7 @@ describe('a run that was taken over', () => {
     }
   })
 
-  test('nor do the results of a wave whose groups take their time to stop', async () => {
+  test('a fenced run writes no results of groups that stop slowly', async () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     const stubborn = (millis: number) => TE.fromTask(process.clock.sleep(millis, new AbortController().signal))
@@ -456,13 +456,13 @@ describe('a run that was taken over', () => {
     assert.equal((await stored(process.storage)).revision, before.revision)
   })
 
-  test('a save that the store refuses because of a later claim is the same end', async () => {
+  test('a save that the store refuses because of a later claim ends as Fenced', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const program = Program.fromSteps('lost', [
       task('one', {
         run: () => {
-          // Another process takes the run over; this one's signal is told so, but the step doesn't look.
+          // Another process supersedes this one; its signal fires, but the step ignores it.
           memoryStorage(world.data)
           return TE.right(1)
         }
@@ -476,7 +476,7 @@ describe('a run that was taken over', () => {
     assert.equal(process.events.filter(({ _tag }) => _tag === 'RunFenced').length, 1)
   })
 
-  test('being taken over weighs more than being asked to stop', async () => {
+  test('being superseded outweighs a stop', async () => {
     const { around, lose } = losable()
     const process = newProcess(newWorld(), { around })
     const running = run(sleepy(process), 'r', {})(process.environment)()

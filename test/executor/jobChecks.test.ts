@@ -53,7 +53,7 @@ const runs = async (process: Process, checks: Checks) =>
 const wrongOf = (end: JobEnd | undefined): string => (end?._tag === 'Failed' ? end.error.message : assert.fail())
 
 describe('a check before a job', () => {
-  test('that fails is told before anything is submitted', async () => {
+  test('a failed check before a job is reported before anything is submitted', async () => {
     const process = newProcess()
     const checks = { before: () => TE.left(new Error('no room')) }
     const { failures } = ended(await process.perform(run(training(process.world, checks), 'r', {})), 'Failed')
@@ -61,7 +61,7 @@ describe('a check before a job', () => {
     assert.deepEqual(process.world.log, [])
   })
 
-  test('is looked at before each submission, and not when the job is asked for', async () => {
+  test('a check before a job runs before each submission, and not when the job is polled', async () => {
     const process = newProcess()
     let [looked, well] = [0, false]
     const checks: Checks = {
@@ -75,7 +75,7 @@ describe('a check before a job', () => {
     assert.equal(looked, 2)
   })
 
-  test('of a wave that only waits for jobs is not looked at again', async () => {
+  test('a check before a wave that only waits for jobs does not run again', async () => {
     const process = newProcess()
     const looked: Array<string> = []
     const job: ProgramType.Job<ProgramType.StepContext<object>, unknown> = {
@@ -98,8 +98,8 @@ describe('a check before a job', () => {
   })
 })
 
-describe('what has to hold of a job', () => {
-  test('is looked at once it is collected, for what it gave, and is evidence of it', async () => {
+describe('the checks of a job', () => {
+  test('the checks of a job run once it is collected, with its output, and their evidence is recorded', async () => {
     const process = newProcess()
     const seen: Array<string> = []
     const checks: Checks = {
@@ -119,7 +119,7 @@ describe('what has to hold of a job', () => {
     ended(await process.perform(resume(training(process.world, checks), 'r')), 'Completed')
   })
 
-  test('lets it be submitted again, under another key, when it is gone later', async () => {
+  test('a job whose evidence is missing later is submitted again under another key', async () => {
     const world = newWorld()
     const checks: Checks = { evidence: [{ _tag: 'Artifact', path: 'model' }] }
     const process = newProcess(world)
@@ -132,11 +132,11 @@ describe('what has to hold of a job', () => {
   })
 
   test.each<[string, Checks, RegExp]>([
-    ['a file that is not there', { expect: { files: ['other'] } }, /it ran, but: other is missing/],
-    ['evidence that is not there', { evidence: (output) => [{ _tag: 'File', path: `${output}.txt` }] }, /model\.txt/],
-    ['a check of its own', { after: () => TE.left(new Error('too small')) }, /it ran, but: too small/],
-    ['one that is to be tried again', { onCheckFailure: 'retry', after: () => TE.left('bad') }, /bad/]
-  ])('has failed with it: %s; a resume submits another', async (_, checks, message) => {
+    ['a missing file', { expect: { files: ['other'] } }, /it ran, but: other is missing/],
+    ['missing evidence', { evidence: (output) => [{ _tag: 'File', path: `${output}.txt` }] }, /model\.txt/],
+    ['its own check', { after: () => TE.left(new Error('too small')) }, /it ran, but: too small/],
+    ['a check with the retry policy', { onCheckFailure: 'retry', after: () => TE.left('bad') }, /bad/]
+  ])('a job whose check fails has failed, and a resume submits another: %s', async (_, checks, message) => {
     const process = newProcess()
     await runs(process, checks)
     assert.match(wrongOf(await polls(process, checks)), message)
@@ -148,7 +148,7 @@ describe('what has to hold of a job', () => {
   test.each<[CheckAnswer, ReadonlyArray<CheckAnswer>]>([
     ['continue', []],
     ['retry', ['continue']]
-  ])('counts all the same or is looked at again, as somebody answers: %s', async (first, more) => {
+  ])('the answer %s to a failed check of a job is obeyed', async (first, more) => {
     const answers = [first, ...more]
     const process = newProcess(newWorld(), { onCheckFailed: () => Promise.resolve(answers.shift() ?? 'abort') })
     const checks: Checks = { expect: { files: ['other'] } }
@@ -158,7 +158,7 @@ describe('what has to hold of a job', () => {
     assert.equal(submissions(process.world).length, 1)
   })
 
-  test('can not be told where files can not be looked at: nothing has changed', async () => {
+  test('a job whose files cannot be read stays pending', async () => {
     const world = newWorld()
     const checks: Checks = { evidence: [{ _tag: 'Artifact', path: 'model' }] }
     await runs(newProcess(world), checks)
@@ -179,7 +179,7 @@ describe('what has to hold of a job', () => {
     assert.deepEqual(await polls(newProcess(world), checks), { _tag: 'Collected' })
   })
 
-  test('is not how many commits it makes: nobody counts them', async () => {
+  test('expect.commits of a job is refused', async () => {
     const process = newProcess()
     const error = refused(
       await process.perform(run(training(process.world, { expect: { commits: 1 } }), 'r', {})),

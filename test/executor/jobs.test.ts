@@ -84,8 +84,8 @@ const once = ({ submissions }: Provider): ReadonlyArray<number> => [...submissio
 // resting
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('a step that hands its work over', () => {
-  test('rests the run, with the job on record, and nothing after it runs', async () => {
+describe('a step with a job', () => {
+  test('a submitted job is recorded, suspends the run, and no later step runs', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(
@@ -106,7 +106,7 @@ describe('a step that hands its work over', () => {
     )
   })
 
-  test('has its key on record before it submits', async () => {
+  test('the key of a job is recorded before its submission', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const keys: Array<unknown> = []
     const job: ProgramType.Job<ProgramType.StepContext<object>, unknown> = {
@@ -128,7 +128,7 @@ describe('a step that hands its work over', () => {
     assert.deepEqual(keys[0], keys[1])
   })
 
-  test('lets the groups finish that need nothing of it', async () => {
+  test('a pending job lets the groups finish that do not need it', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const outcome = ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     assert.deepEqual(process.world.log, ['lint'])
@@ -140,7 +140,7 @@ describe('a step that hands its work over', () => {
     assert.deepEqual(tags, ['Run', 'Poll', 'Poll', 'Skip', 'Run', 'Run'])
   })
 
-  test('that is a group submits nothing and changes nothing if it is resumed before anybody asked', async () => {
+  test('a group with a pending job submits and changes nothing on a resume before a poll', async () => {
     const world = newWorld()
     const [provider, first] = [newProvider(), newProcess(world)]
     ended(await first.perform(run(batches(provider, first), 'r', {})), 'Pending')
@@ -153,7 +153,7 @@ describe('a step that hands its work over', () => {
     assert.deepEqual([once(provider), provider.asked], [[1, 1], []])
   })
 
-  test('submits nothing and changes nothing if it is resumed before anybody asked', async () => {
+  test('a step with a pending job submits and changes nothing on a resume before a poll', async () => {
     const world = newWorld()
     const [provider, first] = [newProvider(), newProcess(world)]
     const { checkpoint } = ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
@@ -168,8 +168,8 @@ describe('a step that hands its work over', () => {
 // asking
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('asking for jobs', () => {
-  test('changes nothing while they are unfinished, and says how far they are', async () => {
+describe('polling jobs', () => {
+  test('a poll of unfinished jobs changes nothing, and reports their progress', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     ended(await process.perform(run(batches(provider, process), 'r', {})), 'Pending')
     const before = await stored(process.storage)
@@ -179,7 +179,7 @@ describe('asking for jobs', () => {
     assert.deepEqual(process.calls.slice(calls), ['load', 'load'])
   })
 
-  test('is possible while another process has the run; what has ended waits until that has given it back', async () => {
+  test('a poll is possible while another process holds the run; results are recorded after its release', async () => {
     const world = newWorld()
     const [provider, process] = [newProvider(), newProcess(world)]
     const program = batches(provider, process)
@@ -196,7 +196,7 @@ describe('asking for jobs', () => {
     assert.deepEqual(provider.asked, ['a', 'b'])
   })
 
-  test('is of the jobs that are pending when their ends are recorded, not of those that were when it began', async () => {
+  test('a poll covers the jobs that are pending when results are recorded', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -225,7 +225,7 @@ describe('asking for jobs', () => {
     ],
     [{ done: '\u001b[2J', total: 5 }, { _tag: 'Unfinished' }],
     [{ done: NaN, total: 1.5, more: 1n }, { _tag: 'Unfinished' }]
-  ])('says how far a job is only where that can be: %o', async (counts, end) => {
+  ])('a poll reports progress only if it is a valid count: %o', async (counts, end) => {
     const [provider, process] = [newProvider(), newProcess()]
     provider.status.set('train', { _tag: 'Unfinished', ...counts })
     const program = training(provider, process)
@@ -260,7 +260,7 @@ describe('asking for jobs', () => {
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
-  test('puts what collect puts: that is evidence of its step', async () => {
+  test('a collected job records the artifacts of collect as evidence of its step', async () => {
     const artifacts = memoryArtifacts()
     const world = newWorld()
     const [provider, process] = [newProvider(), newProcess(world, { artifacts })]
@@ -287,7 +287,7 @@ describe('asking for jobs', () => {
     ended(await process.perform(resume(program, 'r')), 'Pending')
   })
 
-  test('records what they gave, and a resume goes on from that without a second submission', async () => {
+  test('a poll records outputs, and a resume continues without a second submission', async () => {
     const world = newWorld()
     const [provider, first] = [newProvider(), newProcess(world)]
     ended(await first.perform(run(training(provider, first), 'r', {})), 'Pending')
@@ -300,7 +300,7 @@ describe('asking for jobs', () => {
     assert.deepEqual([world.log, once(provider)], [['TRAIN IS DONE'], [1]])
   })
 
-  test('keeps what is done of several, and waits for the rest', async () => {
+  test('a poll records the finished jobs of several, and the run waits for the rest', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = batches(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -317,7 +317,7 @@ describe('asking for jobs', () => {
     assert.deepEqual(endsOf(await polls(process, program)), [])
   })
 
-  test('records each result before the next job is asked for', async () => {
+  test('a poll records each result before it polls the next job', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = batches(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -358,7 +358,7 @@ describe('asking for jobs', () => {
   test.each<[string, ProgramType.JobStatus, RegExp]>([
     ['failed', { _tag: 'Failed', error: new Error('out of memory') }, /out of memory/],
     ['is missing', { _tag: 'Missing' }, /missing/]
-  ])('fails the step whose job %s, and the next submission has another key', async (_, status, message) => {
+  ])('a step whose job %s fails, and the next submission has another key', async (_, status, message) => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = batches(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -376,7 +376,7 @@ describe('asking for jobs', () => {
     assert.deepEqual(endsOf(await polls(process, program))[0]?._tag, 'Failed')
   })
 
-  test('that goes wrong is told, and changes nothing', async () => {
+  test('a poll that fails is reported, and changes nothing', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const failing = pipe(
       Program.start('nightly'),
@@ -392,10 +392,10 @@ describe('asking for jobs', () => {
   })
 
   test.each<[string, () => TE.TaskEither<unknown, never>, string]>([
-    ['for good fails the step', () => TE.left(new Error('gone')), 'Failed'],
-    ['for now changes nothing', () => TE.left(StepFailure.transient(StepError.make('Error', 'busy'))), 'NotKnown'],
-    ['because it is no plain JSON fails the step', () => TE.right(new Map() as never), 'Failed']
-  ])('that can not collect %s', async (_, collect, tag) => {
+    ['permanently fails its step', () => TE.left(new Error('gone')), 'Failed'],
+    ['transiently stays pending', () => TE.left(StepFailure.transient(StepError.make('Error', 'busy'))), 'NotKnown'],
+    ['with a value that is not JSON fails its step', () => TE.right(new Map() as never), 'Failed']
+  ])('a job whose collect fails %s', async (_, collect, tag) => {
     const [provider, process] = [newProvider(), newProcess()]
     finished(provider, 'train')
     const program = pipe(
@@ -410,7 +410,7 @@ describe('asking for jobs', () => {
     assert.equal((await stored(process.storage)).pending.size, tag === 'Failed' ? 0 : 1)
   })
 
-  test('ends when its time is over, and changes nothing', async () => {
+  test('a poll ends at its timeout, and changes nothing', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = pipe(
       Program.start('nightly'),
@@ -424,7 +424,7 @@ describe('asking for jobs', () => {
     assert.ok(end?._tag === 'NotKnown' && end.error.code === 'TIMEOUT')
   })
 
-  test('is refused for a step that was edited since, and for a run that there is not', async () => {
+  test('a poll is refused for an edited step and for a missing run', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     ended(await process.perform(run(training(provider, process), 'r', {})), 'Pending')
     const edited = pipe(
@@ -463,8 +463,8 @@ const submittedUnrecorded = async (world: World, provider: Provider, idempotent:
   assert.deepEqual(once(provider), [1])
 }
 
-describe('a submission that may have happened', () => {
-  test('is repeated under the same key if the step is idempotent', async () => {
+describe('a submission with an unknown effect', () => {
+  test('a submission is repeated under the same key if the step is idempotent', async () => {
     const [world, provider] = [newWorld(), newProvider()]
     await submittedUnrecorded(world, provider, true)
     const process = newProcess(world)
@@ -472,7 +472,7 @@ describe('a submission that may have happened', () => {
     assert.deepEqual(once(provider), [2])
   })
 
-  test('is asked about if it is not', async () => {
+  test('a submission of a step that is not idempotent needs confirmation', async () => {
     const [world, provider] = [newWorld(), newProvider()]
     await submittedUnrecorded(world, provider, false)
     const process = newProcess(world)
@@ -484,7 +484,7 @@ describe('a submission that may have happened', () => {
     assert.deepEqual(once(provider), [2])
   })
 
-  test('keeps its key when other groups of its wave run again', async () => {
+  test('a submission keeps its key when other groups of its wave run again', async () => {
     const [world, provider] = [newWorld(), newProvider()]
     const first = newProcess(world, { around: fullAfter(2) })
     const lintIsRecorded = async (): Promise<void> => {
@@ -518,7 +518,7 @@ describe('a submission that may have happened', () => {
 })
 
 describe('a step whose job is pending', () => {
-  test('is submitted anew, under another key, only by decision', async () => {
+  test('a pending job is submitted again, under another key, only by an explicit decision', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -528,7 +528,7 @@ describe('a step whose job is pending', () => {
     assert.ok((await historyOf(process.storage)).includes('Rewound'))
   })
 
-  test('and that is not idempotent is asked about when it is forced', async () => {
+  test('a pending job that is not idempotent needs confirmation when its step is forced', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process, false)
     ended(await process.perform(run(program, 'r', {})), 'Pending')
@@ -542,7 +542,7 @@ describe('a step whose job is pending', () => {
     assert.deepEqual(once(provider), [1, 1])
   })
 
-  test('can not be confirmed: its job is to be polled', async () => {
+  test('a pending job cannot be confirmed: it must be polled', async () => {
     const [provider, process] = [newProvider(), newProcess()]
     const program = training(provider, process, false)
     ended(await process.perform(run(program, 'r', {})), 'Pending')

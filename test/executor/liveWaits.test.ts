@@ -1,4 +1,4 @@
-/** Waits of a process that stays: requests reach them while other work of the run goes on. */
+/** Waits of a live process: requests reach them while other work of the run continues. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
@@ -19,7 +19,7 @@ const world = () => {
 }
 
 describe('an answer to a wait in the code of a task', () => {
-  test('ends the wait while a sub-step of the task runs', async () => {
+  test('an answer ends the wait while a sub-step of the task runs', async () => {
     const { options, later, until, environment, clock } = world()
     const answered = later(300).then(() => answer('r', 't/ok', 'yes')(environment)())
     const before = clock.now()
@@ -45,7 +45,7 @@ describe('a pause of a run that waits and has no owner', () => {
     .waitFor('ok')
     .step('after', () => 'done')
 
-  test('is recorded at once, and a resume goes on with the wait', async () => {
+  test('a pause of a waiting run without an owner is recorded at once, and a resume continues the wait', async () => {
     const { options, environment, events } = world()
     assert.equal((await runOutcome(waiting, options))._tag, 'Pending')
     const paused = await pause('r')(environment)()
@@ -60,7 +60,7 @@ describe('a pause of a run that waits and has no owner', () => {
     assert.equal((await runOutcome(waiting, options))._tag, 'Completed')
   })
 
-  test('ends a process that stays with it, with that outcome', async () => {
+  test('a pause ends a process that waits for the run, with that outcome', async () => {
     const { options, environment, until, later } = world()
     const paused = later(500).then(() => pause('r')(environment)())
     const outcome = await until(runOutcome(waiting, { ...options, wait: true }))
@@ -69,7 +69,7 @@ describe('a pause of a run that waits and has no owner', () => {
     assert.ok(E.isRight(result) && result.right._tag === 'Paused')
   })
 
-  test('changes nothing of a run that has ended', async () => {
+  test('a pause changes nothing of a run that has ended', async () => {
     const { options, environment } = world()
     await runOutcome(
       workflow('w').step('one', () => 1),

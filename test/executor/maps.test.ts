@@ -75,7 +75,7 @@ const again = (world: World): Process => newProcess(world)
 const tagsOf = async (process: Process): Promise<ReadonlyArray<string>> => await historyOf(process.storage)
 
 describe('a map', () => {
-  test('runs its task for each item of an earlier output, and later steps see its outputs as a list in item order', async () => {
+  test('a map runs its task for each item of an earlier output, and later steps see an array in item order', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf('a', 'bb', 'ccc')), 'r', {})), 'Completed')
     assert.deepEqual(process.world.log, ['list', 'a', 'bb', 'ccc', '[1,2,3]'])
@@ -90,7 +90,7 @@ describe('a map', () => {
     ])
   })
 
-  test('has its items on record before the first of them starts', async () => {
+  test('the items of a map are recorded before the first of them starts', async () => {
     const process = newProcess()
     const seen: Array<unknown> = []
     const program = pipe(
@@ -119,7 +119,7 @@ describe('a map', () => {
     )
   })
 
-  test('goes on with the items on record: only those run that are missing', async () => {
+  test('a resumed map runs only the missing ones of its recorded items', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b', 'c', 'd')]
     const first = newProcess(world)
     site.broken = new Set(['c'])
@@ -138,7 +138,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('of no items has completed when it is due', async () => {
+  test('a map without items completes when it is due', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process, siteOf()), 'r', {})), 'Completed')
     assert.deepEqual(process.world.log, ['list', '[]'])
@@ -146,7 +146,7 @@ describe('a map', () => {
     assert.equal(plan.startIndex, 3)
   })
 
-  test('of no items has given nothing to a map right after it', async () => {
+  test('a map without items returns an empty array to a map right after it', async () => {
     const process = newProcess()
     const program = pipe(
       Program.start('m'),
@@ -156,7 +156,7 @@ describe('a map', () => {
     ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
 
-  test('of no items is found out anew when what it left behind is gone', async () => {
+  test('a map without items computes them again when its evidence is missing', async () => {
     const world = newWorld()
     const site = siteOf()
     const first = newProcess(world)
@@ -177,7 +177,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 2)
   })
 
-  test('is one decision of a plan until it is known of what', async () => {
+  test('a map is one decision of a plan until its items are known', async () => {
     const process = newProcess()
     const program = crawl(process, siteOf('a'))
     const started = newProcess()
@@ -195,7 +195,7 @@ describe('a map', () => {
     assert.match(explain(plan), /2\/3 {2}run {6}fetch {3}not started/)
   })
 
-  test('finds its items out anew after it was restarted, or a step before it', async () => {
+  test('a map computes its items again after a restart of it or of an earlier step', async () => {
     for (const [options, listed] of [
       [{ restartWave: 'fetch' }, ['bb']],
       [{ fromStep: 'list' }, ['list', 'new']]
@@ -222,7 +222,7 @@ describe('a map', () => {
     }
   })
 
-  test('keeps its items when what all of them left behind is gone', async () => {
+  test('a map keeps its items when all of them lost their evidence', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
@@ -240,7 +240,7 @@ describe('a map', () => {
     assert.equal((await tagsOf(second)).filter((tag) => tag === 'Expanded').length, 1)
   })
 
-  test('keeps to a restart that was cut short', async () => {
+  test('a resume continues a restart of a map that was cut short', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     ended(await first.perform(run(crawl(first, site), 'r', {})), 'Completed')
@@ -253,7 +253,7 @@ describe('a map', () => {
     assert.deepEqual(world.log.slice(4), ['a', 'b', '[1,1]'])
   })
 
-  test('whose task was changed after some of it is done is refused, once', async () => {
+  test('an edited task of a map with completed items is refused once', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b', 'c')]
     const first = newProcess(world)
     site.broken = new Set(['c'])
@@ -277,7 +277,7 @@ describe('a map', () => {
     )
   })
 
-  test('keeps its items through an edit of another step', async () => {
+  test('a map keeps its items through an edit of another step', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -290,7 +290,7 @@ describe('a map', () => {
     assert.deepEqual(world.log.slice(2), ['b', '[1,1]'])
   })
 
-  test('that is not idempotent is asked about, group by group, and as a whole when its items may change', async () => {
+  test('a map that is not idempotent is confirmed by group, and as a whole if its items may change', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -308,7 +308,7 @@ describe('a map', () => {
     assert.deepEqual(asked({ restartWave: 'fetch' }), [])
   })
 
-  test('is answered for as it is asked about: by group, and as a whole when its items may change', async () => {
+  test('a map is answered as it is asked: by group, or as a whole if its items may change', async () => {
     const [world, site] = [newWorld(), siteOf('a', 'b')]
     const first = newProcess(world)
     site.broken = new Set(['b'])
@@ -327,7 +327,7 @@ describe('a map', () => {
     ])
   })
 
-  test('hands its items over as jobs, each once', async () => {
+  test('a map submits its items as jobs, each once', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const submitted: Array<string> = []
@@ -386,39 +386,45 @@ const trainings = ({ log }: World) =>
     )
   )
 
-describe('a map that waits for jobs which must not be there twice', () => {
+describe('a map that waits for jobs that are not idempotent', () => {
   const missing = [{ _tag: 'File', path: 'x' }] as const
   const cases = [{ evidence: [{ unit: 'list', missing }] }, { restartWave: 'train' }, { fromStep: 'list' }]
 
-  test.each(cases)('is asked about before it runs anew: %j', async (options) => {
-    const world = newWorld()
-    ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
-    const error = refused(await again(world).perform(resume(trainings(world), 'r', options)), 'Unconfirmed')
-    assert.deepEqual(
-      error.questions.map(({ unit, reason }) => [unit, reason._tag]),
-      [['train', 'JobPending']]
-    )
-    const agreed = { ...options, confirm: new Map([['train', { _tag: 'Again' } as const]]) }
-    const plan = right(planResume(await stored(again(world).storage), trainings(world), agreed))
-    assert.match(explain(plan), /train .*; gives up the job that is pending since/)
-    ended(await again(world).perform(resume(trainings(world), 'r', agreed)), 'Pending')
-    assert.deepEqual(world.log, ['a', 'b', 'a', 'b'])
-  })
+  test.each(cases)(
+    'a map with pending jobs that are not idempotent needs confirmation before it runs again: %j',
+    async (options) => {
+      const world = newWorld()
+      ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
+      const error = refused(await again(world).perform(resume(trainings(world), 'r', options)), 'Unconfirmed')
+      assert.deepEqual(
+        error.questions.map(({ unit, reason }) => [unit, reason._tag]),
+        [['train', 'JobPending']]
+      )
+      const agreed = { ...options, confirm: new Map([['train', { _tag: 'Again' } as const]]) }
+      const plan = right(planResume(await stored(again(world).storage), trainings(world), agreed))
+      assert.match(explain(plan), /train .*; gives up the job that is pending since/)
+      ended(await again(world).perform(resume(trainings(world), 'r', agreed)), 'Pending')
+      assert.deepEqual(world.log, ['a', 'b', 'a', 'b'])
+    }
+  )
 
-  test.each(cases)('may be said to be done instead: %j', async (options) => {
-    const world = newWorld()
-    ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
-    const said = { ...options, confirm: new Map([['train', { _tag: 'Done' } as const]]) }
-    ended(await again(world).perform(resume(trainings(world), 'r', said)), 'Completed')
-    assert.deepEqual(world.log, ['a', 'b'])
-  })
+  test.each(cases)(
+    'a map with pending jobs that are not idempotent may be confirmed as done instead: %j',
+    async (options) => {
+      const world = newWorld()
+      ended(await again(world).perform(run(trainings(world), 'r', {})), 'Pending')
+      const said = { ...options, confirm: new Map([['train', { _tag: 'Done' } as const]]) }
+      ended(await again(world).perform(resume(trainings(world), 'r', said)), 'Completed')
+      assert.deepEqual(world.log, ['a', 'b'])
+    }
+  )
 })
 
 /** A text as its own key. */
 const itself = (item: unknown): string => item as string
 
-describe('a map of jobs that must not be there twice', () => {
-  test('is not restarted unasked while one of its jobs is pending', async () => {
+describe('a map of jobs that are not idempotent', () => {
+  test('a map is not restarted without confirmation while one of its jobs is pending', async () => {
     const process = newProcess()
     const submitted: Array<string> = []
     const program = pipe(
@@ -448,7 +454,7 @@ describe('a map of jobs that must not be there twice', () => {
   })
 })
 
-describe('what can not be the items of a map', () => {
+describe('invalid items of a map', () => {
   const failing = async (
     options: ProgramType.MapOptions<object, Json.Json, unknown>
   ): Promise<{ readonly error: StepError.StepError; readonly outcome: string }> => {
@@ -464,12 +470,12 @@ describe('what can not be the items of a map', () => {
     return failure
   }
 
-  test('fails the map before anything runs, and says what is wrong with which', async () => {
+  test('invalid items fail the map before anything runs, and the error names the problem and the item', async () => {
     const cases: ReadonlyArray<readonly [ProgramType.MapOptions<object, Json.Json, unknown>, RegExp]> = [
-      [{ forEach: () => 'abc' as never }, /forEach must give a list/],
+      [{ forEach: () => 'abc' as never }, /`forEach` must return an array/],
       [
         { forEach: (() => Promise.reject(new Error('late'))) as never },
-        /a list of items, not a promise: ask in a step/
+        /return an array, not a promise; await it in an earlier step/
       ],
       [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /`key` must return a string/],
       [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],
@@ -495,7 +501,7 @@ describe('what can not be the items of a map', () => {
     }
   })
 
-  test('can be found out again by a plain resume', async () => {
+  test('a plain resume computes invalid items again', async () => {
     const world = newWorld()
     const site: { items?: ReadonlyArray<string> } = {}
     const program = pipe(
@@ -518,7 +524,7 @@ describe('what can not be the items of a map', () => {
     assert.deepEqual(world.log, ['x'])
   })
 
-  test('is an item on record that the codec of an edited map no longer takes', async () => {
+  test('a recorded item that the edited codec no longer accepts fails the map', async () => {
     const world = newWorld()
     const failing = pipe(
       Program.start('m'),

@@ -10,7 +10,7 @@ import { ended, failingSave, group, newProcess, newWorld, outputsOf, refused, ri
 
 type Runnable = ProgramType.Program<Readonly<Record<string, unknown>>>
 
-/** Logs its unit, and gives what it sees, unless it is broken. */
+/** Logs its unit, and returns the values that it sees, unless it is broken. */
 const does = (
   world: World,
   name: string,
@@ -68,7 +68,7 @@ const LEAVES = [
 ]
 
 describe('a tree of steps', () => {
-  test('runs each task once, in the order that sequences and needs ask for', async () => {
+  test('a tree runs each task once, in the order of sequences and needs', async () => {
     const world = newWorld()
     const { checkpoint, outputs } = ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed')
     assert.deepEqual([...world.log].sort(), [...LEAVES].sort())
@@ -99,7 +99,7 @@ describe('a tree of steps', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'a process that ends %s any save goes on where it was: nothing recorded runs again, nothing is left out',
+    'a process that ends %s any save continues where it was: no recorded step runs again, none is skipped',
     async (when) => {
       const undisturbed = newProcess()
       const whole = ended(await undisturbed.perform(run(crawl(undisturbed.world), 'r', {})), 'Completed').checkpoint
@@ -118,7 +118,7 @@ describe('a tree of steps', () => {
     }
   )
 
-  test('a task that fails fails what it is part of, and a resume runs it and what follows', async () => {
+  test('a failed task fails its ancestors, and a resume runs it and the later steps', async () => {
     const broken = 'sites/docs/pages/b/looks/words'
     const world = newWorld()
     const outcome = ended(await newProcess(world).perform(run(crawl(world, new Set([broken])), 'r', {})), 'Failed')
@@ -175,7 +175,7 @@ describe('going back in a tree', () => {
     return { ran: world.log, world }
   }
 
-  test('to a step of an item runs what follows it in the item, around it, and nothing beside it', async () => {
+  test('going back to a step of an item runs the later steps of the item and its ancestors, and no sibling', async () => {
     const { ran } = await from('sites/docs/pages/b/looks/size')
     assert.deepEqual(
       [...ran].sort(),
@@ -189,7 +189,7 @@ describe('going back in a tree', () => {
     )
   })
 
-  test('to a group runs the groups that need it', async () => {
+  test('going back to a group runs the groups that need it', async () => {
     const { ran } = await from('sites/docs')
     assert.deepEqual(
       [...ran].sort(),
@@ -197,7 +197,7 @@ describe('going back in a tree', () => {
     )
   })
 
-  test('changes no key and no record beside it', async () => {
+  test('going back changes no key and no record of other units', async () => {
     const world = newWorld()
     const before = ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed').checkpoint
     const fromStep = 'sites/blog/sum'
@@ -212,7 +212,7 @@ describe('going back in a tree', () => {
     assert.deepEqual(records(after), records(before))
   })
 
-  test('to a unit that there is not names those that are there', async () => {
+  test('going back to an unknown unit fails and lists the known ones', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(crawl(world), 'r', {})), 'Completed')
     const planned = await planRun(crawl(world), 'r', { fromStep: 'sites/docs/pages/c' })(
@@ -226,7 +226,7 @@ describe('going back in a tree', () => {
 
 describe('an edited tree', () => {
   test.each(['a step', 'a group'])(
-    'ends what was in flight in a sequence that is %s, if a step that was moved before it fails',
+    'a unit in flight in a sequence that is %s ends as unknown if a step that was moved before the unit fails',
     async (what) => {
       const world = newWorld()
       const steps = (broken: boolean): ReadonlyArray<ProgramType.ProgramTask> => [
@@ -263,7 +263,7 @@ describe('an edited tree', () => {
       does(world, last, new Set(['ship']))
     ])
 
-  test('is refused where a step was put before one that ran', async () => {
+  test('an edited tree is refused if a step was inserted before one that ran', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(shop(world, ['pick', 'pack']), 'r', {})), 'Failed')
     const refusal = refused(
@@ -273,7 +273,7 @@ describe('an edited tree', () => {
     assert.ok(refusal.problems.some((one) => one._tag === 'WorkflowChanged' && one.unit === 'order/check'))
   })
 
-  test('may change where nothing ran yet', async () => {
+  test('an edited tree may change where nothing ran yet', async () => {
     const world = newWorld()
     const broken = Program.fromSteps('shop', [
       Program.sequenceOf('order', [
@@ -292,7 +292,7 @@ describe('an edited tree', () => {
   })
 })
 
-test('a group that is told to stop because another failed leaves nothing in flight', async () => {
+test('a group that is stopped because another failed leaves nothing in flight', async () => {
   const world = newWorld()
   const waits = task('waits', {
     run: ({ signal }) =>

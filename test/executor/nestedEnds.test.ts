@@ -50,7 +50,7 @@ const restarted = async (
 }
 
 describe('a step of a group', () => {
-  test('that hands its work over lets the other groups end, and the sequence goes on when the job has', async () => {
+  test('a step that submits a job lets the other groups end, and its sequence continues after the job', async () => {
     const world = newWorld()
     let isReady = false
     const job = Program.task('ship', {
@@ -76,7 +76,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, job)), AFTER)
   })
 
-  test('that is running when the run is to pause ends, and nothing starts after it', async () => {
+  test('a step that runs when the run must pause ends, and nothing starts after it', async () => {
     const world = newWorld()
     const requests = memoryRequests()
     const process = newProcess(world, { requests })
@@ -90,7 +90,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, asks)), AFTER)
   })
 
-  test('that is stopped is in flight, and runs again in its attempt', async () => {
+  test('a stopped step stays in flight, and runs again in its attempt', async () => {
     const world = newWorld()
     const process = newProcess(world)
     let isFirst = true
@@ -119,7 +119,7 @@ describe('a step of a group', () => {
     )
   })
 
-  test('whose evidence is missing runs again with what follows it, and no group beside it does', async () => {
+  test('a step whose evidence is missing runs again with the later steps of its group, and no other group does', async () => {
     const world = newWorld()
     const makes = task('make', {
       evidence: [{ _tag: 'Artifact', path: 'made.txt' }],
@@ -134,7 +134,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, makes)), ['deploy/asia/make', ...AFTER])
   })
 
-  test('that was edited by hand since is a question, which names it by its path', async () => {
+  test('a step whose evidence was edited raises a question that names its path', async () => {
     const world = newWorld()
     const makes = task('make', {
       evidence: [{ _tag: 'Artifact', path: 'made.txt' }],
@@ -156,7 +156,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, makes)), [])
   })
 
-  test('that may have had its effect and must not have it twice is asked about by its path', async () => {
+  test('a step that may have taken effect and is not idempotent needs confirmation by its path', async () => {
     const world = newWorld()
     const pays = task('pay', { idempotent: false, run: () => TE.left(new Error('no answer')) })
     ended(await newProcess(world).perform(run(release(world, pays), 'r', {})), 'Failed')
@@ -169,7 +169,7 @@ describe('a step of a group', () => {
     assert.deepEqual(await restarted(world, release(world, pays), done), AFTER)
   })
 
-  test('that is harmful and declared done before its sequence began needs no answer after', async () => {
+  test('a step that is not idempotent and was declared done before its sequence began needs no later answer', async () => {
     const world = newWorld()
     const program = release(world, does(world, 'pay', { idempotent: false }))
     const from = { fromStep: 'deploy/asia/warm' }
@@ -184,7 +184,7 @@ describe('the checks of a part', () => {
     return () => ((times += 1) === 1 ? TE.left(new Error('not yet')) : TE.right(null))
   }
 
-  test('that fail after a sequence fail it; a resume looks again, and runs no step of it', async () => {
+  test('failed checks after a sequence fail it; a resume repeats the check, and runs no step', async () => {
     const world = newWorld()
     const check = { after: failingOnce(), onCheckFailure: 'abort' }
     const program = release(world, does(world, 'smoke'), { sequence: check })
@@ -196,7 +196,7 @@ describe('the checks of a part', () => {
     assert.deepEqual(await restarted(world, program), ['announce'])
   })
 
-  test('that fail before a sequence start no step of it', async () => {
+  test('failed checks before a sequence start no step of it', async () => {
     const world = newWorld()
     const check = { before: failingOnce(), onCheckFailure: 'abort' }
     const program = release(world, does(world, 'smoke'), { sequence: check })
@@ -205,7 +205,7 @@ describe('the checks of a part', () => {
     assert.deepEqual(await restarted(world, program), ['deploy/asia/push', 'deploy/asia/smoke', ...AFTER])
   })
 
-  test('of a sequence beside a running group are looked at again where a policy says to retry', async () => {
+  test('checks of a sequence beside a running group are repeated by the retry policy', async () => {
     const world = newWorld()
     const check = { after: failingOnce(), onCheckFailure: 'retry' }
     const program = release(world, does(world, 'smoke'), { sequence: check })
@@ -213,7 +213,7 @@ describe('the checks of a part', () => {
     assert.equal(world.log.filter((unit) => unit === 'deploy/asia/push').length, 1)
   })
 
-  test('of a wave in a sequence let it run again, and what follows it', async () => {
+  test('checks of a wave in a sequence run it and the later steps again', async () => {
     const world = newWorld()
     const program = Program.fromSteps('w', [
       Program.sequenceOf('all', [

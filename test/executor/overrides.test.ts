@@ -68,7 +68,7 @@ const wasRewound = async (world: World): Promise<boolean> =>
   (await historyOf(newProcess(world).storage)).includes('Rewound')
 
 describe('a forced restart', () => {
-  test('runs everything again, and takes back what was there before the first effect', async () => {
+  test('a forced restart runs everything again, and rewinds the records before the first effect', async () => {
     const world = await first()
     const process = newProcess(world)
     const { checkpoint } = ended(
@@ -84,7 +84,7 @@ describe('a forced restart', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'killed %s any call and then plainly resumed, it keeps to it: nothing stale is skipped, nothing is seen of it',
+    'a plain resume after a kill %s any call keeps to the restart: no stale record is skipped or seen',
     async (when) => {
       let forced = 0
       for (let call = 1; ; call++) {
@@ -103,7 +103,7 @@ describe('a forced restart', () => {
     }
   )
 
-  test('from a step in the middle, what comes before stays and is not run', async () => {
+  test('a restart from a step in the middle keeps the earlier steps and does not run them', async () => {
     const world = await first()
     const { checkpoint } = ended(
       await newProcess(world).perform(resume(program(world, 'again'), 'r', { fromStep: 'two' })),
@@ -118,7 +118,7 @@ describe('a forced restart', () => {
     })
   })
 
-  test('of a run that failed early, what was never done is taken as done, and has an output only if one is given', async () => {
+  test('a restart from a step that was never reached assumes the earlier ones done, with only the given outputs', async () => {
     const world = await first('one')
     const plain = ended(await newProcess(world).perform(resume(program(world, 'x', 'one'), 'r')), 'Failed')
     assert.equal(plain.stepIndex, 0)
@@ -147,7 +147,7 @@ describe('a forced restart', () => {
     assert.ok([...checkpoint.completedSteps].slice(0, -1).every((one) => one.assumed === true && one.attempts === 0))
   })
 
-  test('of a step that there is not is refused with those there are', async () => {
+  test('a restart from an unknown step is refused with the known steps', async () => {
     const world = await first()
     const error = refused(
       await newProcess(world).perform(resume(program(world, 'x'), 'r', { fromStep: 'four' })),
@@ -180,14 +180,14 @@ describe('an answer', () => {
 
   const answer = (one: Plan.Answer): ResumeOptions => ({ confirm: new Map([['pay', one]]) })
 
-  test('again: it runs again, once', async () => {
+  test('the answer again runs the unit once', async () => {
     const world = await doubtful()
     ended(await newProcess(world).perform(resume(paying(world, false), 'r', answer({ _tag: 'Again' }))), 'Completed')
     assert.deepEqual(world.log, ['pay'])
     assert.ok((await historyOf(newProcess(world).storage)).includes('Confirmed'))
   })
 
-  test('done: it does not run, and later steps see what it is said to have given', async () => {
+  test('the answer done skips the unit, and later steps see the given output', async () => {
     const world = await doubtful()
     const { checkpoint } = ended(
       await newProcess(world).perform(
@@ -200,7 +200,7 @@ describe('an answer', () => {
     assert.equal([...checkpoint.completedSteps][1]?.assumed, true)
   })
 
-  test('done: killed at any call and plainly resumed, nobody is asked twice and it never runs', async () => {
+  test('the answer done is asked for once and the unit never runs, whatever call the process dies at', async () => {
     for (const when of ['before', 'after'] as const) {
       for (let call = 1; ; call++) {
         const world = await doubtful()
@@ -215,7 +215,7 @@ describe('an answer', () => {
     }
   })
 
-  test('again: killed at any call, it is asked about again exactly if it may have started again', async () => {
+  test('the answer again is asked for a second time exactly if the unit may have started again before a kill', async () => {
     for (const when of ['before', 'after'] as const) {
       for (let call = 1; ; call++) {
         const world = await doubtful()

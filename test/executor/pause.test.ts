@@ -74,7 +74,7 @@ const paused = async (requests: Requests, world = newWorld(), events?: Environme
 const nothingIsLeft = (requests: Requests): void => assert.equal(requests.isAny('r'), false)
 
 describe('a pause', () => {
-  test('lets the step that runs end, starts no other, and is on record as paused', async () => {
+  test('a pause lets the running step end, starts no other, and is recorded', async () => {
     const requests = memoryRequests()
     const { process, outcome } = await paused(requests)
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('a pause', () => {
     nothingIsLeft(requests)
   })
 
-  test('is taken up once: a resume goes on to the end, and does again nothing that was done', async () => {
+  test('a pause is obeyed once: a resume runs to the end, and repeats nothing', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.equal(O.toUndefined(right(await requests.pointer()))?.unit, 'three')
@@ -96,7 +96,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('leaves its pointer when it is on record, and takes its request away after that', async () => {
+  test('a pause leaves its pointer once it is recorded, and then withdraws its request', async () => {
     const order: Array<string> = []
     const kept = memoryRequests()
     const requests: Requests = {
@@ -117,7 +117,7 @@ describe('a pause', () => {
     assert.deepEqual(order, ['RunInterrupted', 'point', 'RunPaused', 'clear'])
   })
 
-  test('that is asked for while the last step runs leaves a completed run, and nothing else', async () => {
+  test('a pause while the last step runs leaves a completed run, and nothing else', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const only = Program.fromSteps('w', [task('only', { run: asks(() => process) })])
@@ -126,7 +126,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('during which a stop comes is a stop, and leaves nothing of the pause', async () => {
+  test('a stop during a pause counts as a stop, and leaves nothing of the pause', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const program = threeSteps(process.world, async () => {
@@ -138,7 +138,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('that a stop overtakes while groups still run is a stop', async () => {
+  test('a stop that arrives while groups still end after a pause counts as a stop', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const until: LooseSpec['run'] = ({ signal }) =>
@@ -165,7 +165,7 @@ describe('a pause', () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
   })
 
-  test('of a wave lets its running groups end and starts no other; a resume runs only those', async () => {
+  test('a pause of a wave lets its running groups end and starts no other; a resume runs only those', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const { log } = process.world
@@ -198,12 +198,12 @@ describe('a pause', () => {
   })
 })
 
-describe('a pause that is asked for', () => {
+describe('a pause during a running unit', () => {
   const dones = async (process: Process): Promise<ReadonlyArray<string>> =>
     Object.keys(outputsOf(await stored(process.storage))).sort()
 
   test.each(['list', 'a'])(
-    'while %s of a map runs does nothing twice, and its items are found out once',
+    'a pause while %s of a map runs repeats nothing, and its items are computed once',
     async (when) => {
       const requests = memoryRequests()
       const process: Process = newProcess(newWorld(), { requests })
@@ -244,7 +244,7 @@ describe('a pause that is asked for', () => {
     }
   )
 
-  test('while a job is submitted leaves the job on record, and a resume submits it no second time', async () => {
+  test('a pause while a job is submitted records the job, and a resume does not submit it again', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     const { log } = process.world
@@ -282,7 +282,7 @@ describe('a pause that is asked for', () => {
     assert.deepEqual(await dones(next), ['all', 'all/lint', 'all/train'])
   })
 
-  test('while a step waits for its next attempt waits for that, and the step counts', async () => {
+  test('a pause during a retry delay waits for the next attempt, and the step counts', async () => {
     const requests = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests })
     let attempts = 0
@@ -304,8 +304,8 @@ describe('a pause that is asked for', () => {
   })
 })
 
-describe('a request to pause', () => {
-  test('for an earlier execution pauses no later one, and is taken away', async () => {
+describe('a pause request', () => {
+  test('a request for an earlier execution pauses no later one, and is withdrawn', async () => {
     const kept = memoryRequests()
     // The process dies before it takes the request away.
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
@@ -316,7 +316,7 @@ describe('a request to pause', () => {
     nothingIsLeft(kept)
   })
 
-  test('that comes while an outdated one is looked at is obeyed', async () => {
+  test('a request that arrives while an outdated one is checked is obeyed', async () => {
     const kept = memoryRequests()
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
     const next: Process = newProcess(process.world, { requests: kept, owner: { host: 'build-1', pid: 200 } })
@@ -340,7 +340,7 @@ describe('a request to pause', () => {
     assert.equal(ended(outcome, 'Interrupted').reason, 'paused')
   })
 
-  test('of a run that is removed meanwhile says that there is none', async () => {
+  test('a request for a run that is removed meanwhile fails with NoSuchRun', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const gone: Requests = {
@@ -365,14 +365,14 @@ describe('a request to pause', () => {
     refused(await answer, 'NoSuchRun')
   })
 
-  test('of a run that rests is not left, and says how the run rests', async () => {
+  test('a request for a run at rest is not left, and returns its status', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.deepEqual(right(await asking(process)), { _tag: 'AtRest', runId: 'r', status: 'paused' })
     nothingIsLeft(requests)
   })
 
-  test('that comes too late, when the run has come to rest, is taken back', async () => {
+  test('a request that arrives after the run has ended is withdrawn', async () => {
     const kept = memoryRequests()
     const process: Process = newProcess(newWorld(), { requests: kept })
     const late: Requests = {
@@ -397,7 +397,7 @@ describe('a request to pause', () => {
     nothingIsLeft(kept)
   })
 
-  test('that can not be read pauses the run, commits nothing, and is told of', async () => {
+  test('an unreadable request pauses the run, commits nothing, and is reported', async () => {
     const damaged = { _tag: 'Corrupt', runId: 'r', where: 'pause.json', why: 'it is damaged' } as const
     const requests: Requests = { ...memoryRequests(), isAny: () => true, list: () => TE.left(damaged) }
     const process = newProcess(newWorld(), { requests })
@@ -409,7 +409,7 @@ describe('a request to pause', () => {
     )
   })
 
-  test('that the store can’t tell whom it is for pauses the run, commits nothing, and that is told', async () => {
+  test('a request that the store cannot attribute pauses the run, commits nothing, and is reported', async () => {
     const failed = { _tag: 'ReadFailed', where: 'the store', operation: 'load', code: 'EIO', cause: undefined } as const
     const requests = memoryRequests()
     const addressee = { host: 'elsewhere', pid: 1, since: '2026-01-02T03:04:05.000Z' }
@@ -430,12 +430,12 @@ describe('a request to pause', () => {
     )
   })
 
-  test('of a run that is not there is refused, and so is one without the port', async () => {
+  test('a request for a missing run, or without the port, is refused', async () => {
     refused(await asking(newProcess(newWorld(), { requests: memoryRequests() })), 'NoSuchRun')
     refused(await asking(newProcess()), 'NoRequests')
   })
 
-  test('is looked for before each step, and nothing else is done for it', async () => {
+  test('an execution looks for requests before each step, and does nothing else for them', async () => {
     let looks = 0
     const untouched = (): never => assert.fail('there is no request')
     const requests: Requests = {
@@ -454,8 +454,8 @@ describe('a request to pause', () => {
   })
 })
 
-describe('a pointer that can not be left', () => {
-  test.each(['point', 'unpoint'] as const)('by a port that throws in %s ends no run', async (call) => {
+describe('a pointer that cannot be left', () => {
+  test.each(['point', 'unpoint'] as const)('a pointer port that throws in %s ends no run', async (call) => {
     const throws = (): never => {
       throw new Error('no room')
     }
@@ -466,7 +466,7 @@ describe('a pointer that can not be left', () => {
     assert.deepEqual(process.world.log, ['one', 'two', 'three'])
   })
 
-  test('is told of, and the run is paused all the same', async () => {
+  test('a failed pointer is reported, and the run is paused', async () => {
     const full = { _tag: 'WriteFailed', where: '/state', operation: 'open', code: 'ENOSPC', cause: 0 } as const
     const { process, outcome } = await paused({ ...memoryRequests(), point: () => TE.left(full) })
     assert.equal(outcome.reason, 'paused')
@@ -484,7 +484,7 @@ interface Pausing {
   readonly onInterrupted?: (world: World) => unknown
 }
 
-describe('work that is not committed', () => {
+describe('uncommitted work', () => {
   const worktree = {
     kind: 'worktree',
     path: '/ws/r',
@@ -551,32 +551,32 @@ describe('work that is not committed', () => {
     return { committed, pointer: O.toUndefined(right(await requests.pointer())) }
   }
 
-  test('is committed once the pause is on record, and the pointer says in which commit', async () => {
+  test('uncommitted work is committed once the pause is recorded, and the pointer names the commit', async () => {
     const { committed, pointer } = await pausedIn({ commit: true })
     assert.deepEqual(committed, ['Interrupted'])
     assert.equal(pointer?.committed, hash)
   })
 
-  test.each([true, false])('is committed if the newest request says so: %s', async (later) => {
+  test.each([true, false])('uncommitted work is committed if the newest request says so: %s', async (later) => {
     const { committed } = await pausedIn({ commit: !later, later })
     assert.equal(committed.length, later ? 1 : 0)
   })
 
-  test('stays as it is where the store can’t tell whom the request is for', async () => {
+  test('uncommitted work stays if the store cannot attribute the request', async () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 0 })).committed, [])
   })
 
-  test('is committed if the store can’t tell it once more: it is the same request', async () => {
+  test('uncommitted work is committed if the store fails later: the request is the same', async () => {
     assert.deepEqual((await pausedIn({ commit: true, loads: 1 })).committed, ['Interrupted'])
   })
 
-  test('is left to whoever has taken the run over, and so is the pointer', async () => {
+  test('uncommitted work and the pointer are left to a new owner', async () => {
     const { committed, pointer } = await pausedIn({ commit: true, onInterrupted: ({ data }) => memoryStorage(data) })
     assert.deepEqual(committed, [])
     assert.equal(pointer, undefined)
   })
 
-  test('stays as it is where that is asked for', async () => {
+  test('uncommitted work stays if the request says so', async () => {
     const { committed, pointer } = await pausedIn({ commit: false })
     assert.deepEqual(committed, [])
     assert.equal(pointer?.committed, undefined)

@@ -57,16 +57,19 @@ describe('workspaces that throw', () => {
     commit: 'a'.repeat(40)
   }
 
-  test.each(['plan', 'make'] as const)('refuse a new run as WorkspaceFailed: %s', async (call) => {
-    const process = newProcess(newWorld(), { workspaces: { ...working, [call]: throwing } })
-    const { operation, code, cause } = refused(
-      await process.perform(run(once(), 'r', {}, { workspace: 'directory' })),
-      'WorkspaceFailed'
-    )
-    assert.deepEqual([operation, code, cause], [call, 'THREW', BROKEN])
-  })
+  test.each(['plan', 'make'] as const)(
+    'workspaces that throw refuse a new run as WorkspaceFailed: %s',
+    async (call) => {
+      const process = newProcess(newWorld(), { workspaces: { ...working, [call]: throwing } })
+      const { operation, code, cause } = refused(
+        await process.perform(run(once(), 'r', {}, { workspace: 'directory' })),
+        'WorkspaceFailed'
+      )
+      assert.deepEqual([operation, code, cause], [call, 'THREW', BROKEN])
+    }
+  )
 
-  test('refuse a resume as WorkspaceFailed: find', async () => {
+  test('workspaces that throw in find refuse a resume as WorkspaceFailed', async () => {
     const process = newProcess(newWorld(), { workspaces: working })
     ended(await process.perform(run(once(), 'r', {}, { workspace: 'directory' })), 'Completed')
     const workspaces = { ...working, find: throwing }
@@ -80,13 +83,13 @@ describe('workspaces that throw', () => {
     )
   })
 
-  test('fail the step whose folder they should make', async () => {
+  test('workspaces that throw fail the step whose folder they should make', async () => {
     const process = newProcess(newWorld(), { workspaces: { ...working, stepFolder: throwing } })
     const { failures } = ended(await process.perform(run(once({}, true), 'r', {})), 'Failed')
     assert.equal(failures[0]?.error.code, 'THREW')
   })
 
-  test('refuse to clean and to merge', async () => {
+  test('workspaces that throw refuse to clean and to merge', async () => {
     const process = newProcess(newWorld(), { workspaces: working })
     ended(await process.perform(run(once(), 'r', {}, { workspace: 'worktree' })), 'Completed')
     const workspaces = { ...working, remove: throwing, merge: throwing }
@@ -95,7 +98,7 @@ describe('workspaces that throw', () => {
     refused(await mergeWorkspace('r')(environment)(), 'WorkspaceFailed')
   })
 
-  test('leave a completed run as it is, and report why', async () => {
+  test('workspaces that throw leave a completed run unchanged, and the reason is reported', async () => {
     const process = newProcess(newWorld(), { workspaces: { ...working, find: throwing } })
     const outcome = await process.perform(run(once({ onSuccess: 'delete' }), 'r', {}, { workspace: 'worktree' }))
     assert.ok(E.isLeft(outcome) ? outcome.left._tag === 'WorkspaceFailed' : outcome.right._tag === 'Completed')
@@ -112,7 +115,7 @@ describe('an artifact store that throws', () => {
       Program.step('one', { run: ({ artifacts }) => artifacts.put('report', 'all of it').then(() => 1) })
     )
 
-  test('refuses a resume as TreeUnreadable', async () => {
+  test('an artifact store that throws refuses a resume as TreeUnreadable', async () => {
     const artifacts = memoryArtifacts()
     const process = newProcess(newWorld(), { artifacts })
     ended(await process.perform(run(putting('keep'), 'r', {})), 'Completed')
@@ -121,7 +124,7 @@ describe('an artifact store that throws', () => {
   })
 
   test.each(['list', 'remove'] as const)(
-    'leaves a run that cannot be removed, and the event says why: %s',
+    'an artifact store that throws leaves a run that cannot be removed, and the event says why: %s',
     async (call) => {
       const artifacts: ArtifactStore = { ...memoryArtifacts(), [call]: throwing }
       const process = newProcess(newWorld(), { artifacts })
@@ -134,7 +137,7 @@ describe('an artifact store that throws', () => {
 
 describe('a working tree that throws', () => {
   test.each(['head', 'commitsSince'] as const)(
-    'fails the step that counts commits as TreeUnreadable: %s',
+    'a working tree that throws fails the step that counts commits as TreeUnreadable: %s',
     async (call) => {
       const world = newWorld()
       const tree = { ...memoryTree(world.tree), [call]: throwing }
@@ -146,7 +149,7 @@ describe('a working tree that throws', () => {
   )
 })
 
-describe('a failed write is labelled as a write', () => {
+describe('the label of a failed write', () => {
   const waiting = pipe(Program.start('w'), Program.waitFor('ok'))
 
   /** The environment while another process owns the run. */
@@ -157,13 +160,13 @@ describe('a failed write is labelled as a write', () => {
     return process.environment
   }
 
-  test('when a request cannot be left', async () => {
+  test('a request that cannot be left is a failed write', async () => {
     const environment = await held({ leave: throwing })
     for (const asking of [pause('r'), cancel('r'), answer('r', 'ok', 1)])
       assert.equal(refused(await asking(environment)(), 'WriteFailed').operation, 'leave')
   })
 
-  test('when a request cannot be withdrawn', async () => {
+  test('a request that cannot be withdrawn is a failed write', async () => {
     const world = newWorld()
     const requests: Requests = { ...memoryRequests(), withdraw: throwing }
     const process = newProcess(world, { requests })
@@ -181,7 +184,7 @@ describe('a failed write is labelled as a write', () => {
     assert.equal(refused(asked, 'WriteFailed').operation, 'withdraw')
   })
 
-  test('when a run cannot be removed', async () => {
+  test('a run that cannot be removed is a failed write', async () => {
     const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, remove: throwing })
     const process = newProcess(newWorld(), { around })
     ended(await process.perform(run(once(), 'r', {})), 'Completed')

@@ -15,12 +15,12 @@ const wakeAt = (until: unknown): unknown => {
 }
 
 describe('values of another realm', () => {
-  test('a Date is the time that a sleep ends', () => {
+  test('a Date of another realm is accepted as the end of a sleep', () => {
     const date: unknown = runInNewContext("new Date('2030-01-02T03:04:05Z')")
     assert.deepEqual(wakeAt(date), { _tag: 'Timer', wakeAt: '2030-01-02T03:04:05.000Z' })
   })
 
-  test('a Uint8Array is an artifact', async () => {
+  test('a Uint8Array of another realm is accepted as an artifact', async () => {
     const bytes = runInNewContext('new Uint8Array([1, 2])') as Uint8Array
     const program = workflow('w').step('one', ({ artifacts }) => artifacts.put('x', bytes).then(({ size }) => size))
     const outcome = await runOutcome(program, {
@@ -40,20 +40,20 @@ describe('values of another realm', () => {
   })
 })
 
-describe('the time until which a step sleeps', () => {
+describe('the end of a sleep', () => {
   test.each(['2030-01-02T03:04:05', '2030-01-02', '2030-01-02T03:04:05Z and more'])(
-    'needs Z or an offset: %s',
+    'the end of a sleep without Z or an offset is rejected: %s',
     (until) => {
       assert.equal(wakeAt(until), 'sleep.until')
     }
   )
 
-  test.each(['2030-01-02T03:04:05Z', '2030-01-02T04:04:05.000+01:00'])('may be %s', (until) => {
+  test.each(['2030-01-02T03:04:05Z', '2030-01-02T04:04:05.000+01:00'])('the end of a sleep may be %s', (until) => {
     assert.deepEqual(wakeAt(until), { _tag: 'Timer', wakeAt: '2030-01-02T03:04:05.000Z' })
   })
 })
 
-test('what is no bytes is refused with NotBytes, also in a run with secrets', async () => {
+test('data that is not bytes is refused with NotBytes, also in a run with secrets', async () => {
   const program = workflow('w', { secrets: ['TOKEN'] }).step('one', ({ artifacts }) =>
     artifacts.put('x', { a: 1 } as never).then(() => 1)
   )

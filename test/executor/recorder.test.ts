@@ -31,7 +31,7 @@ const recovered: Change.Change = { _tag: 'Recovered', at: AT, from: 'a', lost: '
 const invalid: Change.Change = { _tag: 'UnitFailed', at: AT, unit: 'seven', retryable: false }
 
 describe('a recorder', () => {
-  test('shows staged changes at once, and saves them all with the next commit', async () => {
+  test('a recorder shows staged changes at once, and saves them all with the next commit', async () => {
     const { recorder, saves } = await recording()
     recorder.stage([recovered])
     recorder.stage([recovered])

@@ -58,7 +58,7 @@ const five = (log: Array<string>, broken?: number): Program.Program<unknown> =>
   )
 
 describe('a run that failed and is resumed', () => {
-  test('the full flow: five steps, the third fails, what completed is kept, the fixed workflow goes on from there', async () => {
+  test('a run of five steps whose third fails keeps the first two, and the fixed workflow continues from the third', async () => {
     const world = newWorld()
     const first = newProcess(world, { clock: fakeClock(1) })
     const failed = ended(await first.perform(run(five(world.log, 2), 'r', { channel: 'beta' })), 'Failed')
@@ -105,7 +105,7 @@ describe('a run that failed and is resumed', () => {
   })
 
   test.each([0, 1, 2, 3, 4])(
-    'a failure at index %i is on record, and resume executes that step first',
+    'a failure at index %i is recorded, and a resume executes that step first',
     async (index) => {
       const world = newWorld()
       ended(await newProcess(world).perform(run(five(world.log, index), 'r', {})), 'Failed')
@@ -118,7 +118,7 @@ describe('a run that failed and is resumed', () => {
     }
   )
 
-  test('an edited step that failed runs its new text, and the workflow of record is the new one', async () => {
+  test('an edited step that failed runs its new code, and the new workflow is recorded', async () => {
     const world = newWorld()
     const edited = (version: string, failing: boolean): Program.Program<unknown> =>
       Program.fromSteps('edited', [
@@ -139,7 +139,7 @@ describe('a run that failed and is resumed', () => {
     assert.ok((await historyOf(memoryStorage(world.data))).includes('WorkflowEdited'))
   })
 
-  test('a completed run that is resumed executes nothing, writes nothing and is Completed', async () => {
+  test('a resume of a completed run executes nothing, writes nothing and returns Completed', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
     world.log.length = 0
@@ -150,7 +150,7 @@ describe('a run that failed and is resumed', () => {
     assert.equal(outcome.checkpoint.completedSteps.size, 5)
   })
 
-  test('a completed run is Completed even if a stop was asked for before it is resumed', async () => {
+  test('a completed run is Completed even after a stop before the resume', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
     const again = newProcess(world)
@@ -164,7 +164,7 @@ describe('a run that failed and is resumed', () => {
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('durability', () => {
-  test('a step that looks finds its own attempt in flight in the store before it starts', async () => {
+  test('the store shows the attempt of a step in flight before the step starts', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const seen: Array<Checkpoint.Checkpoint['state']> = []
@@ -185,7 +185,7 @@ describe('durability', () => {
     ])
   })
 
-  test('a linear run of n steps makes n + 1 saves, and the history still shows both revisions of each', async () => {
+  test('a linear run of n steps makes n + 1 saves, and its history shows both revisions of each step', async () => {
     const world = newWorld()
     const process = newProcess(world)
     ended(await process.perform(run(five(world.log), 'r', {})), 'Completed')
@@ -207,7 +207,7 @@ describe('durability', () => {
     ])
   })
 
-  test('revisions count up by one from 0, and updatedAt goes forward with each save', async () => {
+  test('revisions count up by one from 0, and updatedAt increases with each save', async () => {
     const process = newProcess(newWorld(), { clock: fakeClock(1) })
     ended(await process.perform(run(five([]), 'r', {})), 'Completed')
     const states = await statesOf(process.storage)
@@ -223,7 +223,7 @@ describe('durability', () => {
     for (const time of times) assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  test('a checkpoint says which run of what with which input it is, to the byte', async () => {
+  test('a checkpoint names its run, workflow and input, byte for byte', async () => {
     const process = newProcess()
     const input = { text: 'ä\u2028\n"\u0000 😀', list: [1, 2.5, null, true] }
     ended(await process.perform(run(five([]), 'r', input, { workspace: { kind: 'none', path: '/w' } })), 'Completed')
@@ -236,7 +236,7 @@ describe('durability', () => {
     assert.equal(checkpoint.createdAt, '2026-01-02T03:04:05.000Z')
   })
 
-  test('groups that end together share saves: 100 of them take far fewer than 100', async () => {
+  test('groups that end together share saves: 100 of them need far fewer than 100', async () => {
     const world = newWorld()
     const clock = fakeClock()
     const process = newProcess(world, { clock })
@@ -249,7 +249,7 @@ describe('durability', () => {
     assert.equal((await stored(process.storage)).completedSteps.size, 101)
   })
 
-  test('every unit is in exactly one place after every save: completed, in flight, failed, or not started', async () => {
+  test('after every save each unit is in exactly one place: completed, in flight, failed, or not started', async () => {
     const world = newWorld()
     const clock = fakeClock()
     const process = newProcess(world, { clock })
@@ -279,8 +279,8 @@ describe('durability', () => {
 // what stands against a run
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('what stands against a run', () => {
-  test('an id that exists is not used again, whatever became of its run', async () => {
+describe('a refused run', () => {
+  test('an id that exists is never reused, whatever happened to its run', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five([], 1), 'r', {})), 'Failed')
     const before = await stored(memoryStorage(world.data))
@@ -289,7 +289,7 @@ describe('what stands against a run', () => {
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 
-  test('a run that is not there is not resumed, and nothing is left behind by asking for it', async () => {
+  test('resuming a missing run fails, and leaves nothing behind', async () => {
     const world = newWorld()
     const process = newProcess(world)
     assert.deepEqual(await process.perform(resume(five([]), 'r')), E.left({ _tag: 'NoSuchRun', runId: 'r' }))
@@ -298,14 +298,14 @@ describe('what stands against a run', () => {
     ended(await process.perform(run(five([]), 'r', {})), 'Completed')
   })
 
-  test('an id that is none is refused, and nothing runs', async () => {
+  test('an invalid run id is refused, and nothing runs', async () => {
     const process = newProcess()
     refused(await process.perform(run(five(process.world.log), '../r', {})), 'InvalidRunId')
     refused(await process.perform(resume(five(process.world.log), '../r')), 'InvalidRunId')
     assert.deepEqual(process.world.log, [])
   })
 
-  test('a run that a live process holds is refused, and the holder goes on undisturbed', async () => {
+  test('a run that a live process holds is refused, and the holder continues undisturbed', async () => {
     const world = newWorld()
     const process = newProcess(world)
     let inner: E.Either<unknown, unknown> | undefined
@@ -327,7 +327,7 @@ describe('what stands against a run', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('runOrResume starts, goes on, and refuses the id with another input', async () => {
+  test('runOrResume starts, resumes, and refuses the id with another input', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(runOrResume(five(world.log, 1), 'r', { a: 1, b: 2 })), 'Failed')
     refused(await newProcess(world).perform(runOrResume(five(world.log), 'r', { a: 2, b: 2 })), 'InputChanged')
@@ -335,7 +335,7 @@ describe('what stands against a run', () => {
     assert.deepEqual(world.log, ['step-0', 'step-1', 'step-1', 'step-2', 'step-3', 'step-4'])
   })
 
-  test('a definition that can not run is refused before anything is claimed, with everything that is wrong', async () => {
+  test('an invalid definition is refused before anything is claimed, with all its problems', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const none = () => TE.right(undefined)
@@ -353,7 +353,7 @@ describe('what stands against a run', () => {
     assert.deepEqual(process.calls, ['load'])
   })
 
-  test('a completed step that was changed is refused with both fingerprints, unless changes are ignored', async () => {
+  test('a changed completed step is refused with both fingerprints, unless changes are ignored', async () => {
     const world = newWorld()
     const versioned = (version: string, failing: boolean): Program.Program<unknown> =>
       Program.fromSteps('v', [
@@ -369,7 +369,7 @@ describe('what stands against a run', () => {
     ended(await newProcess(world).perform(resume(versioned('2', false), 'r', { changes: 'ignore' })), 'Completed')
   })
 
-  test('a record counts under the definition that ran and under the one that was accepted', async () => {
+  test('a record matches both the definition that ran and the one that was accepted', async () => {
     const world = newWorld()
     const versioned = (version: string, fails: boolean): Program.Program<unknown> =>
       Program.fromSteps('v', [
@@ -393,7 +393,7 @@ describe('what stands against a run', () => {
     assert.deepEqual(world.log, ['1'])
   })
 
-  test('a plan is executed only if it is the one that was reviewed', async () => {
+  test('a plan is executed only if it is the reviewed one', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const reviewed = right(planResume(await stored(memoryStorage(world.data)), five([])))
@@ -449,7 +449,7 @@ describe('stored content', () => {
       }
     }
 
-  test('what was recovered from damage is not gone on from unless somebody agrees, and a refusal changes nothing', async () => {
+  test('a recovered state needs consent, and a refusal changes nothing', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const before = await stored(memoryStorage(world.data))
@@ -469,7 +469,7 @@ describe('stored content', () => {
     assert.equal((await stored(memoryStorage(world.data))).revision, before.revision)
   })
 
-  test('consent to go on from what was recovered is recorded before the first effect, with who gave it', async () => {
+  test('consent to a recovered state is recorded before the first effect, with the name of its giver', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, { around: recovered('Recovered') })
@@ -486,7 +486,7 @@ describe('stored content', () => {
     assert.equal(process.saves[0]?.at(-1)?._tag, 'AttemptStarted')
   })
 
-  test('consent for a run that has nothing left to do is recorded too', async () => {
+  test('consent is recorded even if the run has nothing left to do', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log), 'r', {})), 'Completed')
     const process = newProcess(world, { around: recovered('Recovered') })
@@ -505,7 +505,7 @@ describe('stored content', () => {
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()))
   })
 
-  test('after consent asks about what is not idempotent and may have run in what was lost', async () => {
+  test('after consent, steps that are not idempotent and may have run in the lost state need confirmation', async () => {
     const world = newWorld()
     const flow = Program.fromSteps('pay', [
       task('build', { run: () => TE.left(new Error('no')) }),
@@ -522,7 +522,7 @@ describe('stored content', () => {
     assert.deepEqual(world.log, [])
   })
 
-  test('of another run is damage', async () => {
+  test('stored content of another run is Corrupt', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const process = newProcess(world, {
@@ -532,7 +532,7 @@ describe('stored content', () => {
     assert.deepEqual([why, runId], ['it is that of run other', 'r'])
   })
 
-  test('content of a newer format is not touched, and says to upgrade', async () => {
+  test('content of a newer format is not touched, and the error says to upgrade', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(five(world.log, 2), 'r', {})), 'Failed')
     const newer = recovered('Exact', (checkpoint) => ({ ...(checkpoint as object), format: 2 }))
@@ -559,7 +559,7 @@ describe('stored content', () => {
     assert.ok(E.isRight(await process.storage.claim('r', { host: 'h', pid: 1 })()), 'it was not released')
   })
 
-  test('a checkpoint that was written and read is the one that the run ended with', async () => {
+  test('the stored checkpoint equals the one that the run ended with', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(five([]), 'r', { a: 1 })), 'Completed')
     assert.deepEqual(CheckpointCodec.encode(await stored(process.storage)), CheckpointCodec.encode(checkpoint))
@@ -582,7 +582,7 @@ describe('the idempotency key', () => {
       })
     ])
 
-  test('it is the same for all attempts and resumes, and another after a rewind', async () => {
+  test('the idempotency key is the same for all attempts and resumes, and changes after a rewind', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(keys(world.log, true), 'r', {})), 'Failed')
     ended(await newProcess(world).perform(resume(keys(world.log, true), 'r')), 'Failed')
@@ -598,13 +598,13 @@ describe('the idempotency key', () => {
     assert.notEqual(used[5], used[0])
   })
 
-  test('it never changes between versions of the library', () => {
+  test('the idempotency key never changes between versions of the library', () => {
     const at = { runId: 'release-42', createdAt: '2026-01-02T03:04:05.678Z', renewals: IdempotencyKey.none }
     assert.equal(IdempotencyKey.of(at, 'publish'), 'ba901a7c877bd0b2391b09025cf03db9')
     assert.equal(IdempotencyKey.of(at, 'publish/npm'), '7cbeb11e24f8cfc10d32042b203a6eec')
   })
 
-  test('another run, start or unit has another key, and a unit that is run again on purpose', () => {
+  test('the idempotency key differs by run, start, unit and rewind', () => {
     const at = { runId: 'a', createdAt: '2026-01-02T03:04:05.678Z', renewals: IdempotencyKey.none }
     const again = { ...at, renewals: IdempotencyKey.renewed(at.renewals, ['s']) }
     const twice = { ...at, renewals: IdempotencyKey.renewed(again.renewals, ['s', 's/g']) }
@@ -643,7 +643,7 @@ describe('events', () => {
     }
   }
 
-  test('an observer is told everything in order, each after it is durable', async () => {
+  test('an observer gets all events in order, each after it is durable', async () => {
     const world = newWorld()
     const program = (failing: boolean): Program.Program<unknown> =>
       Program.fromSteps('told', [
@@ -692,7 +692,7 @@ describe('events', () => {
     ])
   })
 
-  test('what an observer is told is in the store by then', async () => {
+  test('the store contains every change that an observer has received', async () => {
     const world = newWorld()
     const behind: Array<string> = []
     const report = (event: Event): void => {
@@ -722,7 +722,7 @@ describe('events', () => {
 // what is refused before anything is claimed or written
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('a program that can not be tried as it says', () => {
+describe('a program with an invalid setting', () => {
   const settings: ReadonlyArray<readonly [string, Partial<Parameters<typeof task>[1]>, string]> = [
     ['a delay of NaN', { retry: { ...RetryPolicy.standard, delayMillis: Number('x') } }, 'retry.delayMillis'],
     ['attempts of NaN', { retry: { ...RetryPolicy.standard, attempts: Number('x') } }, 'retry.attempts'],
@@ -731,7 +731,7 @@ describe('a program that can not be tried as it says', () => {
     ['a timeout without end', { timeoutMillis: Infinity }, 'timeoutMillis']
   ]
 
-  test.each(settings)('is refused: %s', async (_, spec, field) => {
+  test.each(settings)('an invalid setting is refused: %s', async (_, spec, field) => {
     const world = newWorld()
     const flow = Program.fromSteps('w', [task('build', { run: () => TE.right(1), ...spec })])
     const process = newProcess(world)
@@ -746,8 +746,8 @@ describe('a program that can not be tried as it says', () => {
   })
 })
 
-describe('an input codec that makes nothing of an input', () => {
-  test('is refused at the start: the resume would not know the input', async () => {
+describe('an input codec that encodes to undefined', () => {
+  test('an input that encodes to undefined is refused at the start', async () => {
     const flow = pipe(
       Program.start('w', { input: t.union([t.undefined, t.type({ a: t.string })]) }),
       Program.step('build', { run: () => TE.right(1) })
@@ -758,8 +758,8 @@ describe('an input codec that makes nothing of an input', () => {
   })
 })
 
-describe('the plan options of a run that turns out to be new', () => {
-  test('hold: another plan than the reviewed one is not executed', async () => {
+describe('the plan options of a new run', () => {
+  test('a new run is refused if its plan differs from the reviewed one', async () => {
     const world = newWorld()
     const process = newProcess(world)
     refused(await process.perform(runOrResume(five(world.log), 'r', {}, { planHash: 'reviewed' })), 'PlanChanged')
@@ -778,8 +778,8 @@ const GIVEN = new Map([
   ['step-1', 'given']
 ])
 
-describe('a store that throws where it should answer', () => {
-  test.each(['load', 'claim'] as const)('has failed: %s', async (operation) => {
+describe('a store that throws', () => {
+  test.each(['load', 'claim'] as const)('a store that throws in %s counts as failed', async (operation) => {
     const throwing = (storage: CheckpointStorage): CheckpointStorage => ({
       ...storage,
       [operation]: () => {

@@ -46,7 +46,7 @@ const tagsOf = (events: ReadonlyArray<{ readonly _tag: string }>): ReadonlyArray
   events.map(({ _tag }) => _tag)
 
 describe('a run that has completed', () => {
-  test('is kept unless its program says otherwise', async () => {
+  test('a completed run is kept unless its program says otherwise', async () => {
     const { world, given } = ports()
     const process = newProcess(world, given)
     ended(await process.perform(run(program('keep'), 'r', {})), 'Completed')
@@ -54,7 +54,7 @@ describe('a run that has completed', () => {
     assert.deepEqual(tagsOf(process.events).slice(-1), ['RunCompleted'])
   })
 
-  test('is deleted with its artifacts once that is durable, and gives its outcome and outputs all the same', async () => {
+  test('a completed run is deleted with its artifacts once that is durable, and still returns its outcome and outputs', async () => {
     const { world, given } = ports()
     const process = newProcess(world, given)
     const outcome = ended(await process.perform(run(program('delete'), 'r', {})), 'Completed')
@@ -69,7 +69,7 @@ describe('a run that has completed', () => {
     assert.deepEqual(right(await storage.list()()), [])
   })
 
-  test('is in the archive before its state goes, as it was last', async () => {
+  test('a completed run is archived in its last state before the state is deleted', async () => {
     const { world, given } = ports()
     const kept: Array<ArchivedRun> = []
     let there: unknown
@@ -89,7 +89,7 @@ describe('a run that has completed', () => {
     assert.deepEqual(await loaded(process.storage), O.none)
   })
 
-  test('is kept whole if it can not be archived or removed, is completed, and goes with the next resume', async () => {
+  test('a completed run that cannot be archived or removed is kept whole, and the next resume removes it', async () => {
     const sealed: Archive = { keep: () => TE.left(WRITE_FAILED) }
     const stuck = (storage: CheckpointStorage): CheckpointStorage => ({
       ...storage,
@@ -109,7 +109,7 @@ describe('a run that has completed', () => {
     }
   })
 
-  test('stays if somebody took it up before it could go, or began anew under its id', async () => {
+  test('a completed run stays if another process resumed it or reused its id before the removal', async () => {
     for (const isNew of [false, true]) {
       const { world, given } = ports()
       const other = async (): Promise<void> => {
@@ -125,12 +125,16 @@ describe('a run that has completed', () => {
       const archive: Archive = { keep: (one) => () => other().then(archiveIn([]).keep(one)) }
       const process = newProcess(world, { ...given, archive })
       ended(await process.perform(run(program('archive'), 'r', {})), 'Completed')
-      assert.deepEqual(process.events.at(-1), { _tag: 'RunLeft', runId: 'r', why: 'it was taken up meanwhile' })
+      assert.deepEqual(process.events.at(-1), {
+        _tag: 'RunLeft',
+        runId: 'r',
+        why: 'another process resumed it meanwhile'
+      })
       assert.ok(O.isSome(await loaded(process.storage)))
     }
   })
 
-  test('by a poll goes as well', async () => {
+  test('a run that a poll completes is removed as well', async () => {
     const { world, given } = ports()
     const job = pipe(
       Program.start('p', { onSuccess: 'delete' }),
@@ -146,7 +150,7 @@ describe('a run that has completed', () => {
   })
 })
 
-test('a run that has not completed stays, whatever its program says', async () => {
+test('a run that has not completed is kept, whatever its program says', async () => {
   for (const onSuccess of ['delete', 'archive'] as const) {
     const { world, given } = ports()
     const process = newProcess(world, { ...given, archive: archiveIn([]) })
@@ -156,7 +160,7 @@ test('a run that has not completed stays, whatever its program says', async () =
   }
 })
 
-test('without an archive a run that is to go there does not start, nor does one of an unknown wish', async () => {
+test('a run does not start without the archive that it needs, or with an unknown onSuccess', async () => {
   const process = newProcess()
   refused(await process.perform(run(program('archive'), 'r', {})), 'NoArchive')
   refused(await process.perform(runOrResume(program('remove' as 'delete'), 'r', {})), 'PlanError')
@@ -178,7 +182,7 @@ describe('pruning', () => {
     return { world, given }
   }
 
-  test('removes what the policy lets go, oldest first, and nothing that can be resumed', async () => {
+  test('pruning removes the runs that the policy selects, oldest first, and none that can be resumed', async () => {
     const { world, given } = await withRuns()
     const process = newProcess(world, given)
     const found = right(await findExpired({ keep: 1 })(process.environment)())
@@ -194,7 +198,7 @@ describe('pruning', () => {
     assert.deepEqual(right(await process.storage.list()()), ['done-3'])
   })
 
-  test('removes artifacts also where they are kept apart from the checkpoints', async () => {
+  test('pruning removes artifacts also if they are stored apart from the checkpoints', async () => {
     const { world } = await withRuns()
     const apart = memoryArtifacts()
     right(await apart.put('done-1', 'log', 'text')())
@@ -203,7 +207,7 @@ describe('pruning', () => {
     assert.deepEqual(right(await apart.list('done-1')()), [])
   })
 
-  test('leaves a run that somebody took up after it was found, and goes on with the others', async () => {
+  test('pruning leaves a run that another process resumed meanwhile, and continues with the others', async () => {
     const { world, given } = await withRuns()
     const found = right(await findExpired({ keep: 0 })(newProcess(world, given).environment)())
     await newProcess(world, given).perform(resume(simple(TE.left('no')), 'done-1', { fromStep: 'a' }))
@@ -225,7 +229,7 @@ describe('pruning', () => {
     assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-1', 'done-2'])
   })
 
-  test('says what could not be removed, and ends between two runs when it is told to', async () => {
+  test('pruning reports the runs that it could not remove, and a stop ends it between two runs', async () => {
     const { world, given } = await withRuns()
     const stuck = newProcess(world, {
       ...given,
@@ -241,7 +245,7 @@ describe('pruning', () => {
   })
 })
 
-test('runs are listed newest first, of one millisecond the last by id, and what can not be read at the end', async () => {
+test('runs are listed newest first, then by descending id, and unreadable ones last', async () => {
   const world = newWorld()
   const begun = async (at: number, ...ids: ReadonlyArray<string>): Promise<void> => {
     for (const id of ids) {

@@ -86,7 +86,7 @@ describe('a function of an author', () => {
     ['a number', () => () => Promise.resolve(1)],
     ['nothing', () => () => undefined],
     ['a function', () => () => TE.right(1)]
-  ])('a step fails for good if the function that it returned resolves to %s, not to an Either', async (_, act) => {
+  ])('a step fails permanently if the function that it returned resolves to %s, not to an Either', async (_, act) => {
     const { code, message } = errorOf(await only(act))
     assert.equal(code, 'WRONG_RETURN')
     assert.match(message, /did not resolve to an Either; return a TaskEither, a promise or a value/)
@@ -97,7 +97,7 @@ describe('a function of an author', () => {
     ['a left', () => E.left('no')],
     ['a promise of a right', () => Promise.resolve(E.right(1))],
     ['a promise of a left', () => TE.left('no')()]
-  ])('a step fails for good if it returned %s: an Either that no task returned', async (_, act) => {
+  ])('a step fails permanently if it returned %s: an Either that no task returned', async (_, act) => {
     const { code, message } = errorOf(await only(act))
     assert.equal(code, 'WRONG_RETURN')
     assert.match(message, /return the TaskEither itself/)
@@ -110,12 +110,12 @@ describe('a function of an author', () => {
     assert.match(errorOf(outcome.right).message, /return the TaskEither itself/)
   })
 
-  test('a promise of a function is an output that is not JSON', async () => {
+  test('a promise of a function is not a JSON output', async () => {
     const { code, message } = errorOf(await only(() => Promise.resolve(TE.right(1))))
     assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ is not plain JSON, not a function'])
   })
 
-  test('the right of a task may be an Either: it is data', async () => {
+  test('a task may return an Either in its right: it is data', async () => {
     const outcome = await only(() => TE.right(E.right(1)))
     assert.ok(outcome._tag === 'Completed')
     assert.deepEqual(outcome.outputs, { s: { _tag: 'Right', right: 1 } })
@@ -123,7 +123,7 @@ describe('a function of an author', () => {
 })
 
 describe('a step without a schema', () => {
-  test('a value that JSON cannot keep fails its step for good, with the path', async () => {
+  test('a value that JSON cannot store fails its step permanently, with the path', async () => {
     const { code, message } = errorOf(await only(() => ({ found: [{ at: new Date(0) }] })))
     assert.deepEqual(
       [code, message],
@@ -158,7 +158,7 @@ describe('a step without a schema', () => {
 describe('a bare function', () => {
   const expected = { step: 'r', wave: { a: 'wave/a', b: ['wave/b'] }, map: [1, 2] }
 
-  test('a bare function is a step, a group and what a map does for each item, in a pipe', async () => {
+  test('a bare function may be a step, a group and the body of a map, in a pipe', async () => {
     const program = pipe(
       Program.start('p'),
       Program.step('step', ({ runId }) => TE.right(runId)),
@@ -169,7 +169,7 @@ describe('a bare function', () => {
     assert.deepEqual(outputs, expected)
   })
 
-  test('a bare function is a step, a group and what a map does for each item, in a chain', async () => {
+  test('a bare function may be a step, a group and the body of a map, in a chain', async () => {
     const program = workflow('p')
       .step('step', ({ runId }) => TE.right(runId))
       .wave('wave', { a: ({ unit }) => unit, b: ({ unit }) => Promise.resolve([unit]) })

@@ -57,7 +57,7 @@ const LONGEST = sweep ? 100_000 : 40_000
 
 describe('a long run', () => {
   test(
-    'a long run has a constant stack, and a step costs about as much as one of a shorter run',
+    'a long run has a constant stack, and each step costs about as much as in a shorter run',
     { timeout: 120_000 },
     async () => {
       await cost(long(1_000))
@@ -71,7 +71,7 @@ describe('a long run', () => {
   )
 
   test(
-    'looking at variables, outputs, key, input and signal does not make it slower as it grows',
+    'reading variables, outputs, key, input and signal does not slow down a growing run',
     { timeout: 120_000 },
     async () => {
       const look: ProgramType.ProgramTask['run'] = (context) => {
@@ -86,7 +86,7 @@ describe('a long run', () => {
     }
   )
 
-  test('a step that reads the variables costs a look at each, and no clone of a text', async () => {
+  test('a step that reads the variables clones no string', async () => {
     const clone = globalThis.structuredClone
     let clones = 0
     globalThis.structuredClone = ((...given: Parameters<typeof clone>): unknown => {
@@ -106,7 +106,7 @@ describe('a long run', () => {
     }
   })
 
-  test('an item looks at its own variables, not at those of all other items', { timeout: 120_000 }, async () => {
+  test('an item reads its own variables, not those of all other items', { timeout: 120_000 }, async () => {
     const items = (count: number): ProgramType.Program<unknown> => {
       const look: ProgramType.ProgramTask['run'] = ({ variables }) => TE.right(`${variables.size}`)
       const body = Program.sequenceOf('item', [
@@ -123,7 +123,7 @@ describe('a long run', () => {
     assert.ok(whole < 4 * short, `${whole.toFixed(1)} µs against ${short.toFixed(1)} µs`)
   })
 
-  test('each step that failed at first leaves nothing that piles up', async () => {
+  test('a step that failed at first leaves nothing that accumulates', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const steps = Array.from({ length: 300 }, (_, index) =>
@@ -140,7 +140,7 @@ describe('a long run', () => {
     assert.deepEqual(process.clock.sleeping(), [])
   })
 
-  test('neither the signal of the host nor the claim keeps a listener when the run is over', async () => {
+  test("neither the host's signal nor the claim keeps a listener after the run", async () => {
     const stop = new AbortController()
     let listening = 0
     let added = 0
@@ -201,7 +201,7 @@ describe('a chain of calls', () => {
   test.each([
     ['piped', piped],
     ['chained', chained]
-  ] as const)('a call costs no more among more of them: %s', { timeout: 120_000 }, (_, build) => {
+  ] as const)('a call costs no more among more calls: %s', { timeout: 120_000 }, (_, build) => {
     const cost = (length: number): number =>
       quickest(3, () => assert.equal(build(length).steps.length, length)) / length
     cost(2_000)
@@ -212,7 +212,7 @@ describe('a chain of calls', () => {
     assert.ok(whole < 3 * short, `${whole} ms a call of ${many}, ${short} ms of 2,000`)
   })
 
-  test('a program that others follow stays as it was', () => {
+  test('a program stays unchanged when others extend it', () => {
     const first = pipe(Program.start('fork'), Program.step('one', doIt))
     const [left, right] = [pipe(first, Program.step('left', doIt)), pipe(first, Program.step('right', doIt))]
     const spread = pipe({ ...left, secrets: ['TOKEN'] }, Program.step('more', doIt))
@@ -255,13 +255,13 @@ describe('a wide wave', () => {
       )
     ])
 
-  test('1,000 groups at once warn of nothing and share their saves', async () => {
+  test('1,000 parallel groups cause no warning and share their saves', async () => {
     const process = newProcess()
     ended(await process.perform(run(wide(1_000, {}), 'r', {})), 'Completed')
     assert.ok(process.saves.length < 20, `${process.saves.length} saves`)
   })
 
-  /** A wave whose groups count how often somebody asks for their names or needs. */
+  /** A wave whose groups count the reads of their names and needs. */
   const watched = (
     length: number,
     needs: (index: number) => ReadonlyArray<string>,
@@ -287,13 +287,13 @@ describe('a wide wave', () => {
     ['eight at a time', () => [], 8],
     ['a chain', (index) => (index === 0 ? [] : [`g${index - 1}`]), 8],
     ['a chain from its end', (index) => (index === 999 ? [] : [`g${index + 1}`]), 8]
-  ])('1,000 groups, %s: each is looked at a few times, not once for each other', async (_, needs, concurrency) => {
+  ])('1,000 groups, %s, are each visited a few times, not once per other group', async (_, needs, concurrency) => {
     const { program, looks } = watched(1_000, needs, concurrency)
     ended(await newProcess().perform(run(program, 'r', {})), 'Completed')
     assert.ok(looks() < 50 * 1_000, `${looks()} looks`)
   })
 
-  test('a recorder takes any number of changes at once', async () => {
+  test('a recorder accepts any number of changes at once', async () => {
     const workflow = wide(1, {}).identity
     const at = '2026-01-02T03:04:05.000Z'
     const started: Change.Started = { _tag: 'Started', at, runId: 'r', workflow, input: {} }
@@ -307,19 +307,23 @@ describe('a wide wave', () => {
     assert.equal(recorded.revision, 200_000)
   })
 
-  test('3,000 groups, eight at a time; one fails; the resume runs that one alone', { timeout: 60_000 }, async () => {
-    const world = newWorld()
-    const options = { concurrency: 8, onFailure: 'continue' as const }
-    const first = newProcess(world)
-    ended(await first.perform(run(wide(3_000, options, new Set([1_234])), 'r', {})), 'Failed')
-    assert.equal((await stored(first.storage)).completedSteps.size, 2_999)
-    const second = newProcess(world)
-    ended(await second.perform(resume(wide(3_000, options), 'r')), 'Completed')
-    assert.deepEqual(
-      second.events.flatMap((event) => (event._tag === 'StepStarted' ? [nameOf(event.unit)] : [])),
-      ['g1234']
-    )
-  })
+  test(
+    'a wave of 3,000 groups, eight at a time, of which one fails resumes only that one',
+    { timeout: 60_000 },
+    async () => {
+      const world = newWorld()
+      const options = { concurrency: 8, onFailure: 'continue' as const }
+      const first = newProcess(world)
+      ended(await first.perform(run(wide(3_000, options, new Set([1_234])), 'r', {})), 'Failed')
+      assert.equal((await stored(first.storage)).completedSteps.size, 2_999)
+      const second = newProcess(world)
+      ended(await second.perform(resume(wide(3_000, options), 'r')), 'Completed')
+      assert.deepEqual(
+        second.events.flatMap((event) => (event._tag === 'StepStarted' ? [nameOf(event.unit)] : [])),
+        ['g1234']
+      )
+    }
+  )
 })
 
 describe('a map of many items', () => {
@@ -367,7 +371,7 @@ describe('a map of many items', () => {
   }
 
   test.each(Object.entries(kinds))(
-    'an item costs no more if there are more: %s',
+    'an item costs no more among more items: %s',
     { timeout: 240_000 },
     async (_, of) => {
       await costs(of(1_000), 1_000)
@@ -428,7 +432,7 @@ describe('a task with many sub-steps', () => {
 })
 
 describe('many runs in one process', () => {
-  test('they run at the same time, do not meet, and may share the program', async () => {
+  test('runs in one process are independent, run at the same time, and may share the program', async () => {
     const environment = nodeEnvironment(memoryStorage(), { interrupt: interruptFrom(new AbortController().signal) })
     const program = pipe(
       Program.start<undefined>('shared'),
@@ -448,7 +452,7 @@ describe('many runs in one process', () => {
     }
   })
 
-  test('of several that want the same run one gets it', async () => {
+  test('exactly one of several processes gets the same run', async () => {
     const environment = nodeEnvironment(memoryStorage())
     let count = 0
     const program = long(3, () => TE.fromTask(async () => (await quiet(), (count += 1))))

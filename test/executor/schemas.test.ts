@@ -139,7 +139,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
     assert.deepEqual(outputs, { size: 0, rest: { year: 1970 }, each: [2], checks: { unit: 1 }, train: 3 })
   })
 
-  test('an output that the schema refuses fails the step for good, with the path', async () => {
+  test('an output that the schema refuses fails the step permanently, with the path', async () => {
     const one = pipe(Program.start('w'), Program.step('one', { output: release, run: () => TE.right(wrong) }))
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
     const [failure] = outcome.failures
@@ -214,14 +214,17 @@ describe('a schema whose validate returns a promise', () => {
     ['valibot, rejecting', v.pipeAsync(v.string(), v.checkAsync(refusesLater))]
   ] as const
 
-  test.each(schemas)('such an output fails its step for good, with the remedy: %s', async (_, output) => {
-    const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right('x') })])
-    const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
-    assert.deepEqual([outcome.retryable, outcome.failures[0]?.error.code], [false, 'OUTPUT_NOT_STORABLE'])
-    assert.match(outcome.failures[0]?.error.message ?? '', remedy)
-  })
+  test.each(schemas)(
+    'an output with such a schema fails its step permanently, with the remedy: %s',
+    async (_, output) => {
+      const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right('x') })])
+      const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
+      assert.deepEqual([outcome.retryable, outcome.failures[0]?.error.code], [false, 'OUTPUT_NOT_STORABLE'])
+      assert.match(outcome.failures[0]?.error.message ?? '', remedy)
+    }
+  )
 
-  test.each(schemas)('such an input is refused, with the remedy: %s', async (_, input) => {
+  test.each(schemas)('an input with such a schema is refused, with the remedy: %s', async (_, input) => {
     const process = newProcess()
     const one = pipe(Program.start('w', { input }), Program.step('one', { run: () => TE.right(1) }))
     const error = refused(await process.perform(run(one, 'r', 'x')), 'InvalidInput')
@@ -229,7 +232,7 @@ describe('a schema whose validate returns a promise', () => {
     assert.deepEqual(process.calls, [])
   })
 
-  test.each(schemas)('such items fail their map, with the remedy: %s', async (_, item) => {
+  test.each(schemas)('items with such a schema fail their map, with the remedy: %s', async (_, item) => {
     const one = pipe(Program.start('w'), Program.map('m', { forEach: () => ['x'], item }, { run: () => TE.right(1) }))
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
     assert.equal(outcome.failures[0]?.error.code, 'NOT_ITEMS')
@@ -257,7 +260,7 @@ const schema = <A>(validate: (value: unknown) => { value: A } | { issues: Readon
 describe('a schema written by hand', () => {
   const passes = schema((value) => ({ value }))
 
-  test('one that returns everything as it is behaves as no schema, for any JSON', async () => {
+  test('a schema that returns everything unchanged behaves as no schema, for any JSON', async () => {
     const outcomeOf = async (process: Process, value: Json.Json, one: Program.Schema | undefined) => {
       const seen: Array<unknown> = []
       const of = one === undefined ? {} : { output: one }
@@ -340,7 +343,7 @@ describe('a schema written by hand', () => {
     ['keys', [{ key: 'a' }, { key: 0 }, 'b'], '$.a[0].b'],
     ['a symbol', [Symbol('s')], '$.Symbol(s)'],
     ['nothing', undefined, '$']
-  ])('the path of an issue is spelt like that of a codec, from %s', async (_, path, expected) => {
+  ])('the path of an issue is written like that of a codec, from %s', async (_, path, expected) => {
     const output = schema(() => ({ issues: [{ message: 'm'.repeat(300), ...(path === undefined ? {} : { path }) }] }))
     const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right(1) })])
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
@@ -359,7 +362,7 @@ describe('a schema written by hand', () => {
     assert.match(outcome.failures[0]?.error.message ?? '', message)
   })
 
-  test('a codec that is a schema too is used as a schema', async () => {
+  test('a codec that is also a schema is used as a schema', async () => {
     const both = Object.assign(
       t.type({ a: t.string }),
       schema(() => ({ value: 'of the schema' }))

@@ -1,4 +1,4 @@
-/** Steps get secrets, and nobody else does: no file, no event, no outcome, and no later step through what is recorded. */
+/** Only steps get secrets: no file, event or outcome contains one, and no later step reads one from the record. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -29,7 +29,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A state folder, and an environment around it that notes everything that is told. */
+/** A state folder, and an environment that records every event. */
 const onDisk = (given: Partial<Environment> = {}) => {
   const folder = mkdtempSync(join(tmpdir(), 'dogear-secrets-'))
   folders.push(folder)
@@ -84,7 +84,7 @@ const start = (name: string) => Program.start(name, { secrets: ['TOKEN', 'PIN'] 
 const fail = (error: unknown) => TE.left(error)
 
 describe('a secret', () => {
-  test('is in no item of a map, nor in its key: what is hidden is so from the start', async () => {
+  test('a secret is redacted from the items of a map and their keys before they are recorded', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
     const leaking = (name: string, key?: (item: { readonly id: string }) => string) =>
@@ -113,7 +113,7 @@ describe('a secret', () => {
     assertNone(everything([told, done, named, misfit]), 'an event or outcome')
   })
 
-  test('is in what a step gets, and in no file, event or outcome, whatever steps give, keep, throw and hand out', async () => {
+  test('a secret reaches the step, and no file, event or outcome, whatever steps return, put and throw', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
     const leak = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }): string =>
@@ -180,7 +180,7 @@ describe('a secret', () => {
     assert.match(failed.failures[0]?.error.message ?? '', /^<\*\*\*>/)
   })
 
-  test('is in no check that fails, around a step or a wave, nor in what somebody is asked', async () => {
+  test('a secret is redacted from failed checks of steps and waves, and from their prompts', async () => {
     for (const place of ['step', 'wave'] as const) {
       const { folder, told, environment } = onDisk()
       const before = ({ secrets }: { readonly secrets: Readonly<Record<string, string>> }) =>
@@ -196,7 +196,7 @@ describe('a secret', () => {
     }
   })
 
-  test('is in nothing of a job that can not be asked, or has failed', async () => {
+  test('a secret is redacted from the errors of jobs that failed or could not be polled', async () => {
     const { folder, told, environment } = onDisk()
     const program = (how: (token: string) => TE.TaskEither<unknown, Program.JobStatus>) =>
       pipe(
@@ -219,7 +219,7 @@ describe('a secret', () => {
     assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
   })
 
-  test('is in no item of a map, nor in its key', async () => {
+  test('a secret appears in no item of a map, nor in its key', async () => {
     for (const isKey of [false, true]) {
       const { folder, told, environment } = onDisk()
       const seen: Array<unknown> = []
@@ -242,7 +242,7 @@ describe('a secret', () => {
     }
   })
 
-  test('is not seen by later steps in what earlier ones gave, in the first run as after a resume', async () => {
+  test('later steps see redacted outputs, in the first run as after a resume', async () => {
     const { environment } = onDisk()
     const seen: Array<unknown> = []
     const program = pipe(
@@ -260,7 +260,7 @@ describe('a secret', () => {
     ])
   })
 
-  test('is in nothing that somebody says a step gave', async () => {
+  test('a secret is redacted from the output of an answer', async () => {
     const { folder, told, environment } = onDisk()
     const got: Array<unknown> = []
     const program = pipe(
@@ -276,7 +276,7 @@ describe('a secret', () => {
     assertNone(bytesBelow(folder) + everything(told), 'what was told')
   })
 
-  test('fails the step that puts it into an artifact or into a path of its evidence, or whose output is not one without it', async () => {
+  test('a step fails if an artifact or evidence path contains a secret, or its redacted output is invalid', async () => {
     const Token = t.refinement(t.string, (text) => text.startsWith('canary'), 'Token')
     const leaks: Readonly<Record<string, ProgramType.Program<unknown>>> = {
       SecretInArtifact: pipe(
@@ -307,7 +307,7 @@ describe('a secret', () => {
     assert.equal(failed.failures[0]?.error.code, 'SECRET_IN_OUTPUT')
   })
 
-  test('is no field of an input: that is refused, and nothing is written', async () => {
+  test('an input field with the name of a secret is refused, and nothing is written', async () => {
     const process = newProcess(newWorld(), { secrets: environmentSecrets({ TOKEN, PIN }) })
     const program = pipe(start('p'), Program.step('a', { run: () => TE.right(1) }))
     const error = refused(await process.perform(run(program, 'r', { TOKEN: 'x' })), 'InvalidInput')
@@ -316,7 +316,7 @@ describe('a secret', () => {
     assert.deepEqual(process.calls, [])
   })
 
-  test('whose value stands in an input makes no other input of it', async () => {
+  test('an input that contains a secret equals its redacted record on a resume', async () => {
     const process = newProcess(newWorld(), { secrets: environmentSecrets({ TOKEN, PIN }) })
     const program = pipe(start('p'), Program.step('a', { run: ({ input }) => TE.right(input) }))
     const input = { url: `https://${TOKEN}@host` }
@@ -333,7 +333,7 @@ describe('the names of secrets', () => {
     Program.step('a', { run: ({ secrets }) => (secrets['TOKEN'] === 'second value' ? TE.right(1) : fail('no')) })
   )
 
-  test('stand in the checkpoint, and their values are asked for anew by each resume', async () => {
+  test('the checkpoint records only the names of secrets, and each resume reads the values again', async () => {
     const world = newWorld()
     const environment = (value: string) => newProcess(world, { secrets: environmentSecrets({ TOKEN: value, PIN }) })
     ended(await environment('first value').perform(run(program, 'r', {})), 'Failed')
@@ -341,7 +341,7 @@ describe('the names of secrets', () => {
     ended(await environment('second value').perform(resume(program, 'r')), 'Completed')
   })
 
-  test('that cannot be used are refused all at once, before anything is claimed, in run, resume and poll', async () => {
+  test('unusable secrets are reported together before anything is claimed, in run, resume and poll', async () => {
     const values: Readonly<Record<string, E.Either<string, O.Option<string>>>> = {
       UNSET: E.right(O.none),
       EMPTY: E.right(O.some(' \n')),
@@ -391,12 +391,12 @@ describe('the names of secrets', () => {
     }
   })
 
-  test('need somebody to ask', async () => {
+  test('a program with secrets requires the port secrets', async () => {
     const error = refused(await newProcess().perform(run(program, 'r', {})), 'SecretsMissing')
     assert.match(error.where, /no `secrets`/)
   })
 
-  test('are no names of captured variables, stand once, and have no blanks', async () => {
+  test('names of secrets are unique, have no blanks, and differ from captured variables', async () => {
     const wrong = [
       pipe(start('p'), Program.step('a', { capture: 'PIN', run: () => TE.right(1) })),
       pipe(Program.start('p', { secrets: ['A', 'A'] }), Program.step('a', { run: () => TE.right(1) })),
@@ -408,7 +408,7 @@ describe('the names of secrets', () => {
     }
   })
 
-  test('may change without running again what completed', async () => {
+  test('an edit of the names of secrets repeats no completed step', async () => {
     const world = newWorld()
     const environment = { secrets: environmentSecrets({ TOKEN, PIN }) }
     const steps = (names: ReadonlyArray<string>, last: TE.TaskEither<unknown, unknown>) =>
@@ -424,7 +424,7 @@ describe('the names of secrets', () => {
   })
 })
 
-test('steps of async functions get secrets in the same way, and reject with none', async () => {
+test('async steps get secrets too, and their rejections are redacted', async () => {
   const { folder, environment } = onDisk()
   const { storage, ...ports } = environment
   const flow = Async.workflow('p', { secrets: ['TOKEN', 'PIN'] })

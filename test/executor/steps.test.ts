@@ -112,7 +112,7 @@ const OUTPUTS = {
 const unitOf = (line: string): string => line.split(' ')[0] ?? line
 
 describe('steps in a group of a wave and in the body of a map', () => {
-  test('run in order with the item, and later steps see their outputs by name', async () => {
+  test('steps of a group run in order with the item, and later steps see their outputs by name', async () => {
     const world = newWorld()
     const { outputs } = ended(await newProcess(world).perform(run(release(world), 'r', {})), 'Completed')
     assert.deepEqual(outputs, OUTPUTS)
@@ -123,7 +123,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
   })
 
   test.each(['checks/app/smoke', 'regions/asia/tests/deep/load', 'regions/asia/zones/2'])(
-    'go on at %s after it failed',
+    'a run continues at %s after it failed',
     async (broken) => {
       const world = newWorld()
       const outcome = ended(await newProcess(world).perform(run(release(world, broken), 'r', {})), 'Failed')
@@ -140,7 +140,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
   )
 
   test.each(['before', 'after'] as const)(
-    'continue after a process ends %s any save: no recorded step runs again',
+    'a run continues after a process ends %s any save: no recorded step runs again',
     async (when) => {
       const undisturbed = newProcess()
       const whole = ended(await undisturbed.perform(run(release(undisturbed.world), 'r', {})), 'Completed').checkpoint
@@ -159,7 +159,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
     }
   )
 
-  test('have checks, a summary and evidence of their own', async () => {
+  test('steps in a group have their own checks, summary and evidence', async () => {
     const world = newWorld()
     const noting =
       (name: string) =>
@@ -205,7 +205,7 @@ describe('steps in a group of a wave and in the body of a map', () => {
     )
   })
 
-  test('that fail do not start the groups that need them', async () => {
+  test('steps that fail do not start the groups that need them', async () => {
     const world = newWorld()
     ended(await newProcess(world).perform(run(release(world, 'checks/app/build'), 'r', {})), 'Failed')
     assert.deepEqual(world.log, ['version', 'checks/unit'])

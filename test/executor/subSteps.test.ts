@@ -623,7 +623,7 @@ describe('a task that ends while sub-steps run', () => {
   })
 })
 
-describe('what a sub-step puts', () => {
+describe('the artifacts of a sub-step', () => {
   test('a sub-step whose artifact is missing runs again, and so do those recorded after it', async () => {
     const artifacts = memoryArtifacts()
     const { go, ran, noting } = runs({ artifacts })
@@ -653,7 +653,7 @@ describe('what a sub-step puts', () => {
   })
 })
 
-describe('a call that can not be', () => {
+describe('an invalid call', () => {
   test.each([
     ['no name', (step: RunSubStep) => step('', () => 1), 'SUB_STEP_NAME'],
     ['no function', (step: RunSubStep) => step('a', undefined as never), 'SUB_STEP_RUN'],
@@ -698,7 +698,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
       await sleep(50)
     })
 
-  test('is asked about, and not run again, when the one around it times out', async () => {
+  test('a nested sub-step needs confirmation, and does not run again, after the outer one times out', async () => {
     const { go, ran } = runs({ graceMillis: 10 })
     const outcome = await go(
       async ({ step }) => await step('outer', { timeoutMillis: 30, retry }, async (inner) => await pay(inner.step, ran))
@@ -715,7 +715,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     )
   })
 
-  test('is asked about, and not run again, when the one around it fails meanwhile', async () => {
+  test('a nested sub-step needs confirmation, and does not run again, after the outer one fails', async () => {
     const { go, ran } = runs({ graceMillis: 10 })
     const outcome = await go(
       async ({ step }) =>
@@ -729,7 +729,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     assert.deepEqual(ran, ['pay'])
   })
 
-  test('is in doubt also if its task goes on and completes', async () => {
+  test('a nested sub-step stays in doubt even if its task completes', async () => {
     const { environment, ran } = runs({ graceMillis: 10 })
     const agent = P.step('agent', {
       run: async ({ step }) => {
@@ -743,7 +743,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     assert.equal(planned.right.questions.length, 1)
   })
 
-  test('may fail another group of its wave', async () => {
+  test('a nested sub-step may fail another group of its wave', async () => {
     const { environment, ran } = runs({ graceMillis: 10 })
     const run = async ({ step }: Pick<Context, 'step'>): Promise<void> => {
       await step('outer', { timeoutMillis: 20 }, async (inner) => await pay(inner.step, ran)).catch(() => undefined)
@@ -756,7 +756,7 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
   })
 })
 
-test('a call that is not idempotent after one of its name that is: no doubt, if this attempt ran the first', async () => {
+test('a call that is not idempotent is not in doubt if this attempt ran the idempotent first call of its name', async () => {
   const stop = new AbortController()
   const interrupt: Interrupt = { signal: stop.signal, reason: () => 'aborted' }
   const { go, ran, environment } = runs({ interrupt })

@@ -1,4 +1,4 @@
-/** Suspended tasks cost no memory: their code is collected while the run goes on. */
+/** Suspended tasks cost no memory: their code is collected while the run continues. */
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'

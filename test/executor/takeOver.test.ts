@@ -95,7 +95,7 @@ describe('a resume', () => {
   })
 })
 
-describe('with promises', () => {
+describe('takeOver with promises', () => {
   const promised = P.workflow('promised').step('deploy', () => 'deployed')
 
   test('resume and runOrResume with promises take over with takeOver, and refuse without', async () => {

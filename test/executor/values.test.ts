@@ -63,8 +63,8 @@ const gives = (
   spec: { readonly capture?: string; readonly output?: t.Mixed } = {}
 ): ProgramType.ProgramTask => task(name, { ...spec, run: () => TE.right(value) })
 
-describe('what a step sees', () => {
-  test('it is the same in an undisturbed run as after a kill: input, outputs, variables, key', async () => {
+describe('the values that a step sees', () => {
+  test('a step sees the same input, outputs, variables and key after a kill as in an undisturbed run', async () => {
     const whole = (context: Seen): unknown => ({
       input: context.input,
       outputs: { ...context.outputs },
@@ -94,7 +94,7 @@ describe('what a step sees', () => {
     )
   })
 
-  test('it gets decode(encode(output)) in the first run already', async () => {
+  test('a step gets decode(encode(output)) in the first run already', async () => {
     const [calm, resumed] = await seenTwice(
       [gives('date', new Date(1000.7), { output: DateText })],
       {},
@@ -105,7 +105,7 @@ describe('what a step sees', () => {
     assert.deepEqual(resumed, calm)
   })
 
-  test('undefined becomes null without a codec, and stays what the codec says with one', async () => {
+  test('undefined becomes null without a codec, and stays as the codec encodes it with one', async () => {
     const steps = [gives('nothing', undefined), gives('void', undefined, { output: t.undefined })]
     const both = await seenTwice(steps, {}, ({ outputs }) => [
       outputs['nothing'],
@@ -115,12 +115,12 @@ describe('what a step sees', () => {
     for (const seen of both) assert.deepEqual(seen, [null, undefined, ['nothing', 'void']])
   })
 
-  test('properties that are undefined are dropped before anybody sees them', async () => {
+  test('undefined properties are dropped before any reader sees them', async () => {
     const [seen] = await seenTwice([gives('one', { a: undefined, b: 1 })], {}, ({ outputs }) => outputs['one'])
     assert.deepEqual(seen, { b: 1 })
   })
 
-  test('outputs are those of earlier steps and no others: read, asked for, listed, spread, printed', async () => {
+  test('a step sees the outputs of earlier steps only, in every way of reading them', async () => {
     const steps = [gives('one', 1), Program.waveOf('wave', [group('a', { run: () => TE.right('a') })]), gives('two', 2)]
     const look = ({ outputs }: Seen): unknown => ({
       keys: Object.keys(outputs),
@@ -148,7 +148,7 @@ describe('what a step sees', () => {
     }
   })
 
-  test('outputs can be frozen, read or not, and a plain copy of them can be sent to a worker', async () => {
+  test('outputs can be frozen, and a plain copy of them can be sent to a worker', async () => {
     const steps = [gives('one', { a: 1 }), gives('two', 2)]
     const look = ({ outputs }: Seen): unknown => {
       const copy = structuredClone({ ...outputs })
@@ -166,7 +166,7 @@ describe('what a step sees', () => {
     for (const one of await seenTwice(steps, {}, frozen)) assert.deepEqual(one, seen)
   })
 
-  test('the first step sees no outputs at all, not even of waves to come', async () => {
+  test('the first step sees no outputs, not even of later waves', async () => {
     const process = newProcess()
     let keys: ReadonlyArray<string> = ['?']
     const program = Program.fromSteps('p', [
@@ -183,7 +183,7 @@ describe('what a step sees', () => {
     assert.equal([...checkpoint.completedSteps][0]?.output, false)
   })
 
-  test('a group sees of its own wave what it needs and nothing else, whoever was quicker', async () => {
+  test('a group sees only the groups of its wave that it needs, whichever ended first', async () => {
     const process = newProcess()
     const seen: Record<string, unknown> = {}
     const look = (name: string, needs: ReadonlyArray<string>): ProgramType.ProgramGroup =>
@@ -208,7 +208,7 @@ describe('what a step sees', () => {
     })
   })
 
-  test('what it does to what it got affects nobody: not a later step, not the next attempt, not the store', async () => {
+  test('a step that mutates its values affects no later step, no attempt and no record', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const seen: Array<unknown> = []
@@ -246,7 +246,7 @@ describe('what a step sees', () => {
     assert.deepEqual(input, { list: [0] })
   })
 
-  test('the caller may do what it likes with the input afterwards', async () => {
+  test('a caller that mutates the input later affects nothing', async () => {
     const process = newProcess()
     const input = { a: 1 }
     const program = Program.fromSteps('p', [task('one', { run: (context) => TE.right(context.input) })])
@@ -256,7 +256,7 @@ describe('what a step sees', () => {
     assert.deepEqual((await stored(process.storage)).input, { a: 1 })
   })
 
-  test('captured variables stand over the fields of the input', async () => {
+  test('captured variables override fields of the input', async () => {
     const [seen] = await seenTwice(
       [gives('one', 'captured', { capture: 'name' })],
       { name: 'input', other: 1 },
@@ -270,7 +270,7 @@ describe('what a step sees', () => {
 // what can't be kept
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('an output that can not be kept', () => {
+describe('an output that is not storable', () => {
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = { cyclic }
   const deep = Array.from({ length: 600 }).reduce<unknown>((inner) => [inner], 1)
@@ -304,7 +304,7 @@ describe('an output that can not be kept', () => {
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
-  test('it is not tried again, and asked about if the step is not idempotent', async () => {
+  test('an output that is not storable is not retried, and needs confirmation if the step is not idempotent', async () => {
     const process = newProcess()
     const { world } = process
     const program = Program.fromSteps('p', [
@@ -315,7 +315,7 @@ describe('an output that can not be kept', () => {
     assert.deepEqual(world.log, ['paid'])
   })
 
-  test('nor is one that its codec would not take back, or that makes its codec throw', async () => {
+  test('an output that its codec would not decode, or that makes its codec throw, is not retried', async () => {
     const lossy = new t.Type<number, string>('Lossy', t.number.is, t.number.validate, String)
     const throwing = new t.Type<number>('Throwing', t.number.is, t.number.validate, () => assert.fail('codec'))
     for (const output of [lossy, throwing]) {
@@ -335,7 +335,7 @@ describe('an output that can not be kept', () => {
   })
 })
 
-describe('a recorded output that its codec takes no more', () => {
+describe('a recorded output that its codec no longer accepts', () => {
   const program = (output: t.Mixed, failing: boolean): ProgramType.Program<unknown> =>
     Program.fromSteps('p', [
       gives('one', { list: ['a'] }, { output }),
@@ -343,16 +343,19 @@ describe('a recorded output that its codec takes no more', () => {
     ])
 
   test.each([
-    ['says no', t.type({ list: t.array(t.number) }), '$.list[0]'],
+    ['rejects it', t.type({ list: t.array(t.number) }), '$.list[0]'],
     ['throws', new t.Type('Throwing', t.unknown.is, () => assert.fail('codec'), t.identity), '$']
-  ] as const)('because it %s is a problem of the plan, with its path, and nothing runs', async (_, codec, path) => {
-    const world = newWorld()
-    ended(await newProcess(world).perform(run(program(t.unknown as t.Mixed, true), 'r', {})), 'Failed')
-    const error = refused(await newProcess(world).perform(resume(program(codec, false), 'r')), 'PlanError')
-    const [problem] = error.problems
-    assert.ok(problem._tag === 'OutputNotDecodable')
-    assert.deepEqual([problem.unit, problem.path], ['one', path])
-  })
+  ] as const)(
+    'a recorded output whose codec %s is a problem of the plan, with its path, and nothing runs',
+    async (_, codec, path) => {
+      const world = newWorld()
+      ended(await newProcess(world).perform(run(program(t.unknown as t.Mixed, true), 'r', {})), 'Failed')
+      const error = refused(await newProcess(world).perform(resume(program(codec, false), 'r')), 'PlanError')
+      const [problem] = error.problems
+      assert.ok(problem._tag === 'OutputNotDecodable')
+      assert.deepEqual([problem.unit, problem.path], ['one', path])
+    }
+  )
 })
 
 describe('the input', () => {
@@ -361,14 +364,14 @@ describe('the input', () => {
     Program.step('one', { output: DateText, run: ({ input }) => TE.right(new Date(input.at.getTime() + input.count)) })
   )
 
-  test('it is decoded for each step, in the first run as after a resume', async () => {
+  test('the input is decoded for each step, in the first run as after a resume', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(program, 'r', { count: 1, at: new Date(0) })), 'Completed')
     assert.deepEqual(checkpoint.input, { count: 1, at: '1970-01-01T00:00:00.000Z' })
     assert.equal([...checkpoint.completedSteps][0]?.output, '1970-01-01T00:00:00.001Z')
   })
 
-  test('one that does not fit is refused with its path before anything is claimed', async () => {
+  test('an input that does not match is refused with its path before anything is claimed', async () => {
     const process = newProcess()
     const wrong = { count: 'many', at: new Date(0) } as unknown as { count: number; at: Date }
     const error = refused(await process.perform(run(program, 'r', wrong)), 'InvalidInput')
@@ -378,7 +381,7 @@ describe('the input', () => {
     refused(await process.perform(run(program, 'r', noDate)), 'InvalidInput')
   })
 
-  test('one that is no JSON is refused with its path', async () => {
+  test('an input that is not JSON is refused with its path', async () => {
     const process = newProcess()
     const plain = Program.fromSteps('p', [gives('one', 1)])
     const error = refused(
@@ -388,7 +391,7 @@ describe('the input', () => {
     assert.equal(error.path, '$.a[0]')
   })
 
-  test('a stored input that the program takes no more is refused on resume', async () => {
+  test('a stored input that the program no longer accepts is refused on a resume', async () => {
     const world = newWorld()
     const make = (input: t.Mixed, failing: boolean): ProgramType.Program<object, never> =>
       pipe(Program.start('p', { input }), Program.step('one', { run: () => (failing ? TE.left('no') : TE.right(1)) }))
@@ -400,7 +403,7 @@ describe('the input', () => {
     assert.equal(error.path, '$.a')
   })
 
-  test('none at all is an empty one', async () => {
+  test('a missing input counts as an empty one', async () => {
     const process = newProcess()
     const plain = Program.fromSteps('p', [gives('one', 1)])
     ended(await process.perform(run(plain, 'r', undefined as unknown as Json.Json)), 'Completed')
@@ -408,7 +411,7 @@ describe('the input', () => {
     ended(await newProcess(process.world).perform(runOrResume(plain, 'r', {})), 'Completed')
   })
 
-  test('every kind of JSON comes to the step with its type', async () => {
+  test('every kind of JSON reaches the step with its type', async () => {
     await fc.assert(
       fc.asyncProperty(anyJson, async (input) => {
         const process = newProcess()
@@ -439,7 +442,7 @@ const capturing = (seen: Map<string, unknown>, variable: string, name: string): 
     }
   })
 
-test('what is captured for an item is seen in that item alone, and shadows what is outside', async () => {
+test('a variable captured for an item is visible in that item only, and shadows outer ones', async () => {
   const seen = new Map<string, unknown>()
   const items = (keys: ReadonlyArray<string>) => ({
     forEach: () => E.right(keys),

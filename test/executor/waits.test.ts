@@ -52,7 +52,7 @@ describe('a sleep', () => {
       .sleep('nap', { millis: 1_000 })
       .step('after', () => void calls.push('after'))
 
-  test('rests the run until the recorded time, and goes on with the first resume after it', async () => {
+  test('a sleep suspends the run until the recorded time, and the first resume after it continues', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
     const resting = pending(await runOutcome(nap(calls), options))
@@ -70,7 +70,7 @@ describe('a sleep', () => {
     assert.deepEqual(calls, ['before', 'after'])
   })
 
-  test('keeps its time over an edit of its length', async () => {
+  test('a sleep keeps its wake time through an edit of its length', async () => {
     const { move, options } = world()
     pending(await runOutcome(nap([]), options))
     move(1_000)
@@ -81,13 +81,13 @@ describe('a sleep', () => {
     assert.equal((await runOutcome(longer, options))._tag, 'Completed')
   })
 
-  test('of no time, or until a time in the past, does not rest', async () => {
+  test('a sleep of no time, or until a past time, does not suspend the run', async () => {
     const { options } = world()
     const short = workflow('short').sleep('none', { millis: 0 }).sleep('past', { until: '2020-01-01T00:00:00Z' })
     assert.equal((await runOutcome(short, options))._tag, 'Completed')
   })
 
-  test('in a group lets the other groups run, and wakes with them', async () => {
+  test('a sleep in a group lets the other groups run, and wakes with them', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
     const wave = workflow('wave').wave('all', {
@@ -112,7 +112,7 @@ describe('a sleep', () => {
     assert.deepEqual(calls, ['a', 'quick', 'b', 'late'])
   })
 
-  test('wakes in the same execution if its time comes while a sibling runs', async () => {
+  test('a sleep wakes in the same execution if its time comes while a sibling runs', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
     const wave = workflow('wave').wave('all', {
@@ -128,7 +128,7 @@ describe('a sleep', () => {
     assert.deepEqual(calls, ['b'])
   })
 
-  test('that ends takes no try from the check around it', async () => {
+  test('a sleep that ends uses up no attempt of the check around it', async () => {
     let time = 0
     let looks = 0
     const calls: Array<string> = []
@@ -154,7 +154,7 @@ describe('a sleep', () => {
     assert.deepEqual([looks, calls.length], [3, 3])
   })
 
-  test('of each item of a map wakes at its own time', async () => {
+  test('each item of a map wakes from its sleep at its own time', async () => {
     const { move, options } = world()
     const done: Array<number> = []
     const map = workflow('map').map(
@@ -176,7 +176,7 @@ describe('a wait for an answer', () => {
     .waitFor('approve', { question: 'Release?', output: t.boolean })
     .step('publish', ({ outputs }) => `approved: ${String(outputs.approve)}`)
 
-  test('rests the run until somebody answers, and the answer is its output', async () => {
+  test('a wait suspends the run until an answer arrives, and the answer is its output', async () => {
     const { options, give } = world()
     const resting = pending(await runOutcome(release, options))
     assert.deepEqual(resting.units, [
@@ -187,7 +187,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(release, options)).publish, 'approved: true')
   })
 
-  test('takes an answer that came before it', async () => {
+  test('a wait takes an answer that arrived before it', async () => {
     const { options, give, move } = world()
     const late = workflow('late').sleep('nap', { millis: 10 }).waitFor('approve')
     pending(await runOutcome(late, options))
@@ -199,7 +199,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(late, options)).approve, 'yes')
   })
 
-  test('reports an answer that does not fit, and waits again', async () => {
+  test('a wait reports an answer that does not match, and waits again', async () => {
     const { options, give, events } = world()
     pending(await runOutcome(release, options))
     assert.ok(E.isRight(await give('approve', 'perhaps')))
@@ -209,7 +209,7 @@ describe('a wait for an answer', () => {
     assert.equal((await resume(release, options)).publish, 'approved: false')
   })
 
-  test('fails with WAIT_TIMEOUT if nobody answers in time, and a resume waits anew', async () => {
+  test('a wait fails with WAIT_TIMEOUT without an answer in time, and a resume waits again', async () => {
     const { options, move } = world()
     const limited = workflow('limited').waitFor('approve', { timeoutMillis: 1_000 })
     pending(await runOutcome(limited, options))
@@ -223,7 +223,7 @@ describe('a wait for an answer', () => {
   test.each([
     ['nothing', 'UnknownUnit'],
     ['publish', 'NotAWait']
-  ])('refuses an answer to %s with %s', async (unit, why) => {
+  ])('an answer to %s is refused with %s', async (unit, why) => {
     const { options, give } = world()
     pending(await runOutcome(release, options))
     const given = await give(unit, true)
@@ -232,7 +232,7 @@ describe('a wait for an answer', () => {
     assert.deepEqual(given.left.waiting, ['approve'])
   })
 
-  test('refuses an answer that is not plain JSON', async () => {
+  test('an answer that is not plain JSON is refused', async () => {
     const { options, give } = world()
     pending(await runOutcome(release, options))
     const given = await give('approve', 1n)
@@ -242,7 +242,7 @@ describe('a wait for an answer', () => {
 })
 
 describe('waits in the code of a task', () => {
-  test('suspend it: three sleeps end in one attempt, and each sub-step runs once', async () => {
+  test('waits suspend their task: three sleeps end in one attempt, and each sub-step runs once', async () => {
     const { move, options } = world()
     const calls: Array<string> = []
     const retry = { _tag: 'Constant', attempts: 1, delayMillis: 0, maxDelayMillis: 0, jitter: 0 } as const
@@ -274,7 +274,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(calls, ['one 1', 'two 1', 'three 1'])
   })
 
-  test('resolve with the answer, as its schema reads it', async () => {
+  test('a wait resolves with the answer, as its schema decodes it', async () => {
     const { options, give, events } = world()
     const approve = workflow('approve').step('ask', async ({ waitFor }) => {
       const yes = await waitFor('ok', { question: 'Go?', output: t.boolean })
@@ -291,7 +291,7 @@ describe('waits in the code of a task', () => {
     assert.equal((await resume(approve, options)).ask, 'went')
   })
 
-  test('reject with WAIT_TIMEOUT, which the code may catch', async () => {
+  test('a wait rejects with WAIT_TIMEOUT, which the code may catch', async () => {
     const { options, move } = world()
     const limited = workflow('limited').step('ask', async ({ waitFor, step }) => {
       try {
@@ -306,7 +306,7 @@ describe('waits in the code of a task', () => {
     assert.equal((await resume(limited, options)).ask, 'WAIT_TIMEOUT')
   })
 
-  test('do not suspend it while a sub-step runs; a wait that ends meanwhile resolves the same promise', async () => {
+  test('a wait does not suspend its task while a sub-step runs, and then resolves the same promise', async () => {
     const { options } = world()
     let starts = 0
     const both = workflow('both').step('both', async ({ sleep, step }) => {
@@ -319,7 +319,7 @@ describe('waits in the code of a task', () => {
     assert.equal(starts, 1)
   })
 
-  test('suspend it when one of several has ended and the others wait on, however long its end takes to be saved', async () => {
+  test('a task is suspended when one of several waits has ended, however long saving that takes', async () => {
     const { options, move, give, storage } = world()
     const slow: typeof storage = {
       ...storage,
@@ -344,7 +344,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual((await resume(all, options)).all, [1, 0])
   })
 
-  test('go on beside a sub-step that runs again in another version', async () => {
+  test('a wait continues beside a sub-step that runs again in another version', async () => {
     const { options, move, give } = world()
     const calls: Array<string> = []
     const both = (version: string) =>
@@ -368,7 +368,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(calls, ['1', '2'])
   })
 
-  test('are open when the code returns: they are dropped', async () => {
+  test('waits that are open when the code returns are dropped', async () => {
     const { options, give } = world()
     const race = workflow('race').step('race', ({ sleep, waitFor }) =>
       Promise.race([sleep('limit', { millis: 60_000 }).then(() => 'late'), waitFor('ok').then(() => 'answered')])
@@ -381,7 +381,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual([ended.checkpoint.pending.records, ended.checkpoint.answers.records], [[], []])
   })
 
-  test('whose start is being saved when the code returns are dropped too', async () => {
+  test('waits whose start is being saved when the code returns are dropped too', async () => {
     const { options } = world()
     const hurried = workflow('hurried').step('hurried', ({ sleep, waitFor }) => {
       void sleep('limit', { millis: 60_000 })
@@ -394,7 +394,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(ended.checkpoint.pending.records, [])
   })
 
-  test('that end at the same time as the one that the code awaits are dropped', async () => {
+  test('waits that end together with the awaited one are dropped', async () => {
     const { options, move } = world()
     const race = workflow('race').step('race', ({ sleep }) =>
       Promise.race([
@@ -407,7 +407,7 @@ describe('waits in the code of a task', () => {
     assert.equal((await resume(race, options)).race, 'one')
   })
 
-  test('abort the signal with the reason Suspended, and run no catch and no finally', async () => {
+  test("a suspended task's signal has the reason Suspended, and no catch or finally runs", async () => {
     const { options } = world()
     const seen: Array<string> = []
     const nap = workflow('nap').step('nap', async ({ sleep, signal }) => {
@@ -425,7 +425,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(seen, ['Suspended'])
   })
 
-  test('that the code of a later attempt no longer starts are dropped, and wake nothing', async () => {
+  test('waits that a later attempt no longer starts are dropped, and wake nothing', async () => {
     const { options, move } = world()
     let calls = 0
     const other = workflow('other').step('other', async ({ sleep }) => {
@@ -442,7 +442,7 @@ describe('waits in the code of a task', () => {
     )
   })
 
-  test('in parallel groups suspend each by itself', async () => {
+  test('waits in parallel groups suspend each group separately', async () => {
     const { options, move } = world()
     const done: Array<string> = []
     const each =
@@ -461,7 +461,7 @@ describe('waits in the code of a task', () => {
     assert.deepEqual(done, ['c', 'a', 'b'])
   })
 
-  test('of a group are kept when another group fails', async () => {
+  test('waits of a group are kept when another group fails', async () => {
     const { options, move } = world()
     let broken = true
     const wave = workflow('wave').wave('all', {
@@ -484,7 +484,7 @@ describe('waits in the code of a task', () => {
 })
 
 describe('a call of another kind than the recorded one', () => {
-  test.each(['step', 'sleep', 'waitFor'] as const)('is refused if it is now a %s', async (now) => {
+  test.each(['step', 'sleep', 'waitFor'] as const)('a recorded call that is now a %s is refused', async (now) => {
     for (const before of ['step', 'sleep', 'waitFor'] as const) {
       const { options, give, move } = world()
       const calls = (kind: string) =>
@@ -506,7 +506,7 @@ describe('a call of another kind than the recorded one', () => {
     }
   })
 
-  test('is refused while the wait is open', async () => {
+  test('a call of another kind is refused while the wait is open', async () => {
     const { options, move } = world()
     const ask = (isSleep: boolean) =>
       workflow('ask').step('do', async ({ sleep, waitFor }) => {
@@ -519,7 +519,7 @@ describe('a call of another kind than the recorded one', () => {
   })
 })
 
-describe('a wait in the code of a task is refused', () => {
+describe('an invalid wait in the code of a task', () => {
   test.each<[string, (context: StepContext<object>) => unknown, string]>([
     ['without a name', ({ sleep }) => sleep('', { millis: 1 }), 'SUB_STEP_NAME'],
     ['with a time that is no number', ({ sleep }) => sleep('nap', { millis: NaN }), 'SUB_STEP_OPTION'],
@@ -539,7 +539,7 @@ describe('a wait in the code of a task is refused', () => {
     assert.equal(failed.failures[0]?.error.code, code)
   })
 
-  test('in a task that is not idempotent', async () => {
+  test('a wait in the code of a task that is not idempotent is refused', async () => {
     const { options } = world()
     const once = workflow('once').step('once', { idempotent: false, run: ({ sleep }) => sleep('nap', { millis: 1 }) })
     const failed = await runOutcome(once, options)
@@ -548,7 +548,7 @@ describe('a wait in the code of a task is refused', () => {
   })
 })
 
-describe('a wait is refused when it is defined', () => {
+describe('an invalid wait of a step', () => {
   test.each([
     ['sleep.millis', { sleep: { millis: -1 } }],
     ['sleep.until', { sleep: { until: 'tomorrow' } }],
@@ -556,7 +556,7 @@ describe('a wait is refused when it is defined', () => {
     ['sleep', { sleep: null }],
     ['waitFor.question', { waitFor: { question: 5 } }],
     ['waitFor.timeoutMillis', { waitFor: { timeoutMillis: Infinity } }]
-  ])('with a wrong %s', async (field, spec) => {
+  ])('a wait with a wrong %s is refused when it is defined', async (field, spec) => {
     const { options } = world()
     const refused = await runOutcome(workflow('wrong').step('wait', spec as never), options)
     assert.ok(refused._tag === 'Refused' && refused.error._tag === 'PlanError')
@@ -567,7 +567,7 @@ describe('a wait is refused when it is defined', () => {
 })
 
 describe('a stop while a task waits beside a sub-step', () => {
-  test('rejects the wait, and a resume goes on with it', async () => {
+  test('a stop rejects the wait, and a resume continues it', async () => {
     const { options, move } = world()
     const stop = new AbortController()
     let rejected: unknown
@@ -601,7 +601,7 @@ describe('an answer to a run that a process owns', () => {
     return { options: { ...options, environment }, give, tell, events, requests }
   }
 
-  test('is refused while the environment has no requests', async () => {
+  test('an answer is refused while the environment has no requests', async () => {
     const { options, give } = world()
     const busy = workflow('busy')
       .step('work', async () => {
@@ -612,7 +612,7 @@ describe('an answer to a run that a process owns', () => {
     pending(await runOutcome(busy, options))
   })
 
-  test('is taken in before the next unit, and the wait that comes later takes it', async () => {
+  test('an answer is recorded before the next unit, and the later wait takes it', async () => {
     const { options, tell, requests } = held()
     const busy = workflow('busy')
       .step('work', async () => {
@@ -629,7 +629,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(requests.isAny('run-1'), false)
   })
 
-  test('wakes the unit in the same execution if its siblings still run', async () => {
+  test('an answer wakes its unit in the same execution if siblings still run', async () => {
     const { options, tell } = held()
     const wave = workflow('wave').wave('all', {
       approve: { waitFor: {} },
@@ -643,7 +643,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(ended.outputs.all.approve, 'yes')
   })
 
-  test('that its unit cannot take is reported, and dropped', async () => {
+  test('an answer that its unit cannot take is reported, and dropped', async () => {
     const { options, requests, events } = held()
     const busy = workflow('busy')
       .step('work', async () => {
@@ -666,7 +666,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(requests.isAny('run-1'), false)
   })
 
-  test('that nobody took in is recorded by the next resume', async () => {
+  test('an answer that the owner never recorded is recorded by the next resume', async () => {
     const { options, requests } = held()
     const release = workflow('release').waitFor('approve')
     pending(await runOutcome(release, options))
@@ -683,10 +683,10 @@ describe('an answer to a run that a process owns', () => {
   })
 })
 
-describe('with wait: true', () => {
+describe('a process with wait: true', () => {
   const real = () => ({ id: 'run-1', storage: memoryStorage(), wait: true })
 
-  test('the process stays over a sleep, holds no claim meanwhile, and completes', async () => {
+  test('with wait: true the process sleeps without a claim, and completes', async () => {
     const options = real()
     const nap = workflow('nap')
       .sleep('nap', { millis: 80 })
@@ -700,7 +700,7 @@ describe('with wait: true', () => {
     assert.equal(ended.outputs.after, 'woke')
   })
 
-  test('an answer of another process wakes it', async () => {
+  test('with wait: true an answer of another process wakes the run', async () => {
     const options = real()
     const release = workflow('release')
       .waitFor('approve')
@@ -713,7 +713,7 @@ describe('with wait: true', () => {
     assert.equal(ended.outputs.after, 'yes')
   })
 
-  test('an interrupted process leaves the run pending', async () => {
+  test('with wait: true an interrupted process leaves the run pending', async () => {
     const options = real()
     const stop = new AbortController()
     const nap = workflow('nap').sleep('nap', { millis: 60_000 })
@@ -723,7 +723,7 @@ describe('with wait: true', () => {
     pending(await ending)
   })
 
-  test('a task sleeps three times in one attempt', async () => {
+  test('with wait: true a task sleeps three times in one attempt', async () => {
     const attempts: Array<number> = []
     const trial = workflow('trial').step('trial', async ({ attempt, sleep }) => {
       attempts.push(attempt)
@@ -740,7 +740,7 @@ describe('with wait: true', () => {
 describe('a waiting run after an edit', () => {
   const never = () => new Promise<never>(() => undefined)
 
-  test('goes on if a task in flight became a wait', async () => {
+  test('a run continues if a task in flight became a wait', async () => {
     const stop = new AbortController()
     const before = workflow('edited').step('a', () => {
       stop.abort()
@@ -755,7 +755,7 @@ describe('a waiting run after an edit', () => {
     assert.equal((await resume(after, options)).a, 1)
   })
 
-  test('waits anew if a suspended task became a wait', async () => {
+  test('a suspended task that became a wait waits again', async () => {
     const { options, move } = world()
     pending(
       await runOutcome(
@@ -772,7 +772,7 @@ describe('a waiting run after an edit', () => {
     assert.equal((await runOutcome(after, options))._tag, 'Completed')
   })
 
-  test('asks before the code of a suspended task runs again that is not idempotent now', async () => {
+  test('a suspended task that is no longer idempotent needs confirmation before it runs again', async () => {
     const { options, move } = world()
     const charging = (idempotent: boolean) =>
       workflow('edited').step('n', {
@@ -789,7 +789,7 @@ describe('a waiting run after an edit', () => {
   test.each([
     ['a task', workflow('edited').step('n', () => 1), 'Completed'],
     ['a wait for an answer', workflow('edited').waitFor('n'), 'Pending']
-  ])('is done with a sleep that became %s', async (_, after, end) => {
+  ])('a suspended task may become %s', async (_, after, end) => {
     const { options } = world()
     pending(await runOutcome(workflow('edited').sleep('n', { millis: 60_000 }), options))
     const ended = await runOutcome(after, options)
@@ -801,7 +801,7 @@ describe('a waiting run after an edit', () => {
       )
   })
 
-  test('takes a wait that was inserted before a failed step', async () => {
+  test('a wait may be inserted before a failed step', async () => {
     const { options, move } = world()
     const failing = workflow('edited').step('a', () => Promise.reject(new Error('broken')))
     assert.equal((await runOutcome(failing, options))._tag, 'Failed')
@@ -815,7 +815,7 @@ describe('a waiting run after an edit', () => {
 })
 
 describe('a rewind', () => {
-  test('starts a wait in the code of a task again', async () => {
+  test('a rewind starts a wait in the code of a task again', async () => {
     const { options, move, give } = world()
     const paid = workflow('paid').step('c', async ({ step, waitFor }) => {
       await step('s', () => 1)
@@ -834,7 +834,7 @@ describe('a rewind', () => {
 })
 
 describe('waits of a failed attempt', () => {
-  test('are dropped by the next one', async () => {
+  test('waits of a failed attempt are dropped by the next one', async () => {
     const { options } = world()
     let calls = 0
     const other = workflow('other').step('a', async ({ sleep }) => {
@@ -854,8 +854,8 @@ describe('waits of a failed attempt', () => {
   })
 })
 
-describe('an answer that comes between the last look of an owner and its release', () => {
-  test('is recorded by the owner, and a second one is refused', async () => {
+describe('an answer between the last look of an owner and its release', () => {
+  test('an answer that arrives before the release is recorded by the owner, and a second one is refused', async () => {
     const base = memoryStorage()
     const requests = memoryRequests()
     let given: unknown
@@ -879,7 +879,7 @@ describe('an answer that comes between the last look of an owner and its release
   })
 })
 
-test('with wait: true a timer that is over behind another wait wakes nobody', async () => {
+test('with wait: true a timer that is over behind another wait does not wake the run', async () => {
   const storage = memoryStorage()
   let claims = 0
   const counting = {
@@ -901,7 +901,7 @@ test('with wait: true a timer that is over behind another wait wakes nobody', as
   assert.ok(claims < 6, `${claims} claims`)
 })
 
-test('with wait: true a run of timers hears that it was cancelled', async () => {
+test('with wait: true a run of timers notices that it was cancelled', async () => {
   const requests = memoryRequests()
   const options = { id: 'run-1', storage: memoryStorage(), environment: { requests }, wait: true }
   const ending = runOutcome(workflow('w').sleep('nap', { millis: 60_000 }), options)

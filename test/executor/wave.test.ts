@@ -70,8 +70,8 @@ const recordedGroups = async (process: Process): Promise<ReadonlyArray<string>> 
     .flatMap(({ unit }) => (unit.startsWith('all/') ? [nameOf(unit)] : []))
     .sort()
 
-describe('how many groups run at once', () => {
-  test('never more than the limit, never fewer than could', async () => {
+describe('the concurrency of a wave', () => {
+  test('a wave never runs more groups than its limit, and always as many as it can', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(0, 10, 10, 20), { minLength: 1, maxLength: 8 }),
@@ -93,23 +93,20 @@ describe('how many groups run at once', () => {
     )
   })
 
-  test.each([0, -1, Number.NaN, 0.5])(
-    'a limit of %d is a limit of one: a wave always comes to its end',
-    async (concurrency) => {
-      const process = newProcess()
-      ended(await process.perform(run(waveOf(process, { a: {}, b: {} }, { concurrency }), 'r', {})), 'Completed')
-      assert.deepEqual(process.world.log, ['+a', '-a', '+b', '-b', 'after'])
-    }
-  )
+  test.each([0, -1, Number.NaN, 0.5])('a limit of %d counts as one: a wave always ends', async (concurrency) => {
+    const process = newProcess()
+    ended(await process.perform(run(waveOf(process, { a: {}, b: {} }, { concurrency }), 'r', {})), 'Completed')
+    assert.deepEqual(process.world.log, ['+a', '-a', '+b', '-b', 'after'])
+  })
 
-  test('without a limit all start together', async () => {
+  test('without a limit all groups start together', async () => {
     const process = newProcess()
     ended(await process.perform(run(waveOf(process, { a: { millis: 5 }, b: {}, c: {} }), 'r', {})), 'Completed')
     assert.deepEqual(process.world.log.slice(0, 3), ['+a', '+b', '+c'])
   })
 })
 
-describe('when a group fails', () => {
+describe('a group that fails', () => {
   const groups: Readonly<Record<string, Behaviour>> = {
     good: { millis: 5 },
     bad: { millis: 10, fails: 'no' },
@@ -117,7 +114,7 @@ describe('when a group fails', () => {
     waiting: {}
   }
 
-  test('finish: those that run are let end and kept, and no more are started', async () => {
+  test('with finish the running groups end and are recorded, and no more are started', async () => {
     const process = newProcess()
     const outcome = ended(
       await process.perform(run(waveOf(process, { ...groups, last: {} }, { concurrency: 3 }), 'r', {})),
@@ -147,7 +144,7 @@ describe('when a group fails', () => {
     assert.deepEqual(limited.world.log, ['+bad', '-bad'])
   })
 
-  test('continue: everything that does not need it goes on', async () => {
+  test('with continue every group that does not need the failed one runs', async () => {
     const process = newProcess()
     const all = { ...groups, needy: { needs: ['bad'] }, needier: { needs: ['needy'] }, fine: { needs: ['good'] } }
     ended(await process.perform(run(waveOf(process, all, { concurrency: 1 }), 'r', {})), 'Failed')
@@ -155,7 +152,7 @@ describe('when a group fails', () => {
     assert.deepEqual(await recordedGroups(process), ['fine', 'good', 'slow', 'waiting'])
   })
 
-  test('halt: those that run are told to stop, and what they did is an open question', async () => {
+  test('with halt the running groups are stopped, and need confirmation', async () => {
     const process = newProcess()
     const outcome = ended(
       await process.perform(run(waveOf(process, groups, { onFailure: 'halt', concurrency: 3 }), 'r', {})),
@@ -173,7 +170,7 @@ describe('when a group fails', () => {
     assert.deepEqual(await recordedGroups(process), ['good', 'waiting'])
   })
 
-  test('halt: a group that fails while it is halted keeps its failure; one that gives none was stopped', async () => {
+  test('with halt a group that fails while it is stopped keeps its failure; one without a failure counts as stopped', async () => {
     const process = newProcess()
     let reason: unknown
     const late = (name: string, outcome: 'notApplied' | 'unknown'): ProgramType.ProgramGroup =>
@@ -223,7 +220,7 @@ describe('when a group fails', () => {
     ended(await next.perform(resume(program(), 'r', { confirm })), 'Completed')
   })
 
-  test('halt: a group in its second attempt, and one that waits for it, are halted as well', async () => {
+  test('with halt a group in its second attempt, and one that waits for it, are stopped as well', async () => {
     const first = newProcess()
     const program = (process: Process, fails?: string): ProgramType.Program<unknown> =>
       Program.fromSteps('w', [
@@ -269,7 +266,7 @@ describe('when a group fails', () => {
     )
   })
 
-  test('the wave is retryable exactly if every group that failed of itself is', async () => {
+  test('a wave is retryable exactly if every group that failed itself is', async () => {
     const transient = { status: 503 }
     for (const [fails, retryable] of [
       [transient, true],
@@ -282,7 +279,7 @@ describe('when a group fails', () => {
     }
   })
 
-  test('a sibling keeps its result however the failure and its end fall together', async () => {
+  test('a group keeps its result even if it ends together with a failing sibling', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -319,7 +316,7 @@ describe('when a group fails', () => {
     )
   })
 
-  test('a group that was in flight at a kill, and is not started again because another fails first, is not forgotten', async () => {
+  test('a group that was in flight at a kill is reported even if another one fails before it starts again', async () => {
     const world = newWorld()
     const groups = (fails: boolean): Readonly<Record<string, Behaviour>> => ({
       a: { millis: 5, ...(fails ? { fails: 'no' } : {}) },
@@ -356,8 +353,8 @@ describe('when a group fails', () => {
   })
 })
 
-describe('what is needed', () => {
-  test('a group starts when everything it needs has completed, and not before', async () => {
+describe('the needs of groups', () => {
+  test('a group starts as soon as everything it needs has completed', async () => {
     const process = newProcess()
     const groups = {
       top: { needs: ['left', 'right'] },
@@ -377,14 +374,14 @@ describe('what is needed', () => {
     assert.ok(at('-base') < at('+left') && at('-left') < at('+top') && at('-right') < at('+top'))
   })
 
-  test('of those that may start, the first of the wave is first, whenever it became so', async () => {
+  test('ready groups start in the order of the wave', async () => {
     const process = newProcess()
     const groups = { late: { needs: ['b'] }, later: { needs: ['late', 'b', 'b'] }, b: {}, c: {} }
     ended(await process.perform(run(waveOf(process, groups, { concurrency: 1 }), 'r', {})), 'Completed')
     assert.deepEqual(startsOf(process.world.log), ['b', 'late', 'later', 'c'])
   })
 
-  test('a needed group is durable before what needs it starts', async () => {
+  test('a needed group is durable before the groups that need it start', async () => {
     const process = newProcess()
     let found: ReadonlyArray<string> = []
     const program = Program.fromSteps('w', [
@@ -403,7 +400,7 @@ describe('what is needed', () => {
     assert.deepEqual(found, ['first'])
   })
 
-  test('a resume runs only what is missing, in order of what is needed', async () => {
+  test('a resume runs only missing groups, in the order of their needs', async () => {
     const world = newWorld()
     const groups = (fails: boolean): Readonly<Record<string, Behaviour>> => ({
       a: {},
@@ -422,7 +419,7 @@ describe('what is needed', () => {
 })
 
 describe('a wave as a whole', () => {
-  test('it has a record for each group and one for itself, and its groups are no steps', async () => {
+  test('a wave has a record for each group and one for itself, and its groups are no steps', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(waveOf(process, { a: {}, b: {} }), 'r', {})), 'Completed')
     assert.deepEqual(
@@ -437,7 +434,7 @@ describe('a wave as a whole', () => {
     assert.equal(checkpoint.completedSteps.steps, 2)
   })
 
-  test('a kill between its last group and its own record costs nothing but that record', async () => {
+  test('a kill between the last group and the record of the wave repeats nothing but that record', async () => {
     const world = newWorld()
     const life = newLife()
     const first = newProcess(world, { around: killingAt(life, 4, 'before') })
@@ -451,7 +448,7 @@ describe('a wave as a whole', () => {
     assert.deepEqual(world.log, ['+b', '-b', 'after'])
   })
 
-  test('restarting it runs all of its groups again, and what comes after it', async () => {
+  test('restarting a wave runs all of its groups and the later steps again', async () => {
     const world = newWorld()
     const first = newProcess(world)
     ended(await first.perform(run(waveOf(first, { a: {}, b: {} }), 'r', {})), 'Completed')
@@ -466,7 +463,7 @@ describe('a wave as a whole', () => {
     assert.equal(checkpoint.generation, 1)
   })
 
-  test('missing evidence of one group runs that one, what needs it, and what comes after the wave', async () => {
+  test('missing evidence of one group runs it, the groups that need it, and the later steps', async () => {
     const world = newWorld()
     const groups = { a: {}, b: { needs: ['a'] }, c: {} }
     const first = newProcess(world)
@@ -479,7 +476,7 @@ describe('a wave as a whole', () => {
     assert.equal(world.log.at(-1), 'after')
   })
 
-  test('its groups hear of a stop while they wait for their turn: none of those starts', async () => {
+  test('a stop starts no group that waits for a free slot', async () => {
     const process = newProcess()
     const running = run(
       waveOf(process, { a: { millis: 50 }, b: {}, c: {} }, { concurrency: 1 }),
@@ -492,7 +489,7 @@ describe('a wave as a whole', () => {
     assert.deepEqual(process.world.log, ['+a', '!a'])
   })
 
-  test('a stop while groups could still start is an interruption, whatever failed; else the failure is the end', async () => {
+  test('a stop while groups could still start is an interruption, whatever failed; otherwise the wave fails', async () => {
     for (const [needs, tag] of [
       [[], 'Interrupted'],
       [['a'], 'Failed']
@@ -526,7 +523,7 @@ describe('a wave as a whole', () => {
     }
   })
 
-  test('its log is the same in every world: nothing depends on chance', async () => {
+  test('the log of a wave is deterministic', async () => {
     const once = async (world: World): Promise<ReadonlyArray<string>> => {
       const process = newProcess(world)
       const groups = { a: { millis: 10 }, b: { millis: 10 }, c: { needs: ['a'] }, d: { needs: ['b'], millis: 3 } }

@@ -68,7 +68,7 @@ const failing = (world: World) =>
   )
 
 describe('the workspace of a run', () => {
-  test('is where a resume looks for evidence: a completed step never runs again', async () => {
+  test('a resume looks for evidence in the workspace: a completed step never runs again', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     const elsewhere = { workspaces, tree: memoryTree(treeData()) }
@@ -92,7 +92,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual(world.log, ['mended', 'two'])
   })
 
-  test('is made when it is on record, and before anything is attempted', async () => {
+  test('a workspace is recorded before it is created, and created before the first attempt', async () => {
     const world = newWorld()
     const process = newProcess(world, { workspaces: noted(world) })
     ended(await process.perform(run(failing(world), 'r', {}, { workspace: 'directory' })), 'Failed')
@@ -106,7 +106,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual((await stored(process.storage)).workspace, { kind: 'directory', path: '/ws/r' })
   })
 
-  test('that could not be made is made by the next that goes on, and once an attempt is recorded by nobody', async () => {
+  test('a workspace that could not be created is created by the next resume, but never after a recorded attempt', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     const broken = newProcess(world, { workspaces: { ...workspaces, make: () => TE.left(full) } })
@@ -123,7 +123,7 @@ describe('the workspace of a run', () => {
     )
   })
 
-  test('that is gone is missed, with what was left in it, and nothing runs; what is completed needs it no more', async () => {
+  test('a resume without the workspace fails with its missing evidence and runs nothing; a completed run does not need it', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     const process = (): ReturnType<typeof newProcess> => newProcess(world, { workspaces })
@@ -152,7 +152,7 @@ describe('the workspace of a run', () => {
     ended(await process().perform(resume(failing(world), 'r')), 'Completed')
   })
 
-  test('is made anew when everything is to run again, after that is on record; an end in between changes nothing', async () => {
+  test('a workspace is created again when everything runs again, after that is recorded, also across a crash', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     await newProcess(world, { workspaces }).perform(run(failing(world), 'r', {}, { workspace: 'directory' }))
@@ -166,7 +166,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual(world.log, ['make', 'one in /ws/r', 'two'])
   })
 
-  test('needs an environment that can make it, and without one nothing is stored', async () => {
+  test('a workspace needs the port workspaces, and without it nothing is stored', async () => {
     const world = newWorld()
     const process = newProcess(world)
     const refused = await process.perform(run(failing(world), 'r', {}, { workspace: 'worktree' }))
@@ -174,7 +174,7 @@ describe('the workspace of a run', () => {
     assert.deepEqual(await process.storage.list()(), E.right([]))
   })
 
-  test('of a run that is there is not planned: an id that exists is told first', async () => {
+  test('a workspace is not planned for an existing id, which is reported first', async () => {
     const world = newWorld()
     const workspaces = noted(world, { plan: () => assert.fail('it exists') })
     await newProcess(world).perform(run(failing(world), 'r', {}))
@@ -186,8 +186,8 @@ describe('the workspace of a run', () => {
   })
 })
 
-describe('a folder of a step’s own', () => {
-  test('is fresh for each attempt, and what the step leaves in it is found from anywhere', async () => {
+describe('the own folder of a step', () => {
+  test('an own folder is fresh for each attempt, and its evidence is found from anywhere', async () => {
     const world = newWorld()
     world.tree.files.set('app', '')
     world.tree.files.set('/steps/r/build/app', '')
@@ -207,7 +207,7 @@ describe('a folder of a step’s own', () => {
     assert.deepEqual(world.log, ['folder of build, fresh'])
   })
 
-  test('that can not be made is a failure of the step, which has done nothing', async () => {
+  test('an own folder that cannot be created fails the step with nothing applied', async () => {
     const world = newWorld()
     const program = pipe(
       Program.start('w'),
@@ -218,7 +218,7 @@ describe('a folder of a step’s own', () => {
     assert.equal(failures[0].outcome, 'notApplied')
   })
 
-  test('of a job is fresh for its submission, and as it is when that is asked for', async () => {
+  test('the own folder of a job is fresh for its submission, and unchanged for its poll', async () => {
     const world = newWorld()
     const folders: Array<string | undefined> = []
     const program = pipe(
@@ -239,13 +239,13 @@ describe('a folder of a step’s own', () => {
     assert.deepEqual(world.log, ['folder of train, fresh', 'folder of train, as it is', 'folder of train, as it is'])
   })
 
-  test('is part of the definition: with it a completed step is another', () => {
+  test('an own folder is part of the definition: adding it changes the fingerprint', () => {
     const plain = Program.task('build', { run: () => TE.right(1) })
     const fresh = Program.task('build', { run: () => TE.right(1), workspace: 'fresh' })
     assert.notEqual(plain.fingerprint, fresh.fingerprint)
   })
 
-  test('has no commits and no clean tree to expect, which is said before anything runs', () => {
+  test('an own folder refuses commits and cleanTree before anything runs', () => {
     const guarded = Program.task('build', { run: () => TE.right(1), workspace: 'fresh', expect: { commits: 1 } })
     const problems = Program.problems({ name: 'w', steps: [guarded] })
     assert.equal(problems[0]?._tag === 'InvalidSetting' ? problems[0].field : '', 'expect')

@@ -6,7 +6,7 @@ import * as dogear from '../../src/promise/index.js'
 const failing = dogear.workflow('w').step('one', () => Promise.reject(new Error('no')))
 
 describe('isRunFailure', () => {
-  test('accepts the failure of another copy of the module, and nothing else', async () => {
+  test('isRunFailure accepts the failure of another copy of the module, and nothing else', async () => {
     vi.resetModules()
     const other = await import('../../src/promise/index.js')
     assert.notEqual(other.RunFailure, dogear.RunFailure)
@@ -21,7 +21,7 @@ describe('isRunFailure', () => {
 })
 
 describe('planRun', () => {
-  test('returns only options of the plan', async () => {
+  test('planRun returns only options of the plan', async () => {
     const storage = memoryStorage()
     await dogear.runOutcome(failing, { id: 'r', storage })
     const { options } = await dogear.planRun(failing, { id: 'r', storage, environment: {}, changes: 'ignore' })

@@ -1,4 +1,4 @@
-/** Evidence of a run that works in a folder of its own is looked for there, not in the folder of the process. */
+/** Evidence of a run with its own folder is looked up there, not in the folder of the process. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { memoryStorage } from '../../src/adapters/memory.js'
 import { workspaces } from '../../src/adapters/node/index.js'
 import { runOutcome, workflow } from '../../src/promise/index.js'
 
-test('a completed step whose file stands in the workspace of the run does not run again', async () => {
+test('a completed step whose file exists in the workspace of the run does not run again', async () => {
   const state = mkdtempSync(join(tmpdir(), 'dogear-workspace-'))
   onTestFinished(() => rmSync(state, { recursive: true }))
   const ran: Array<string> = []

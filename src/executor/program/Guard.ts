@@ -1,4 +1,4 @@
-/** What is looked at around a unit: before it runs, and before it is recorded as completed. */
+/** The checks around a unit: before it runs, and before it is recorded as completed. */
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
@@ -6,8 +6,8 @@ import type { CheckAnswer } from '../../ports/Checks.js'
 import { settling } from '../steps/settle.js'
 
 /**
- * What must hold of the files and commits when a unit has run: these files are there, so many commits were made meanwhile
- * (`true`: at least one), and nothing differs from HEAD. The commits of a wave are those that its groups have recorded.
+ * What must hold after a unit ran: these files exist, so many commits were made meanwhile (`true`: at least one), and nothing differs from
+ * HEAD. The commits of a wave are those that its groups have recorded.
  *
  * @category model
  */
@@ -24,40 +24,37 @@ export interface Expectation {
  */
 export type OnCheckFailure = Extract<CheckAnswer, 'retry' | 'continue' | 'abort'> | 'ask'
 
-/**
- * What is looked at before and after a unit runs. `before` and `after` hold if they don't fail; `evidence` is what it has to leave behind
- * for its record to count.
- */
+/** The checks of a unit. `before` and `after` hold if they don't fail; the record of the unit counts only while its `evidence` exists. */
 export interface Guard<Context, Output> {
-  /** Must not fail before it starts. */
+  /** The unit does not start if this fails. */
   readonly before: ((context: Context) => TaskEither<unknown, unknown>) | undefined
   readonly expect: Expectation
-  /** Must not fail once it has ended well. */
+  /** The unit does not complete if this fails. */
   readonly after: ((context: Context) => TaskEither<unknown, unknown>) | undefined
-  /** What it has to leave behind. */
+  /** The evidence that the unit must leave behind. */
   readonly evidence: ((output: Output, context: Context) => ReadonlyArray<ExpectedEvidence>) | undefined
   readonly onCheckFailure: OnCheckFailure
-  /** How often it is tried when a check fails, where that is the policy. What fails by itself is not tried by this. */
+  /** The retry policy for failed checks with `onCheckFailure: 'retry'`; other failures ignore it. */
   readonly retry: RetryPolicy
 }
 
 /**
  * How a guard is defined, around a unit or around a whole wave.
+ * The checks of a unit or of a whole wave.
  *
- * - `before`: must not fail, else it is not started. `after`: must not fail once it has ended well.
- * - `expect`: what has to be there then. Its files and commits are evidence: if they are gone when the run is resumed, it runs
- *   again.
+ * - `before`: the unit does not start if this fails. `after`: the unit does not complete if this fails.
+ * - `expect`: what must exist then. Its files and commits are evidence: if they are missing on a resume, the unit runs again.
  */
 export interface GuardSpec<Context> {
-  /** Must not fail before it starts. */
+  /** The unit does not start if this fails. */
   readonly before?: (context: Context) => unknown
   readonly expect?: Expectation
-  /** Must not fail once it has ended well. */
+  /** The unit does not complete if this fails. */
   readonly after?: (context: Context) => unknown
   readonly onCheckFailure?: OnCheckFailure
 }
 
-/** The guard that is defined; none if nothing is to be looked at. */
+/** Returns undefined if there is nothing to check. */
 export const fromSpec = <Context, Output>(
   { before, expect, after, onCheckFailure, retry = THRICE }: GuardSpec<Context> & { readonly retry?: RetryPolicy },
   evidence?: ReadonlyArray<ExpectedEvidence> | Guard<Context, Output>['evidence']
@@ -73,5 +70,5 @@ export const fromSpec = <Context, Output>(
         retry
       }
 
-/** For a check that is to be tried again, where nothing is said of how often. */
+/** The default policy for failed checks. */
 const THRICE: RetryPolicy = { _tag: 'Constant', attempts: 3, delayMillis: 1000, maxDelayMillis: 1000, jitter: 0 }

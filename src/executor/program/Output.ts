@@ -7,7 +7,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { SchemaInput, SchemaOutput, StandardSchema } from './StandardSchema.js'
 
-/** An io-ts codec (`t.Mixed`), by the fields that are used of it. `encode` must return plain JSON. */
+/** An io-ts codec (`t.Mixed`), by its used fields. `encode` must return plain JSON. */
 // The parameters are `never`, because a codec is invariant in its types and only its own `_A` counts.
 export interface IoTsCodec {
   readonly _A: unknown
@@ -23,7 +23,7 @@ export interface IoTsCodec {
 }
 
 /**
- * What `output`, `input` and `item` take: an io-ts codec, or a Standard Schema (zod, valibot, arktype).
+ * The type of `output`, `input` and `item`: an io-ts codec, or a Standard Schema (zod, valibot, arktype).
  *
  * @category model
  */
@@ -41,7 +41,7 @@ export type SeenInput<C> = C extends Schema ? Read<C> : Json
 /** The type that readers of a schema see. */
 type Read<S extends Schema> = S extends StandardSchema ? SchemaOutput<S> : S extends IoTsCodec ? S['_A'] : never
 
-/** What an author's function may return: a `TaskEither`, a promise or a value. */
+/** The return type of an author's function: a `TaskEither`, a promise or a value. */
 export type Returned<A> = TaskEither<unknown, A> | PromiseLike<A> | A
 
 /** The value that a {@link Returned} settles with. */
@@ -56,19 +56,19 @@ export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
       ? A
       : never
 
-/** The type that `run` returns. `C`: the schema of the output, or without one the type itself, if JSON can keep what it settles with. */
+/** The type that `run` returns. `C`: the schema of the output, or without one the returned type itself, if JSON can store it. */
 export type ReturnOf<C> = C extends Schema ? Returned<Taken<C>> : CanStore<C> extends true ? C : Stored<C>
 
-// A conditional type of its own: TypeScript infers `C` from what `run` returns only where no schema is inferred.
+// A separate conditional type: TypeScript infers `C` from what `run` returns only where no schema is inferred.
 type CanStore<R> = [R] extends [Stored<R>] ? true : false
 
-/** The type that readers see. `C`: the schema, or without one what `run` returns; its value then is as JSON returns it. */
+/** The type that readers see. `C`: the schema, or without one the type that `run` returns, as JSON restores it. */
 export type OutputOf<C> = IsAny<C> extends true ? Json : C extends Schema ? Read<C> : AsJson<Settled<C>>
 
-/** Tells `any` from other types. */
+/** Returns whether a type is `any`. */
 export type IsAny<A> = 0 extends 1 & A ? true : false
 
-/** A value that JSON cannot keep. `Why` says what it is, and what to do. */
+/** A value that JSON cannot store. `Why` names it and the remedy. */
 export interface NotStorable<Why extends string> {
   readonly 'not storable': Why
 }
@@ -90,7 +90,7 @@ type Outside<A> = A extends
   ? NotStorable<'an Either; return the TaskEither itself'>
   : Storable<A>
 
-/** A type with each part that JSON cannot keep replaced by {@link NotStorable}. */
+/** A type with each part that JSON cannot store replaced by {@link NotStorable}. */
 export type Storable<A> = unknown extends A
   ? A
   : A extends Json | undefined | void
@@ -131,7 +131,7 @@ type ForeignName<A> = A extends bigint
             ? 'a promise; await it'
             : 'a Map or a Set; return an object or an array'
 
-/** A storable value as it is read back: without what JSON leaves out. */
+/** A storable value as it is read back: without the properties that JSON omits. */
 type AsJson<A> = Json extends A
   ? Json
   : A extends undefined | void

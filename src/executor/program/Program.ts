@@ -1,4 +1,4 @@
-/** A workflow together with what it runs. The same value goes to the planner and to the executor. */
+/** A workflow together with its code. The planner and the executor take the same value. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Vector } from '../../domain/data/Vector.js'
@@ -34,7 +34,7 @@ export type * from './StandardSchema.js'
 export type * from './StepSpec.js'
 
 /**
- * A program of these steps. `path` is the file that it came from; `options` are those of {@link start}.
+ * A program of these steps. `path`: the file that it was read from; `options`: those of {@link start}.
  *
  * @category constructors
  */
@@ -46,7 +46,7 @@ export const fromSteps = (
 ): Program<Readonly<Record<string, unknown>>> =>
   build({ name, ...options, decodeInput: E.right, encodeInput: anyInput }, steps, path)
 
-/** No input is an empty one; `null` is `null`. */
+/** A missing input becomes an empty object; `null` stays `null`. */
 const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
   E.map((json: Json | undefined) => (json === undefined ? {} : json))(toJson(input))
 
@@ -55,10 +55,10 @@ type Base<Input, Seen> = Pick<
   'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
 >
 
-/** The steps of programs that others follow; a program that another copy of this module built has only its array. */
+/** The steps of programs that have a successor. A program of another copy of this module has only its array. */
 const vectors = new WeakMap<object, Vector<ProgramStep>>()
 
-/** Steps and identity are made on first access: nobody reads those of a chain's intermediate programs. */
+/** Steps and identity are made on first access: a chain's intermediate programs never need theirs. */
 const build = <Outputs, Input, Given, Seen>(
   base: Base<Input, Seen>,
   from: Iterable<ProgramStep>,
@@ -96,10 +96,10 @@ const add = <Outputs, Input, Given, Seen>(
 }
 
 /**
- * A program without steps, to which {@link step} and {@link wave} add. `input` is the codec or the schema of the run's input; without
- * one that is plain JSON. `secrets` are the names of what the steps get from whoever keeps secrets, at each start and resume
- * anew: a checkpoint keeps the names alone, and what steps give is recorded without the values. `onSuccess`: what becomes of a
- * run that has completed. Once that is durable it is archived or deleted; its id is free then.
+ * A program without steps, to which {@link step} and {@link wave} add. `input`: the codec or schema of the run's input; default plain
+ * JSON. `secrets`: the names of secrets, which are read at each start and resume; a checkpoint records only the names, and outputs are
+ * recorded without the values. `onSuccess`: what happens to a completed run. Once its completion is durable it is archived or deleted, and
+ * its id can be reused.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -133,7 +133,7 @@ export const start = <C extends Schema | undefined = undefined>(
   return build({ name, ...more, decodeInput, encodeInput, inputExpected: codecExpected }, [])
 }
 
-/** What a codec makes nothing of could not be told from no input on a resume. */
+/** A resume could not distinguish an input that encodes as `undefined` from a missing one. */
 const NO_INPUT: OutputMismatch = { path: '$', expected: 'something that is encoded as JSON' }
 
 /**
@@ -152,8 +152,8 @@ export const step =
     add(self, task(name, spec as StepSpec<never, C>))
 
 /**
- * Adds a step that sleeps. It survives the process: the time to wake at is recorded. A run that has nothing else to do rests as `Pending`,
- * and goes on with the first `resume` after that time.
+ * Adds a step that sleeps, across processes: the wake time is recorded. A run that only waits returns `Pending`, and the first `resume`
+ * after that time continues it.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -170,7 +170,7 @@ export const step =
  *   Program.step('remind', () => 'sent')
  * )
  * const environment = nodeEnvironment(memoryStorage())
- * // Without `wait` the run rests as `Pending`, and a later `resume` goes on.
+ * // Without `wait` the run returns `Pending`, and a later `resume` continues it.
  * const ended = await run(trial, 'trial-1', {}, { wait: true })(environment)()
  * assert.ok(E.isRight(ended) && ended.right._tag === 'Completed')
  *
@@ -184,7 +184,7 @@ export const sleep =
   }
 
 /**
- * Adds a step that waits for an answer, which later steps see as its output. The run rests as `Pending` until then; see `answer`.
+ * Adds a step that waits for an answer, which later steps see as its output. Until then the run returns `Pending`; see `answer`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -227,7 +227,7 @@ export const waitFor =
   }
 
 /**
- * Adds steps that are done in order, as one step. `parts` adds them to a program without steps. They see what earlier steps gave; later
+ * Adds steps that run in order, as one step. `parts` adds them to a program without steps. They see the outputs of earlier steps; later
  * steps see their outputs as one object by name.
  *
  * @example
@@ -319,8 +319,8 @@ export const wave =
   }
 
 /**
- * Adds a map: a wave that has a group for each item of what earlier steps gave. `each` is a task, or steps in order, which all see the
- * item. Later steps see the outputs as a list in item order.
+ * Adds a map: a wave with one group per item of earlier outputs. `each` is a task, or steps in order, which all see the item. Later steps
+ * see the outputs as an array in item order.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -367,7 +367,7 @@ export const map =
   ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> =>
     add(self, mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(options as never), options as never))
 
-/** What an author's functions return, or throw. */
+/** Author code may return anything, or throw. */
 const itemsFrom = ({ forEach, key = position, item }: MapOptions<unknown, unknown, unknown>) => ({
   forEach: (source: MapSource<unknown, unknown>) =>
     E.tryCatch(

@@ -1,5 +1,5 @@
 /**
- * The type of a program, and of what its steps are declared with.
+ * The type of a program, and the options of its steps.
  *
  * @module
  */
@@ -14,23 +14,23 @@ import type { ProgramStep } from './ProgramStep.js'
 import type { JobSpec, Needs, Run, SequenceOptions, SleepSpec, StepContext, TaskSpec, WaitForSpec } from './StepSpec.js'
 
 /**
- * A workflow that can run. `Outputs` are the types of what its steps give, by name; `Input` that of the input that starts a run. `Given` is
- * what its steps need beside their context: an item, if they are the body of a map. `Seen` is the type of the input that its steps see:
- * another one than `Input` if the schema of the input transforms it. `onSuccess`: what becomes of a run that has completed, default `keep`.
+ * A workflow that can run. `Outputs`: the output types of its steps, by name; `Input`: the type of the input that starts a run. `Given`:
+ * what its steps need besides their context: an item, in the body of a map. `Seen`: the input type that its steps see, which differs
+ * from `Input` if a schema transforms it. `onSuccess`: what happens to a completed run, default `keep`.
  */
 export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<Input>> extends Workflow {
   readonly steps: ReadonlyArray<ProgramStep>
   readonly identity: WorkflowIdentity
-  /** What steps see of a stored input. */
+  /** Returns the input that steps see for a stored one. */
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, Seen>
   /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
   /** The expected type, if the input's codec is neither a codec nor a schema. */
   readonly inputExpected?: string | undefined
   readonly onSuccess?: OnSuccess
-  /** Only a type: what the steps give. */
+  /** Only a type: the outputs of the steps. */
   readonly Outputs?: Outputs
-  /** Only a type: what the steps need beside their context. */
+  /** Only a type: what the steps need besides their context. */
   readonly Given?: (given: Given) => void
 }
 
@@ -39,7 +39,7 @@ export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<I
 export type SeenOf<Input> = [Input] extends [never] ? unknown : Input
 
 /**
- * Steps in order, as a group of a `wave` or as what a `map` does for each item. `steps` adds them to a program without steps. The output is
+ * Steps in order, as a group of a `wave` or as the body of a `map`. `steps` adds them to a program without steps. The output is
  * an object of their outputs by name. The checks are those of a sequence.
  */
 export interface StepsSpec<
@@ -53,12 +53,12 @@ export interface StepsSpec<
   readonly steps: (
     start: Start
   ) => C extends Program<unknown, Input, Given, Input> ? C : Program<unknown, Input, Given, Input>
-  /** What they leave behind. */
+  /** The evidence that they must leave behind. */
   readonly evidence?: ReadonlyArray<ExpectedEvidence>
 }
 
 /**
- * The groups of a wave by name, each a task or steps in order. `Cs` has for each group what its {@link PartOf} is made of.
+ * The groups of a wave by name, each a task or steps in order. `Cs` has for each group the type argument of its {@link PartOf}.
  *
  * In a group an `evidence` function must annotate its output, `(output: number) => …`. Otherwise TypeScript infers `Json` for the outputs of
  * the groups that take a context.
@@ -76,7 +76,7 @@ export type Groups<Outputs, Input, Cs, Given = unknown, Start = Program<Outputs,
         ))
 }
 
-/** What a map does for each item: a task or steps in order. A task captures nothing: each item would set the same variable. */
+/** The body of a map: a task or steps in order. A task captures nothing: each item would set the same variable. */
 export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, Given, Input>> =
   | Run<StepContext<Outputs, Input> & Given, C>
   | Omit<TaskSpec<StepContext<Outputs, Input> & Given, C>, 'capture' | 'numbered'>
@@ -85,11 +85,11 @@ export type EachSpec<Outputs, Input, C, Given, Start = Program<Outputs, Input, G
   | Omit<WaitForSpec<C>, 'capture'>
   | StepsSpec<Outputs, Input, C, Given, Start>
 
-/** The outputs that the steps of a sequence add to the outputs that they see. */
+/** The outputs that the steps of a sequence add. */
 export type Added<Inner, Outputs> = { readonly [P in Exclude<keyof Inner, keyof Outputs>]: Inner[P] }
 
 /**
- * The output of a group, or of what a map does for an item. `C`: the schema of a task, what its `run` returns, or the program of a {@link
+ * The output of a group, or of an item of a map. `C`: the schema of a task, the type that its `run` returns, or the program of a {@link
  * StepsSpec}.
  */
 export type PartOf<C, Outputs> =
@@ -100,7 +100,7 @@ export type PartOf<C, Outputs> =
       : OutputOf<C>
 
 /**
- * What a program is declared with beside its steps: see `start`.
+ * The options of a program: see `start`.
  *
  * @category model
  */
@@ -109,7 +109,7 @@ export interface ProgramOptions {
   readonly onSuccess?: OnSuccess
 }
 
-/** A name that no step has yet. One that may be this or that is refused: its type would promise the outputs of both. */
+/** A new step name. A union is refused: its type would promise the outputs of both names. */
 export type NewName<N extends string, Outputs, All = N> = N extends unknown
   ? [All] extends [N]
     ? Exclude<N, keyof Outputs>

@@ -35,32 +35,32 @@ import type {
   WaveOptions
 } from './StepSpec.js'
 
-/** How a task asks for the job that it has submitted, and collects what that gave. */
+/** How a task polls its submitted job, and collects its result. */
 export interface RunnableJob {
-  /** Asks what became of the job. */
+  /** Returns the status of the job. */
   readonly poll: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
-  /** Fetches what the job gave. */
+  /** Fetches the result of the job. */
   readonly collect: (context: StepContext<unknown, unknown> & ForJob) => TaskEither<unknown, unknown>
-  /** What is looked at once that is fetched. */
+  /** The checks of the collected result. */
   readonly guard: UnitGuard | undefined
 }
 
-/** What a task adds to its definition in order to run. */
+/** The fields that a task adds to its definition in order to run. */
 export interface Runnable extends Conversions {
-  /** What it does; of a job, its submission. */
+  /** Runs the task, or submits its job. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly job: RunnableJob | undefined
-  /** What it waits for, if it runs nothing; or why that is invalid. */
+  /** The wait of a task without code; or why it is invalid. */
   readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
-  /** A folder of its own: an empty one for each attempt, or the one that is there. */
+  /** Its own folder: empty for each attempt, or the existing one. */
   readonly workspace: 'fresh' | 'kept' | undefined
-  /** Of a job, only what is looked at before it is submitted. */
+  /** For a job, only the checks before its submission. */
   readonly guard: UnitGuard | undefined
 }
 
-/** What is looked at around a task or a wave. */
+/** The checks around a task or a wave. */
 export type UnitGuard = Guard<StepContext<unknown, unknown>, unknown>
 
 /** A task that can run. */
@@ -83,7 +83,7 @@ export interface ProgramWave extends Wave {
   readonly guard: UnitGuard | undefined
 }
 
-/** Where a map has its items from. On the left: why it has none. */
+/** Where the items of a map come from. On the left: why they are invalid. */
 export interface Items {
   /** The items. */
   readonly forEach: (source: MapSource<unknown, unknown>) => E.Either<unknown, ReadonlyArray<unknown>>
@@ -91,7 +91,7 @@ export interface Items {
   readonly key: (item: unknown, index: number) => E.Either<unknown, string>
 }
 
-/** A map that can run. `items`: how its items are stored, and what its groups see of them. */
+/** A map that can run. `items`: how its items are stored and decoded. */
 export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | 'groups'> {
   readonly each: ProgramStep
   readonly items: Pick<ProgramTask, 'encode' | 'decode' | 'codecExpected'>
@@ -105,7 +105,7 @@ export interface ProgramMap extends MapStep, Items, Omit<ProgramWave, '_tag' | '
 export type ProgramStep = ProgramTask | ProgramSequence | ProgramWave | ProgramMap
 
 /**
- * A task that can run, for programs that are put together from data; {@link step} is the typed way.
+ * A task that can run, for programs built from data; {@link step} is the typed way.
  *
  * @category constructors
  */
@@ -132,7 +132,7 @@ export const task = <C>(
     ...(awaits === undefined ? {} : { wait: awaits.wait })
   })
   const guard = guardFrom(loose, evidenceOf(loose.evidence, seen))
-  // Field by field, not spread: all tasks are then objects of one kind to the engine, and a plan of many is quick.
+  // Field by field, not spread: all tasks then share one hidden class, which makes large plans fast.
   return {
     _tag: defined._tag,
     name: defined.name,
@@ -160,7 +160,6 @@ export const task = <C>(
 
 type SpecOf<C> = TaskSpec<never, C> | JobSpec<never, C> | (TaskSpec<never, C> & Waiting)
 
-/** What a step waits for that runs nothing. */
 interface Waiting {
   readonly wait: NonNullable<Task['wait']>
   readonly awaits: ReturnType<typeof sleepOf>
@@ -184,12 +183,12 @@ const waiting = <C>(step: SleepSpec | WaitForSpec<C>): TaskSpec<never, C> & Wait
   }
 }
 
-/** The options of a task whose context and output are what they are at run time. */
+/** The options of a task with its context and output untyped. */
 type Loose = Omit<TaskOptions<StepContext<unknown, unknown>, unknown>, 'evidence'> & {
   readonly evidence?: ReadonlyArray<ExpectedEvidence> | NonNullable<UnitGuard['evidence']>
 }
 
-/** Evidence is computed from the output as readers see it. An output that cannot be stored fails the step anyway. */
+/** Evidence is computed from the output as readers see it. An output that is not storable fails the step in any case. */
 const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loose['evidence'] => {
   if (typeof evidence !== 'function') return evidence
   return (output, context) => {
@@ -198,14 +197,14 @@ const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loo
   }
 }
 
-/** The paths of its artifacts, if they are listed. A step in its own folder shares none with other steps. */
+/** The paths of listed artifacts. A step with its own folder shares none with other steps. */
 const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['artifactPaths'] => {
   if (evidence === undefined || typeof evidence === 'function' || workspace !== undefined) return undefined
   const paths = evidence.flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
   return () => paths
 }
 
-/** What a fingerprint covers beside the options: the version, a folder of its own, and whether the work is handed over. */
+/** What a fingerprint covers besides the options: the version, an own folder, and that the task submits a job. */
 const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   const definition = {
     ...(spec.version === undefined ? {} : { version: spec.version }),
@@ -216,7 +215,7 @@ const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   return Object.keys(definition).length === 0 ? null : definition
 }
 
-/** Before a job is submitted there is nothing else to look at. */
+/** All other checks of a job run after its collection. */
 const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
   before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
 
@@ -227,8 +226,8 @@ const runnableJob = <C>({ poll, collect }: Job<never, C>, guard: UnitGuard | und
 })
 
 /**
- * A step, or a group, that copies an artifact of another run instead of making it. Its output says where it is from:
- * `reuse:<run>/<artifact>`. If there is no such artifact the step fails, permanently, and nothing was done.
+ * A step or group that copies an artifact of another run. Its output is `reuse:<run>/<artifact>`. If the artifact is missing the step
+ * fails permanently, with nothing applied.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -265,7 +264,7 @@ export const reuse = (from: Reuse): TaskSpec<Pick<StepContext<unknown>, 'artifac
 }
 
 /**
- * A sequence that can run, for programs that are put together from data.
+ * A sequence that can run, for programs built from data.
  *
  * @category constructors
  */
@@ -281,7 +280,7 @@ export const sequenceOf = (
 })
 
 /**
- * A wave that can run, for programs that are put together from data; `Program.wave` is the typed way.
+ * A wave that can run, for programs built from data; `Program.wave` is the typed way.
  *
  * @category constructors
  */
@@ -299,7 +298,7 @@ export const waveOf = (
 })
 
 /**
- * A map that can run, for programs that are put together from data; `Program.map` is the typed way.
+ * A map that can run, for programs built from data; `Program.map` is the typed way.
  *
  * @category constructors
  */
@@ -315,5 +314,5 @@ export const mapOf = (
   return { ...wave, ...defined, each, items: conversions(item), forEach, key }
 }
 
-/** With no group at a time a wave would never end. */
+/** With a concurrency of zero a wave would never end. */
 const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)

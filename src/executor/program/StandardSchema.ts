@@ -1,4 +1,4 @@
-/** The interface that zod, valibot, arktype and others share: https://standardschema.dev. Declared here, so that no package is needed. */
+/** The interface that zod, valibot, arktype and others share (https://standardschema.dev). Declared here to avoid a dependency. */
 
 /**
  * A schema of any library that follows Standard Schema, version 1. A schema that returns a promise from `validate` is refused when it is

@@ -1,5 +1,5 @@
 /**
- * What steps are declared with, and what they get when they run.
+ * The options of steps, and their contexts.
  *
  * @module
  */
@@ -14,19 +14,18 @@ import type { GuardSpec } from './Guard.js'
 import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Output.js'
 
 /**
- * What a task gets when it runs.
+ * The context of a running task.
  *
  * - `unit`: its path.
  * - `input`: the run's input; `outputs`: the outputs of earlier steps, by name, that of a map as an array in item order, that of any other
- *   composite as an object by the names of its parts; `variables`: input fields and captured outputs. It sees its earlier siblings and
- *   those of the units that it is part of; of its own wave, the groups that it needs. All are copies of what is stored: the same on a
- *   resume as in an undisturbed run.
- * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit, another after a rewind of it.
+ *   composite as an object by the names of its parts; `variables`: input fields and captured outputs. A task sees its earlier siblings and
+ *   those of its ancestors; of its own wave, the groups that it needs. All are copies of stored values: the same on a resume as in an
+ *   undisturbed run.
+ * - `attempt`: from 1. `idempotencyKey`: the same for all attempts and resumes of this unit; a rewind of the unit changes it.
  * - `signal` fires when the attempt must stop: interrupted, timed out, or fenced. Its `reason` says why.
- * - `secrets`: the values of the secrets that the program declares, by name. Nothing else holds them.
- * - `workspace`: where the run works; `folder`: where the step does, which is a folder of its own if it has one. Both are absent if
- *   none is recorded.
- * - `artifacts`: what the run keeps beside outputs, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's
+ * - `secrets`: the values of the program's secrets, by name. No other field contains them.
+ * - `workspace`: the folder of the run; `folder`: the folder of the step, its own if it has one. Both are absent if none is recorded.
+ * - `artifacts`: the artifacts of the run, by id. `step`: runs and records a sub-step. `sleep` and `waitFor`: wait in the task's
  *   code.
  *
  * @category model
@@ -49,27 +48,27 @@ export interface StepContext<Outputs, Input = Json> {
   readonly waitFor: WaitForAnswer
 }
 
-/** An artifact of another run, to be used instead of making it again. */
+/** An artifact of another run, to use instead of making it again. */
 export interface Reuse {
   readonly fromRun: string
   readonly artifact: string
 }
 
 /**
- * The artifacts of the run, for a step. What the attempt that completes has put, or reused, stands in the record of its
+ * The artifacts of the run, for a step. The artifacts that the completing attempt has put or reused are recorded with its
  * step. A failure rejects with an `Error` that is a `StepFailure` as well. Its `code` is the `_tag` of the `ArtifactError`,
  * `NoArtifactStore` if the run has no store, or `Fenced` once another process superseded this one. Ids that begin with `_` are reserved.
  *
  * @category model
  */
 export interface StepArtifacts {
-  /** Keeps bytes, or a string as UTF-8, in place of what had the id before; durable when it resolves. */
+  /** Stores bytes, or a string as UTF-8, and replaces an earlier artifact with the id; durable when it resolves. */
   readonly put: (id: string, data: Uint8Array | string) => Promise<ArtifactInfo>
-  /** The bytes that this or an earlier step put; `undefined` if there is no such artifact. */
+  /** Returns the bytes that this or an earlier step put; `undefined` if the artifact is missing. */
   readonly get: (id: string) => Promise<Uint8Array | undefined>
   /** Returns whether there is an artifact of this id. */
   readonly has: (id: string) => Promise<boolean>
-  /** Puts a copy of an artifact of another run, under the same id. Rejects with the code `ArtifactMissing` if there is none. */
+  /** Copies an artifact of another run, under the same id. Rejects with the code `ArtifactMissing` if there is none. */
   readonly reuse: (from: Reuse) => Promise<ArtifactInfo>
 }
 
@@ -80,8 +79,8 @@ export interface StepArtifacts {
  * A failure is recorded, too, and rejects with an `Error` that has name, message, code and data. An attempt that is repeated after a crash
  * meets it again; a new attempt runs the sub-step again.
  *
- * A repeated name is numbered: the second `turn` is `agent/turn#2`. That takes a fixed order, so the call is refused while another sub-step
- * runs. What stands between sub-steps runs again with each attempt, and must have no effect of its own.
+ * A repeated name is numbered: the second `turn` is `agent/turn#2`. That requires a fixed order, so the call is refused while another
+ * sub-step runs. Code between sub-steps runs again with each attempt, and must have no side effects.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -103,7 +102,7 @@ export interface RunSubStep {
 }
 
 /**
- * Sleeps in the code of a task, under a name of its own, which is numbered like that of a sub-step.
+ * Sleeps in the code of a task, under a name that is numbered like that of a sub-step.
  *
  * While the code only waits, the attempt is suspended: its code is dropped, its promises never settle, no `catch` or `finally` runs, and
  * `signal` fires with the reason `Suspended`. When a wait ends the code runs again from the top, in the same attempt, and recorded calls
@@ -142,7 +141,7 @@ export interface SubStepOptions<C> {
 }
 
 /**
- * What a sub-step gets when it runs: the fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
+ * The context of a running sub-step: the fields of {@link StepContext}, for its own path. `step` is for sub-steps of this one.
  *
  * @category model
  */
@@ -154,39 +153,39 @@ export interface SubStepContext extends Pick<
 }
 
 /**
- * What a task gets beside its context when it polls or collects its job: the `job` that was submitted (`null` if the submission returned
- * nothing). `idempotencyKey` is the one under which the job was submitted.
+ * The fields that a task gets besides its context when it polls or collects its job: the `job` that `submit` returned (`null` if
+ * nothing). `idempotencyKey` is the key under which the job was submitted.
  */
 export interface ForJob {
   readonly job: Json
 }
 
-/** What a step gets beside its context when it runs for an item: `item`, as a copy of what is recorded, and `itemKey`, its name. */
+/** The fields that a step gets besides its context when it runs for an item: `item`, as a copy of the recorded one, and `itemKey`, its name. */
 export interface ForItem<I> {
   readonly item: I
   readonly itemKey: string
 }
 
 /**
- * What a step does. It returns a `TaskEither`, a promise or a value. A `StepFailure` on the left, rejected or thrown is taken as it is;
- * everything else is classified by `StepFailure.fromUnknown`.
+ * The code of a step. It returns a `TaskEither`, a promise or a value. A `StepFailure` on the left, rejected or thrown is kept unchanged;
+ * `StepFailure.fromUnknown` classifies everything else.
  *
- * `C` is the schema of the output, or without one the type that the function returns.
+ * `C`: the schema of the output, or without one the type that the function returns.
  */
 export type Run<Context, C> = (context: Context) => ReturnOf<C>
 
 /**
  * The options of a task.
  *
- * - `output`: the codec or the schema of its output. With one, the step returns what the schema takes, which is recorded as JSON; readers
- *   get what the schema returns for it. Without one, the output must be plain JSON and its type is that of what `run` returns.
- * - `version`: raise it when `run` changes so much that a run that did the old one must not go on with the new.
- * - `idempotent`: default true. `capture`: the variable that its output becomes.
+ * - `output`: the codec or schema of the output. With one, the step returns the type that the schema takes, which is recorded as JSON;
+ *   readers get what the schema returns for it. Without one, the output must be plain JSON and its type is that of `run`.
+ * - `version`: raise it when `run` changes so much that a run of the old version must not continue with the new one.
+ * - `idempotent`: default true. `capture`: the variable that is set to the output.
  * - `retry`: default none. `timeoutMillis`: for each attempt, its checks included, default none.
- * - `evidence`: what it leaves behind, or a function that computes it from the output. The step has completed only if all of that
+ * - `evidence`: what the step leaves behind, or a function that computes it from the output. The step completes only if all of it
  *   exists, and its record counts only as long as it does; see also {@link GuardSpec}.
- * - `workspace`: `fresh` gives each attempt an empty folder of its own (`folder` of its context); what an earlier one left is kept
- *   beside it. Its evidence is looked for there. The environment needs `workspaces`.
+ * - `workspace`: `fresh` runs each attempt in its own empty folder (`folder` of its context); the files of earlier attempts are kept
+ *   beside it. Evidence is looked up there. The environment needs `workspaces`.
  * - `summary`: for people, default its name. `numbered`: its name is only its number, see `Workflow.Task`; default false.
  */
 export interface TaskOptions<Context, C> extends GuardSpec<Context> {
@@ -199,23 +198,23 @@ export interface TaskOptions<Context, C> extends GuardSpec<Context> {
   readonly retry?: RetryPolicy
   readonly timeoutMillis?: number
   readonly workspace?: 'fresh'
-  /** What it leaves behind. */
+  /** The evidence that the task must leave behind. */
   readonly evidence?:
     ReadonlyArray<ExpectedEvidence> | ((output: OutputOf<C>, context: Context) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
- * A task: what it does, with its options.
+ * A task: its code and its options.
  *
  * @category model
  */
 export interface TaskSpec<Context, C> extends TaskOptions<Context, C> {
-  /** What it does. */
+  /** The code of the task. */
   readonly run: Run<Context, C>
 }
 
 /**
- * A task that hands its work over: with a `job` in place of what it runs. `retry` is for the submission, `timeoutMillis` for
+ * A task that submits a job: with a `job` in place of its code. `retry` applies to the submission, `timeoutMillis` to
  * each call.
  *
  * @category model
@@ -225,8 +224,8 @@ export interface JobSpec<Context, C> extends TaskOptions<Context, C> {
 }
 
 /**
- * How long a step sleeps: for so long from its start, or until a time, a `Date` or ISO 8601 string. The time to wake at is recorded when it
- * starts, and holds over crashes and edits.
+ * How long a step sleeps: so many milliseconds from its start, or until a time, a `Date` or ISO 8601 string. The wake time is recorded when
+ * the step starts, and survives crashes and edits.
  */
 export type Sleep = { readonly millis: number } | { readonly until: Date | string }
 
@@ -241,8 +240,8 @@ export interface SleepSpec {
 }
 
 /**
- * How a step waits for an answer. `question`: for people. `timeoutMillis`: it fails with the code `WAIT_TIMEOUT` if nobody answers in time;
- * default: it waits without a limit.
+ * How a step waits for an answer. `question`: for people. `timeoutMillis`: the step fails with the code `WAIT_TIMEOUT` without an answer in
+ * time; default: no limit.
  */
 export interface WaitFor {
   readonly question?: string
@@ -250,8 +249,8 @@ export interface WaitFor {
 }
 
 /**
- * A step that waits for an answer, which becomes its output: see `answer`. `output`: its codec or schema; an answer that does not fit is
- * reported, and the step waits again. `capture`: the variable that it becomes.
+ * A step that waits for an answer, which becomes its output: see `answer`. `output`: its codec or schema; an answer that does not match is
+ * reported, and the step waits again. `capture`: the variable that is set to it.
  *
  * @category model
  */
@@ -283,20 +282,20 @@ export type JobStatus =
   | { readonly _tag: 'Missing' }
 
 /**
- * How a task hands its work over to something outside, to rest until that is done.
+ * A job outside of the process, for which the run waits.
  *
- * - `submit`: starts the job, and returns what is needed to find it again. It may be called again under the same
- *   `idempotencyKey`, if it is not known whether it did.
+ * - `submit`: starts the job, and returns what identifies it. It may be called again under the same `idempotencyKey`, if its effect is
+ *   unknown.
  * - `poll`: returns the status of the job. It changes nothing.
  * - `collect`: fetches the result of the job, which is the output of the task.
  *
- * Of its checks `before` runs before the submission, all others once the job is collected, for its output. Commits that a job makes cannot
+ * `before` runs before the submission, all other checks after the collection, for its output. Commits that a job makes cannot
  * be counted: a job with `expect.commits` is refused.
  *
  * @category model
  */
 export interface Job<Context, C> {
-  /** Starts the job, and returns what is needed to find it again. */
+  /** Starts the job, and returns what identifies it. */
   readonly submit: (context: Context) => Returned<Json | undefined>
   /** Returns the status of the job. */
   readonly poll: (context: Context & ForJob) => Returned<JobStatus>
@@ -304,27 +303,27 @@ export interface Job<Context, C> {
   readonly collect: (context: Context & ForJob) => ReturnOf<C>
 }
 
-/** The groups of the same wave that a group needs, by name. It starts when those have completed. */
+/** The groups of the same wave that a group needs, by name. It starts when they have completed. */
 export interface Needs<Groups extends string = string> {
   readonly needs?: ReadonlyArray<Groups>
 }
 
 /**
- * How a sequence runs: its checks, and what it leaves behind.
+ * The options of a sequence: its checks and evidence.
  *
  * @category model
  */
 export interface SequenceOptions<Context> extends GuardSpec<Context> {
   readonly summary?: string
-  /** What it leaves behind. */
+  /** The evidence that the sequence must leave behind. */
   readonly evidence?:
     ReadonlyArray<ExpectedEvidence> | ((output: undefined, context: Context) => ReadonlyArray<ExpectedEvidence>)
 }
 
 /**
- * How a wave runs. `concurrency`: how many groups at once, at least 1, default all. `onFailure`, when a group failed: `finish` those
- * that run and start no more; `continue` with all that do not need it; `halt` those that run. Default: `continue` if
- * groups need one another, else `finish`.
+ * The options of a wave. `concurrency`: how many groups run at once, at least 1, default all. `onFailure`, when a group failed: `finish`
+ * lets the running groups end and starts no more; `continue` runs all groups that do not need it; `halt` stops the running ones. Default:
+ * `continue` if groups need one another, else `finish`.
  *
  * @category model
  */
@@ -333,12 +332,12 @@ export interface WaveOptions<Context> extends SequenceOptions<Context> {
   readonly onFailure?: OnFailure
 }
 
-/** What a wave does when one of its groups failed. */
+/** What a wave does after one of its groups failed. */
 export type OnFailure = 'finish' | 'continue' | 'halt'
 
 /**
- * What the items of a map are computed from: every run of it sees the same, now and after a resume. A map in the body of another map sees
- * the `item` of that as well.
+ * The values that the items of a map are computed from: the same in every execution and after a resume. A map in the body of another map
+ * also sees the `item` of that.
  */
 export type MapSource<Outputs, Input = Json> = Pick<
   StepContext<Outputs, Input>,
@@ -346,13 +345,13 @@ export type MapSource<Outputs, Input = Json> = Pick<
 >
 
 /**
- * Which items a map has, and how it runs.
+ * The items of a map, and its options.
  *
- * - `forEach`: the items, at most 100,000, each plain JSON or what `item`, their codec or schema, takes. It is called once, when the
- *   map is due, and its answer is recorded: a resume goes on with the same items. It is called again after a rewind of the map, or of a
- *   step before it.
- * - `key`: the name of an item, and so of its group; default its position, counted from 1. No two may have the same.
- * - the rest is that of a wave.
+ * - `forEach`: returns the items, at most 100,000, each plain JSON or the type that `item`, their codec or schema, takes. It is called once,
+ *   when the map is due, and the items are recorded: a resume continues with the same ones. It is called again after a rewind of the map, or
+ *   of an earlier step.
+ * - `key`: the name of an item, and so of its group; default its position, counted from 1. Keys must be unique.
+ * - the rest are the options of a wave.
  *
  * @category model
  */
@@ -366,7 +365,7 @@ export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOpti
   readonly key?: (item: OutputOf<I>, index: number) => string
 }
 
-/** The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can keep it. */
+/** The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can store it. */
 export type ItemOf<I> = I extends Schema ? Taken<I> : CanKeep<I> extends true ? I : Kept<I>
 
 type CanKeep<I> = [I] extends [Storable<I>] ? true : false

@@ -1,10 +1,10 @@
-/** What a step waits for, from how it is declared. */
+/** Computes the wait of a step from its options. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
 import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
 import type { Sleep, WaitFor } from './StepSpec.js'
 
-/** Computes when a wait ends that starts now. */
+/** Computes the wait that starts at this time. */
 export type Awaits = (now: number) => Wait
 
 export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
@@ -36,7 +36,6 @@ export const waitForOf = (waitFor: WaitFor): E.Either<Problem, Awaits> => {
   }))
 }
 
-/** Which setting is invalid. */
 export type Problem = Pick<Extract<WorkflowProblem, { readonly _tag: 'InvalidSetting' }>, 'field' | 'expected'>
 
 /** The last time of a year of four digits: later ones do not compare as strings. */
@@ -51,7 +50,7 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isTime = (value: unknown): value is string =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)
 
-/** Also one of another realm, which is no instance of `Date`. */
+/** A Date of another realm is no instance of `Date`. */
 const isDate = (value: unknown): value is Date => Object.prototype.toString.call(value) === '[object Date]'
 
 const isDelay = (millis: unknown): millis is number =>

@@ -1,4 +1,4 @@
-/** From a step's values to what is stored, and back. */
+/** Converts a step's values to stored JSON, and back. */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import type { Json } from '../../domain/data/Json.js'
@@ -7,11 +7,11 @@ import { fromUnknown as fromThrown } from '../../domain/data/StepError.js'
 import type { OutputMismatch, Task } from '../../domain/workflow/Workflow.js'
 import type { StandardIssue, StandardSchema } from './StandardSchema.js'
 
-/** How a task's outputs are stored. */
+/** How a task's outputs are stored and decoded. */
 export interface Conversions {
   /** An output as JSON; `undefined` if there is none. */
   readonly encode: (output: unknown) => E.Either<OutputMismatch, Json | undefined>
-  /** What later steps see of a stored output. */
+  /** Returns the output that later steps see for a stored one. */
   readonly decode: (output: Json | undefined) => E.Either<OutputMismatch, unknown>
   /** The expected type, if the step's codec is neither a codec nor a schema. */
   readonly codecExpected: string | undefined
@@ -25,14 +25,13 @@ const mismatchOf = (errors: t.Errors): OutputMismatch => {
   return { path: `$${path.join('')}`, expected: (context.at(-1)?.type.name ?? 'something else').slice(0, 200) }
 }
 
-/** A value as plain JSON; nothing is `undefined`. */
 export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefined> => {
   if (value === undefined) return E.right(undefined)
   const json = fromUnknown(value)
   return E.isRight(json) ? json : E.left({ path: json.left.path, expected: `plain JSON, not ${json.left.found}` })
 }
 
-/** Without a codec or schema, plain JSON. Decoded values are fresh copies. Anything else that an untyped caller passes is refused. */
+/** Without a codec or schema, plain JSON. Decoded values are fresh copies. Anything else from an untyped caller is refused. */
 export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
   if (schema === undefined) {
     return {
@@ -71,9 +70,9 @@ const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {
   }
 }
 
-/** The output is recorded as it is, and every reader validates the record: a transform never runs on its own result. */
+/** The output is recorded as returned, and every reader validates the record: a transform never runs on its own result. */
 const withSchema = (schema: StandardSchema): ReturnType<typeof conversions> => {
-  // Each call gets a copy of its own: a transform may change its argument.
+  // A transform may change its argument, so each call gets a copy.
   const decode: Conversions['decode'] = (output) =>
     validateWith(schema, output === undefined ? undefined : structuredClone(output))
   const accepts: Task['accepts'] = (output) => E.map(() => undefined)(decode(output))
@@ -95,10 +94,10 @@ const fieldsOf = (given: unknown): Fields | undefined =>
     ? (given as unknown as Fields)
     : undefined
 
-/** A schema that decodes as well, as those of zod do, is a schema. */
+/** A value with both interfaces counts as a schema, as those of zod do. */
 const isStandard = (given: unknown): given is StandardSchema => fieldsOf(given)?.['~standard'] !== undefined
 
-/** The expected type, if an untyped caller passed something that is neither a codec nor a schema; else undefined. */
+/** The expected type, if an untyped caller passed neither a codec nor a schema. */
 const expectedInstead = (given: unknown): string | undefined => {
   const why = isStandard(given) ? whyNoSchema(given['~standard']) : whyNoCodec(given)
   return why === undefined
@@ -119,7 +118,7 @@ const whyNoCodec = (given: unknown): string | undefined => {
   return missing.length === 0 ? undefined : `the value has no ${missing.join(', ')}`
 }
 
-/** A codec that throws does not take the value either: planning stays total. */
+/** A codec that throws counts as a mismatch: planning stays total. */
 const decodeWith = (codec: t.Mixed, value: unknown): E.Either<OutputMismatch, unknown> => {
   try {
     const decoded = codec.decode(value)

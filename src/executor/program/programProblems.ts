@@ -1,4 +1,4 @@
-/** What is wrong with a program, before it runs. */
+/** Validates a program before it runs. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import { problemOf as problemOfRetry } from '../../domain/workflow/RetryPolicy.js'
@@ -7,7 +7,7 @@ import * as W from '../../domain/workflow/Workflow.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
 
 /**
- * Everything that is wrong with a program: with its definition, and with how its tasks are to be tried.
+ * Returns all problems of a program: of its definition, its settings and its retry policies.
  *
  * @category destructors
  */
@@ -23,7 +23,7 @@ export const problems = (
     if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place, field, expected })
   }
   mustBe(program.name, 'input', program.inputExpected)
-  // A host in JavaScript may say anything, and nothing is deleted on a word that we do not know.
+  // Untyped hosts may pass anything; an unknown value must not delete runs.
   if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
     found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
   const look = (place: string, task: ProgramTask): void => {
@@ -53,6 +53,6 @@ export const problems = (
 
 const ON_SUCCESS: Readonly<Record<OnSuccess, true>> = { keep: true, archive: true, delete: true }
 
-const NO_REPOSITORY = 'without commits and cleanTree: the folder of its own that the step has is no repository'
+const NO_REPOSITORY = 'without commits and cleanTree: the own folder of the step is no repository'
 
-const NOT_COUNTED = 'left out: the commits that a job makes are not counted, name them as its evidence'
+const NOT_COUNTED = 'omitted: the commits of a job are not counted; declare them as its evidence'

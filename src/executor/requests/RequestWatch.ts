@@ -13,11 +13,10 @@ export interface Asked {
 export interface RequestWatch {
   readonly look: () => false | Promise<boolean>
   readonly seen: () => boolean
-  /** What the newest requests ask for, once one was seen. A cancel outweighs a pause. */
+  /** Returns what the newest requests ask for, once one was seen. A cancel outweighs a pause. */
   readonly asked: () => Promise<Asked>
 }
 
-/** Whether an execution is to stop because somebody asked for it. */
 export const isToStop = async ({ requests }: { readonly requests: RequestWatch }): Promise<boolean> => {
   const asked = requests.look()
   return asked !== false && (await asked)

@@ -1,4 +1,4 @@
-/** Answering a unit that waits. */
+/** Answers a unit that waits. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Answered } from '../../domain/change/Change.js'
@@ -18,10 +18,10 @@ import { askOrAct, askOwner, look, MOST_TRIES, recorderFor, requestsFor, withdra
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
-import { holdingIntact } from '../storage/stored.js'
+import { withIntactClaim } from '../storage/stored.js'
 
 /**
- * How to answer. `by`: who answers, for the history; default: this process.
+ * The options of an answer. `by`: who answers, for the history; default: this process.
  *
  * @category model
  */
@@ -30,8 +30,8 @@ export interface AnswerOptions {
 }
 
 /**
- * What came of an answer. `Recorded`: the next resume of the run takes it. `Requested`: the owner of the run (`holder`) records it before
- * its next unit; if the owner dies before that, the next one does.
+ * How an answer was delivered. `Recorded`: the next resume of the run uses it. `Requested`: the owner of the run (`holder`) records it
+ * before its next unit; if the owner dies before that, the next owner does.
  *
  * @category model
  */
@@ -88,7 +88,7 @@ export const answer =
     return await askOrAct(environment, () => ask(environment, request()), act)
   }
 
-/** Leaves the answer for the owner of the run. None: nobody owns the run. */
+/** Leaves the answer for the owner of the run. `None`: the run has no owner. */
 const ask = async (
   environment: Environment,
   request: AnswerRequest
@@ -107,16 +107,16 @@ const ask = async (
     : E.left(refused)
 }
 
-/** Whether an answer that was left has been recorded. One that its unit has taken is no longer told apart from another. */
+/** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
 const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }: AnswerRequest): boolean =>
   get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 
-/** Claims a run that nobody owns, and records the answer. */
+/** Claims a run without an owner, and records the answer. */
 const recordAnswer = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
-  holdingIntact(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
+  withIntactClaim(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
     const { runId, unit } = request
     const recorder = recorderFor(environment, claim, checkpoint)
-    // What was left for an earlier owner came first.
+    // Answers that were left for an earlier owner come first.
     const taken = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     if (E.isLeft(taken)) return taken
     const refused = refusal(recorder.checkpoint(), request)
@@ -152,12 +152,12 @@ export const recordAnswers = async (
   return E.right(undefined)
 }
 
-/** Records answers that were left for an owner which has released the run meanwhile. Another owner looks after its own release. */
+/** Records answers that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
 export const recordLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
   for (let tries = 1; tries <= MOST_TRIES && (await readAnswers(environment, runId)).length > 0; tries++) {
     const seen = await look(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
-    const taken = await holdingIntact(environment, runId, async (claim, checkpoint) => {
+    const taken = await withIntactClaim(environment, runId, async (claim, checkpoint) => {
       const recorder = recorderFor(environment, claim, checkpoint)
       return await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     })

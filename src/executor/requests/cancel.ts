@@ -1,4 +1,4 @@
-/** Cancelling a run: asking its owner, or recording it where nobody owns the run. */
+/** Cancels a run: asks its owner, or records it if the run has no owner. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
@@ -14,12 +14,11 @@ import { clearRequest, removePointer } from './pause.js'
 import type { RunError } from '../RunError.js'
 import type { Interrupted } from '../RunOutcome.js'
 import { report, timestamp } from '../RunScope.js'
-import { holding, holdingIntact } from '../storage/stored.js'
+import { withClaim, withIntactClaim } from '../storage/stored.js'
 
 /**
- * What came of cancelling a run. `Requested`: its owner (`holder`) cancels it once what it runs now has ended; if the owner dies
- * before, the next process that claims the run cancels it. `Cancelled`: it is on record. `AtRest`: the run was over already, and
- * nothing was written.
+ * How a cancel was delivered. `Requested`: the owner (`holder`) cancels the run after its current steps; if it dies before that, the next
+ * process that claims the run does. `Cancelled`: the cancel is recorded. `AtRest`: the run had already ended, and nothing was written.
  *
  * @category model
  */
@@ -29,8 +28,8 @@ export type CancelResult =
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
 /**
- * Cancels a run, from any process. Its owner lets what it runs end, starts nothing more, and records that; where nobody owns the
- * run it is recorded at once. A cancelled run is over: only `reopen` resumes it. The environment needs `requests`.
+ * Cancels a run, from any process. Its owner lets the current steps end, starts no other, and records the cancel; for a run without an
+ * owner it is recorded at once. A cancelled run has ended: only `reopen` resumes it. The environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -71,7 +70,7 @@ export const cancel =
 
 const isOver = (checkpoint: Checkpoint): boolean => isFinal(status(checkpoint, false))
 
-/** The run is over. If the request was left before, it may be what has cancelled the run. */
+/** The run has ended. An earlier copy of this request may have cancelled it. */
 const tooLate = async (
   environment: Environment,
   checkpoint: Checkpoint,
@@ -85,9 +84,9 @@ const tooLate = async (
     : { _tag: 'AtRest', runId, status: is }
 }
 
-/** Claims a run that nobody owns, and records that it is cancelled. */
+/** Claims a run without an owner, and records the cancel. */
 const recordUnclaimed = (environment: Environment, runId: string): Promise<E.Either<RunError, CancelResult>> =>
-  holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
+  withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, CancelResult>> => {
     const left = O.fromNullable(await readCancel(environment, runId))
     if (isOver(checkpoint)) return E.right(await tooLate(environment, checkpoint, left))
     const recorded = await recordCancelled(environment, claim, checkpoint, [])
@@ -120,7 +119,7 @@ const readCancel = async (environment: Environment, runId: string): Promise<Canc
   return E.isLeft(all) ? undefined : all.right.find((one) => one._tag === 'Cancel')
 }
 
-/** Records a cancel request that was left for an earlier owner, after the changes `before`. None: there is none, or the run is over. */
+/** Records a cancel request that was left for an earlier owner, after the changes `before`. `None`: there is no request, or the run has ended. */
 export const recordCancelIfAsked = async (
   environment: Environment,
   claim: Claim,
@@ -133,7 +132,7 @@ export const recordCancelIfAsked = async (
   const over = isOver(checkpoint)
   const recorded = over ? E.right(checkpoint) : await recordCancelled(environment, claim, checkpoint, before)
   if (E.isLeft(recorded)) return recorded
-  // If this fails, whoever finds the request sees that the run is over.
+  // If this fails, the next reader of the request sees that the run has ended.
   await withdraw(environment, request)
   const { state } = recorded.right
   if (over || state._tag !== 'Interrupted') return E.right(O.none)
@@ -141,19 +140,19 @@ export const recordCancelIfAsked = async (
   return E.right(O.some({ _tag, runId, checkpoint: recorded.right, stepIndex, step, inProgress, reason }))
 }
 
-/** Claims a run, uses the claim, and releases it. A request that came too late for that is taken in then: its caller has seen an owner. */
-export const owning = async <A>(
+/** Claims a run, uses the claim, and releases it. Then handles requests that arrived too late for the claim: their callers saw an owner. */
+export const withClaimAndInbox = async <A>(
   environment: Environment,
   runId: string,
   use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>,
   how: ClaimOptions = {}
 ): Promise<E.Either<RunError, A>> => {
-  const ended = await holding(environment, runId, use, how)
+  const ended = await withClaim(environment, runId, use, how)
   await recordLeftRequests(environment, runId)
   return ended
 }
 
-/** Takes in what was left for an owner that has released the run meanwhile. Another owner looks after its own release. */
+/** Handles requests that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
 const recordLeftRequests = async (environment: Environment, runId: string): Promise<void> => {
   if (!isAny(environment, runId)) return
   const request = await readCancel(environment, runId)

@@ -1,4 +1,4 @@
-/** The inbox of a run: requests for whoever owns it, and what asks the owner or acts in its place. */
+/** The inbox of a run: leaves requests for its owner, or acts in its place. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -14,7 +14,7 @@ import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
 import { restoreStored } from '../storage/stored.js'
 
-/** Whether a run may have requests. A port that throws has none. */
+/** Returns whether a run may have requests. A port that throws has none. */
 export const isAny = ({ requests }: Environment, runId: string): boolean => {
   try {
     return requests?.isAny(runId) === true
@@ -38,7 +38,7 @@ export const withdraw = async ({ requests }: Environment, request: Request): Pro
     ? E.right(undefined)
     : await callPort('withdraw', () => requests.withdraw(request), writeFailed(INBOX))
 
-/** Records what others asked for, before the run itself goes on. */
+/** Records requests before the run itself continues. */
 export const recorderFor = (
   environment: Environment & Partial<Pick<Secured, 'vault'>>,
   claim: Claim,
@@ -63,12 +63,12 @@ export const look = async (environment: Environment, runId: string): Promise<E.E
   return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreStored(stored.right.value, runId))
 }
 
-/** What came of asking. `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, also if it was `left`. */
+/** `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, even if it was `left`. */
 export type Asking<R> =
   | { readonly _tag: 'Requested'; readonly holder: Holder }
   | { readonly _tag: 'Unclaimed'; readonly seen: Seen; readonly left: O.Option<R> }
 
-/** Leaves a request if somebody holds the run, and looks again: the run may have come to rest meanwhile. */
+/** Leaves a request if the run has an owner, and looks again: the owner may have released it meanwhile. */
 export const askOwner = async <R extends Request>(
   environment: Environment,
   runId: string,
@@ -83,7 +83,7 @@ export const askOwner = async <R extends Request>(
     return E.right({ _tag: 'Unclaimed', seen: before.right, left: O.none })
   const request = requestTo(holder.value)
   const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
-  // It may have come to rest in the meantime, or be removed.
+  // The run may have ended or been removed meanwhile.
   const after = await look(environment, runId)
   if (E.isLeft(after)) return after
   if (E.isLeft(left)) return left
@@ -93,7 +93,7 @@ export const askOwner = async <R extends Request>(
   return E.right({ _tag: 'Unclaimed', seen: after.right, left: O.some(request) })
 }
 
-/** Asks the owner of a run, or acts in its place if there is none. Whoever claims the run in between can be asked then. */
+/** Asks the owner of a run, or acts in its place. If another process claims the run in between, that one is asked. */
 export const askOrAct = async <A>(
   { requests }: Environment,
   ask: () => Promise<E.Either<RunError, O.Option<A>>>,
@@ -109,5 +109,5 @@ export const askOrAct = async <A>(
   }
 }
 
-/** How often another process may come first. */
+/** How often another process may claim the run first. */
 export const MOST_TRIES = 10

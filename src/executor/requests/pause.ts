@@ -1,4 +1,4 @@
-/** Pausing a run: asking for it, and what a pause leaves behind. */
+/** Pauses a run: leaves the request, and the commit and pointer of a paused run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
@@ -15,10 +15,10 @@ import { askOrAct, askOwner, isAny, recorderFor, withdraw } from './inbox.js'
 import type { Asked } from './RequestWatch.js'
 import type { RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
-import { holdingIntact } from '../storage/stored.js'
+import { withIntactClaim } from '../storage/stored.js'
 
 /**
- * How to pause. `commit`: whether what is not committed in a worktree of the run's own is to be, default true.
+ * The options of a pause. `commit`: whether uncommitted work in the run's own worktree is committed, default true.
  *
  * @category model
  */
@@ -27,9 +27,8 @@ export interface PauseOptions {
 }
 
 /**
- * What came of asking a run to pause. `Requested`: the process that holds it (`holder`) pauses it when what it runs now has
- * ended. `Paused`: no process held the run, which waited, and the pause is on record. `AtRest`: no live process runs it, and nothing was
- * written.
+ * How a pause was delivered. `Requested`: the owner (`holder`) pauses the run after its current steps. `Paused`: the run waited without an
+ * owner, and the pause is recorded. `AtRest`: the run has no live owner, and nothing was written.
  *
  * @category model
  */
@@ -39,8 +38,8 @@ export type PauseResult =
   | { readonly _tag: 'AtRest'; readonly runId: string; readonly status: Status }
 
 /**
- * Pauses a run, from any process. Its owner lets what it runs end, starts nothing more, records that, and releases the run; a run that
- * waits and has no owner is paused at once. The environment needs `requests`.
+ * Pauses a run, from any process. Its owner lets the current steps end, starts no other, records the pause, and releases the run; a run
+ * that waits and has no owner is paused at once. The environment needs `requests`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -89,13 +88,13 @@ export const pause =
     return await askOrAct(environment, ask, () => recordUnclaimed(environment, runId, commit))
   }
 
-/** A process may stay with a run that waits, without a claim: it ends when it sees this record. */
+/** A process may wait for the run without a claim: it ends when it sees this record. */
 const recordUnclaimed = (
   environment: Environment,
   runId: string,
   commit: boolean
 ): Promise<E.Either<RunError, PauseResult>> =>
-  holdingIntact(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
+  withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, PauseResult>> => {
     const is = status(checkpoint, false)
     if (is !== 'pending') return E.right({ _tag: 'AtRest', runId, status: is })
     const recorder = recorderFor(environment, claim, checkpoint)
@@ -109,7 +108,7 @@ const recordUnclaimed = (
     return E.right({ _tag: 'Paused', runId, checkpoint: saved.right })
   })
 
-/** A resume needs neither the commit nor the pointer, so a failure here is reported and stops nothing. */
+/** A resume needs neither the commit nor the pointer: failures are reported and do not stop the pause. */
 export const leavePointer = async (
   environment: Environment,
   checkpoint: Checkpoint,

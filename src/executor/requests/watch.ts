@@ -1,4 +1,4 @@
-/** Looking for requests while a run is executed: to pause it, to cancel it, and answers. */
+/** Watches for requests during an execution: pauses, cancels and answers. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { AnswerRequest, PauseRequest } from '../../domain/request/Request.js'
@@ -19,12 +19,12 @@ export const watchFor = (environment: Environment, runId: string, record: Record
     reading = undefined
     return seen !== undefined
   }
-  // Groups look at the same time, and an answer is recorded once.
+  // Groups look at the same time, but each answer must be recorded once.
   const readOnce = (): Promise<boolean> => (reading ??= read())
   return {
     look: () => (seen !== undefined ? YES : isAny(environment, runId) ? readOnce() : false),
     seen: () => seen !== undefined,
-    // Another may have come since, while what ran was waited for.
+    // A newer request may have arrived while the current steps ended.
     asked: async () => {
       await reading
       await readOnce()
@@ -35,15 +35,14 @@ export const watchFor = (environment: Environment, runId: string, record: Record
 
 const YES = Promise.resolve(true)
 
-/** What is done where nobody knows what was asked for. */
+/** For an unreadable request: pause, commit nothing. */
 const PAUSE_ONLY: Asked = { commit: false }
 
-/** What is asked for; `pause`: the request, if it is known to be for this execution. */
+/** `pause`: the request, if it is known to be for this execution. */
 interface Found extends Asked {
   readonly pause?: PauseRequest
 }
 
-/** What is asked of the execution that owns the run now, if anything is. */
 const readInbox = async (
   environment: Environment,
   runId: string,
@@ -62,7 +61,7 @@ const readInbox = async (
   return known !== undefined && isSame(pause, known) ? { commit, pause } : await verify(environment, pause)
 }
 
-/** Whether a pause request is for this execution. If it was for an earlier one, it is withdrawn. */
+/** Withdraws a pause request that was for an earlier execution. */
 const verify = async (environment: Environment, pause: PauseRequest): Promise<Found | undefined> => {
   const { commit } = pause
   const stored = await load(environment, pause.runId)

@@ -1,37 +1,37 @@
-/** One attempt of a unit: its signal, its time, and what it put. It knows nothing of checkpoints. */
+/** One attempt of a unit: its signal, its timeout and its artifacts. It must not know checkpoints. */
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Clock } from '../../ports/Clock.js'
 import { onAbort } from '../onAbort.js'
 import { sleep } from '../sleep.js'
 
-/** Why an attempt ends early. The first reason counts. */
+/** The first reason counts. */
 export type Halt = 'timeout' | 'stop'
 
 export interface Attempt {
   readonly number: number
-  /** Fires when the attempt ends early. Made when first looked at: most attempts never do, and it is not cheap. */
+  /** Fires when the attempt ends early. Created on first use: most attempts never use it, and it is expensive. */
   readonly signal: () => AbortSignal
   /** Stops the clock while a user answers a prompt. */
-  readonly apart: <A>(act: () => Promise<A>) => Promise<A>
+  readonly outsideTimeout: <A>(act: () => Promise<A>) => Promise<A>
   readonly halted: () => Halt | undefined
   readonly isOver: () => boolean
-  /** Adds an artifact to the evidence of the attempt, in place of an earlier one with its id. */
+  /** Records an artifact, in place of an earlier one with its id. */
   readonly put: (artifact: Evidence & { readonly _tag: 'Stored' }) => void
   readonly stored: () => ReadonlyArray<Evidence>
   /** Ends it without an outcome: its signal fires, and its code is dropped. */
   readonly suspend: () => void
-  /** Stops its clock. Artifacts that its code puts from now on are refused: they could replace those of the next attempt. */
+  /** Stops its clock. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
   readonly end: () => void
 }
 
-/** When an attempt ends early: after its timeout, or when all work stops; and how long its code then may take. */
+/** When an attempt ends early: after its timeout, or when the execution stops; and the grace of its code then. */
 export interface Limits {
   readonly stopping: AbortSignal
   readonly timeoutMillis: number | undefined
   readonly graceMillis: number
 }
 
-/** Begins an attempt. `giveUp` is called if the grace is over before `end`. */
+/** `giveUp` is called if the grace ends before `end`. */
 export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () => void): Attempt => {
   const { stopping, timeoutMillis, graceMillis } = limits
   let controller: AbortController | undefined
@@ -64,7 +64,7 @@ export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () =
       if (halted !== undefined) controller.abort(halted.reason)
       return controller.signal
     },
-    apart: (act) => (timer === undefined ? act() : timer.apart(act)),
+    outsideTimeout: (act) => (timer === undefined ? act() : timer.outsideTimeout(act)),
     halted: () => halted?.why,
     isOver: () => isOver,
     put: (artifact) => void (artifacts ??= new Map()).set(artifact.id, artifact),
@@ -79,11 +79,11 @@ export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () =
 
 const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
-/** What code gets that runs outside of an attempt: a check of a composite, or the items of a map. */
+/** For code that runs outside of an attempt: a check of a composite, or the items of a map. */
 export const noAttempt = (signal: AbortSignal): Attempt => ({
   number: 1,
   signal: () => signal,
-  apart: (act) => act(),
+  outsideTimeout: (act) => act(),
   halted: () => undefined,
   isOver: () => false,
   put: () => undefined,
@@ -96,7 +96,7 @@ const NOTHING: ReadonlyArray<Evidence> = []
 
 export const timedOut = (millis = 0): DOMException => new DOMException(`timed out after ${millis} ms`, 'TimeoutError')
 
-type Timer = Pick<Attempt, 'apart' | 'end'>
+type Timer = Pick<Attempt, 'outsideTimeout' | 'end'>
 
 const makeTimer = (clock: Clock, millis: number, over: () => void): Timer => {
   let left = millis
@@ -113,7 +113,7 @@ const makeTimer = (clock: Clock, millis: number, over: () => void): Timer => {
   }
   go()
   return {
-    apart: async (act) => {
+    outsideTimeout: async (act) => {
       stop()
       try {
         return await act()

@@ -1,4 +1,4 @@
-/** How an attempt ended, with secrets redacted. */
+/** The result of an attempt, with secrets redacted. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../../domain/change/Change.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -22,13 +22,13 @@ export type AttemptResult =
   | { readonly _tag: 'Stopped'; readonly failure: StepFailure | undefined }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
-/** How the code of an attempt ended. `GivenUp`: not within the grace after it was told to stop. */
+/** `GraceExpired`: the code did not end within the grace after a stop. */
 export type CodeEnd =
   | { readonly _tag: 'Value'; readonly value: unknown; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again?: boolean }
-  | { readonly _tag: 'GivenUp' }
+  | { readonly _tag: 'GraceExpired' }
 
-/** Work that ended well counts although it was told to stop. `refused`: why it fails in any case; `open`: sub-steps that were not awaited. */
+/** Work that succeeded counts despite a stop. `refused`: why it fails in any case; `open`: sub-steps that were not awaited. */
 export const judge = (
   end: CodeEnd,
   attempt: Pick<Attempt, 'halted' | 'stored'>,
@@ -44,7 +44,7 @@ export const judge = (
     readonly encode: (value: unknown) => E.Either<StepFailure, Json | undefined>
   }
 ): AttemptResult => {
-  const settled = end._tag !== 'GivenUp'
+  const settled = end._tag !== 'GraceExpired'
   const wrong = refused ?? (end._tag === 'Value' && open.length > 0 ? notAwaited(open) : undefined)
   if (wrong === undefined && end._tag === 'Value') {
     const output = encode(end.value)
@@ -64,7 +64,7 @@ export const judge = (
   return { _tag: 'Failed', failure, settled, again }
 }
 
-/** Redacts before anything is recorded, reported or read by later steps. The attempt fails if the redacted output is not valid. */
+/** Redacts before anything is recorded, reported or read by later steps. The attempt fails if the redacted output is invalid. */
 export const redacted = (
   { vault: { redaction } }: Secured,
   { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
@@ -94,7 +94,7 @@ export const redacted = (
   }
 }
 
-const IN_EVIDENCE = 'the value of a secret stands in a path or an id of what it leaves behind: name that otherwise'
+const IN_EVIDENCE = 'an evidence path or artifact id contains a secret; rename it'
 
 /** It ran, so its outcome is unknown. */
 const unusable = (message: string): AttemptResult => ({
@@ -103,7 +103,7 @@ const unusable = (message: string): AttemptResult => ({
   settled: true
 })
 
-/** Whether a failed attempt may be followed by another. What is not idempotent is tried again only if it is known to have done nothing. */
+/** A step that is not idempotent is retried only if it is known to have done nothing. */
 export const mayRetry = (
   { failure, settled }: AttemptResult & { readonly _tag: 'Failed' },
   isIdempotent: boolean

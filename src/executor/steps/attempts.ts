@@ -1,4 +1,4 @@
-/** One task, from its first attempt to its last: timeouts, retries, stops. */
+/** Runs the attempts of a task: timeouts, retries, stops. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { failures } from '../../domain/checkpoint/CheckpointState.js'
@@ -30,7 +30,7 @@ import { subStepsOfAttempt } from '../subSteps/subSteps.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
 import { get } from '../../domain/checkpoint/Units.js'
 
-/** Runs a task whose attempt `first` is durably started. Further attempts are made durable here, each before it starts. */
+/** The first attempt is durably started. Later ones are made durable here, each before it starts. */
 export const runAttempts = async (
   scope: RunScope,
   place: Place,
@@ -73,7 +73,7 @@ export const runAttempts = async (
 
 const AT_ONCE = O.some(0)
 
-/** How often it is tried: by its own word, or if a check of it failed by what was said of that. */
+/** The retry policy: the task's own, or the guard's if a check failed. */
 const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
   guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
 
@@ -92,13 +92,13 @@ const tellOfRetry = (
 const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>
   failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
 
-/** When the first attempt began, if that was in another process: the bound on time is one for all of them. */
+/** The start of a first attempt in another process: `withinMillis` counts from there. */
 const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
   const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
   return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }
 
-/** Calls a task once, until it ends, or for the grace after its timeout or a stop. */
+/** Runs a task's code once, and stops waiting when the grace after a stop or timeout is over. */
 export const runAttempt = async (
   scope: RunScope,
   place: Place,
@@ -112,17 +112,17 @@ export const runAttempt = async (
   const { clock, graceMillis } = scope.environment
   const limits = { stopping, timeoutMillis: task.timeoutMillis, graceMillis }
   const { promise, resolve } = settling()
-  const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GivenUp' }))
+  const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GraceExpired' }))
   const suspend = (): void => resolve({ _tag: 'Suspended' })
   const { close, ...calls } = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
   const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
-  void callTask(own?.right.scope ?? scope, place, task, context, attempt.apart, resolve)
+  void callTask(own?.right.scope ?? scope, place, task, context, attempt.outsideTimeout, resolve)
   const ended = await promise
   const closing = close()
   const { left: open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_LEFT : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     attempt.suspend()
-    scope.toRepeat.add(place.unit)
+    scope.interruptedUnits.add(place.unit)
     return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
   }
   attempt.end()
@@ -139,15 +139,15 @@ export const runAttempt = async (
   return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged, isOverrun) : judged
 }
 
-/** Code that waits on although its attempt was refused. */
+/** The code still waits although its attempt was refused. */
 const REFUSED: CodeEnd = { _tag: 'Error', error: undefined }
 
 const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined, isOverrun: false }
 
-/** What a submission gives is a job, which is kept as it is. */
+/** A submission returns a job, which is recorded unchanged. */
 const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)
 
-/** An output that can't be kept is the step's failure: it ran, so its outcome is unknown. */
+/** The step ran, so its outcome is unknown. */
 const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
     StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
@@ -161,19 +161,19 @@ const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (se
 
 type Settled = CodeEnd | { readonly _tag: 'Suspended' }
 
-/** Runs the task's own code and takes whatever comes of it, thrown or returned. */
+/** Catches what the task's code throws. */
 const callTask = async (
   scope: RunScope,
   place: Place,
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
-  apart: Attempt['apart'],
+  outsideTimeout: Attempt['outsideTimeout'],
   done: (settled: Settled) => void
 ): Promise<void> => {
   const { guard } = task
   try {
     if (guard !== undefined) {
-      const ended = await guarded(scope, place, guard, context, () => task.run(context)(), apart)
+      const ended = await guarded(scope, place, guard, context, () => task.run(context)(), outsideTimeout)
       const { folder } = context
       const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
       return done(isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended)

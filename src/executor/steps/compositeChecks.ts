@@ -1,4 +1,4 @@
-/** The checks around a composite as a whole. */
+/** Checks composites as a whole. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -11,7 +11,7 @@ import { isIdempotent } from '../../domain/workflow/Node.js'
 import { noAttempt } from './Attempt.js'
 import { leftUndone, stageCompleted, taskFailed, unitCompleted } from '../storage/changes.js'
 import type { Choice, Refused } from './guarded.js'
-import { checkAfter, checkBefore, otherBefore, unlessWaived, unreadable } from './guarded.js'
+import { checkAfter, checkBefore, otherBefore, refusalOf, unreadable } from './guarded.js'
 import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './ends.js'
@@ -31,19 +31,19 @@ const UNGUARDED: UnitGuard = {
   retry: never
 }
 
-/** Returns how a composite ends that may not start: evidence of earlier steps is gone, or its own check failed. */
+/** Returns how a composite ends that may not start: evidence of earlier steps is missing, or its own check failed. */
 export const endBefore = async (
   scope: RunScope,
   place: Place,
   { guard = UNGUARDED }: Pick<Composite, 'guard'>
 ): Promise<E.Either<RecordError, StepEnd | undefined>> => {
-  // Inside of a wave that was looked at when the wave began, and looking for each of its parts would be quadratic.
-  const looksBack = scope.values.evident && isAlone(scope, place)
+  // Parts of a wave do not look back: the wave did when it began, and repeating it per part would be quadratic.
+  const looksBack = scope.values.hasEvidence && isAlone(scope, place)
   if (guard.before === undefined && !looksBack) return E.right(undefined)
   const { stopping, recorder } = scope
   const previous = previousWave(scope, place)
   const startedAt = scope.environment.clock.now()
-  // A check or a question may take long, and a crash meanwhile must not lose the step before it.
+  // A check or a prompt may take long, and a crash meanwhile must not lose the previous step.
   const saved = guard.before === undefined ? E.right(undefined) : await recorder.commit()
   if (E.isLeft(saved)) return saved
   for (let look = 1; ; look++) {
@@ -51,7 +51,7 @@ export const endBefore = async (
     const wrong = [...others, ...(await checkBefore(guard, contextOf(scope, place)))]
     const kept = wrong.length === 0 ? E.right(undefined) : await recorder.commit()
     if (E.isLeft(kept)) return kept
-    const refused = await unlessWaived(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
+    const refused = await refusalOf(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
     if (refused === undefined) return E.right(undefined)
     if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', ...previous.place })
     if (!(await looksAgain(scope, guard, refused, look, startedAt)))
@@ -85,13 +85,13 @@ const previousWave = (scope: RunScope, place: Place): { readonly choice: Choice;
   }
 }
 
-/** Whether nothing runs beside a unit. Going back would leave such work without an end. */
+/** Returns whether nothing runs beside a unit. Going back would abandon such work. */
 const isAlone = ({ program, recorder }: RunScope, { unit }: Place): boolean => {
   const { items } = recorder.checkpoint()
   return [...ancestors(unit)].every((one) => find<ProgramStep>(program, items, one)?.definition._tag === 'Sequence')
 }
 
-/** Whether it is looked once more: at once if somebody said so, else as long as the policy is to. */
+/** Returns whether to repeat the check: at once if the user asked, else by the retry policy. */
 const looksAgain = async (
   scope: RunScope,
   guard: UnitGuard,
@@ -129,7 +129,7 @@ export const closeComposite = async (
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { guard } = composite
   if (guard === undefined) return done(scope, place, startedAt, [])
-  // A check may take long, and a crash meanwhile must not lose what the groups did.
+  // A check may take long, and a crash meanwhile must not lose the groups.
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
   const closingAt = scope.environment.clock.now()
@@ -138,7 +138,7 @@ export const closeComposite = async (
     const found = await checkAfter(tree, guard, contextOf(scope, place), undefined, commitsOf(scope, place, guard))
     if (E.isLeft(found)) return await failComposite(scope, place, unreadable(found.left), startedAt)
     const { wrong } = found.right
-    const refused = await unlessWaived(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
+    const refused = await refusalOf(scope, place, guard, 'after', wrong, scope.stopping, undefined, AFTERWARDS)
     if (refused !== undefined) {
       const mayRun = isAlone(scope, place) && mayRunAgain(composite, refused)
       if (mayRun && (await mayStartAgain(scope, place, guard, refused, startedAt)))
@@ -146,7 +146,7 @@ export const closeComposite = async (
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
       return await failComposite(scope, place, refused.error, startedAt)
     }
-    // Its commits are evidence of the groups that made them: only those run again when one is gone.
+    // Commits are evidence of the groups that made them: only those groups run again when one is missing.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
     return done(scope, place, startedAt, evidence)
   }
@@ -163,7 +163,7 @@ const done = (
   return E.right({ _tag: 'Done' })
 }
 
-/** Whether the parts of a rejected composite may run again: a user agreed, or all are idempotent. */
+/** Parts of a rejected composite run again if a user agreed, or if all are idempotent. */
 const mayRunAgain = (composite: Composite, { asked, answer }: Refused): boolean =>
   answer === 'retry' && (asked || isIdempotent(composite))
 
@@ -175,7 +175,7 @@ const mayStartAgain = async (
   startedAt: number
 ): Promise<boolean> => refused.asked || (await waited(scope, guard, (scope.restarts.get(unit) ?? 0) + 1, startedAt))
 
-/** The commits that its parts have recorded, each once: groups that commit at the same time see those of one another. */
+/** Each commit counts once: groups that commit at the same time see those of one another. */
 const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuard): ReadonlyArray<string> => {
   if (expect.commits === undefined) return []
   const hashes = new Set<string>()
@@ -186,7 +186,7 @@ const commitsOf = ({ recorder }: RunScope, { unit }: Place, { expect }: UnitGuar
 
 const NOT_RESUMED = 'in flight when the process ended, and not started again because a check failed'
 
-/** A composite fails as a whole, while none of its parts runs. Where all work was to stop meanwhile, it has only been stopped. */
+/** Fails a composite without running parts. After a stop it was only stopped. */
 export const failComposite = async (
   scope: RunScope,
   place: Place,

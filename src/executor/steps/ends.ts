@@ -7,7 +7,7 @@ import { timestamp } from '../RunScope.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { Place } from '../Values.js'
 
-/** Ends a composite as failed because of its parts. Only that of a step at the top has a record. */
+/** Ends a composite as failed because of its parts. Only a top-level step has a record of that. */
 export const endFailedBy = async (
   scope: RunScope,
   { unit }: Place,

@@ -1,4 +1,4 @@
-/** What is looked at before and after a unit runs: only what holds is recorded as completed. */
+/** Checks a unit before and after it runs: it completes only if its checks hold. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -21,7 +21,7 @@ import type { RunScope } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
-/** How the checks around some work ended: what it gave, with its evidence; or its failure, `again` if somebody said that it is to be tried again. */
+/** The result of work between its checks: a value with its evidence, or a failure. `again`: the user asked for another attempt. */
 export type Guarded<A> =
   | { readonly _tag: 'Value'; readonly value: A; readonly evidence: ReadonlyArray<Evidence> }
   | { readonly _tag: 'Error'; readonly error: unknown; readonly again: boolean }
@@ -30,22 +30,22 @@ export const CHECK_FAILED = 'CHECK_FAILED'
 
 type Wrong = ReadonlyArray<string>
 
-/** Does something that takes none of the time that the work has. */
-type Apart = <A>(act: () => Promise<A>) => Promise<A>
+/** Runs something outside of the timeout. */
+type OutsideTimeout = <A>(act: () => Promise<A>) => Promise<A>
 
-/** Does some work between its checks. What is asked meanwhile is asked `apart`. */
+/** Runs work between its checks. Prompts do not count toward its timeout. */
 export const guarded = async <Context extends { readonly signal: AbortSignal }, A>(
   scope: RunScope,
   place: Place,
   guard: Guard<Context, A>,
   context: Context,
   work: () => Promise<E.Either<unknown, A>>,
-  apart: Apart
+  outsideTimeout: OutsideTimeout
 ): Promise<Guarded<A>> => {
   const { tree } = scope.environment
   const { signal } = context
   const before = await checkBefore(guard, context)
-  const stop = await unlessWaived(scope, place, guard, 'before', before, signal, apart)
+  const stop = await refusalOf(scope, place, guard, 'before', before, signal, outsideTimeout)
   if (stop !== undefined) return stop
   const start = guard.expect.commits === undefined ? E.right(O.none) : await looking(() => tree.head)
   if (E.isLeft(start)) return untold(start.left, 'notApplied')
@@ -57,11 +57,11 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   const after = await checkAfter(tree, guard, context, done.right, made.right)
   if (E.isLeft(after)) return untold(after.left)
   const { wrong, evidence } = after.right
-  const refused = await unlessWaived(scope, place, guard, 'after', wrong, signal, apart)
+  const refused = await refusalOf(scope, place, guard, 'after', wrong, signal, outsideTimeout)
   return refused ?? { _tag: 'Value', value: done.right, evidence }
 }
 
-/** The stop came before its work was called. */
+/** The stop arrived before the work was called. */
 export const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopped before it began'), 'notApplied')
 
 const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
@@ -87,7 +87,7 @@ interface Looked {
   readonly evidence: ReadonlyArray<Evidence>
 }
 
-/** What does not hold behind some work that gave a value and made these commits; and the evidence that there is of it. */
+/** Returns the evidence of work that succeeded, and its failed checks. */
 export const checkAfter = async <Context extends { readonly signal: AbortSignal }, A>(
   tree: WorkingTree,
   { expect, after, evidence }: Guard<Context, A>,
@@ -122,7 +122,7 @@ const expectedBy = <Context, A>(
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
   E.tryCatch(
     () => [...(evidence?.(value, context) ?? [])],
-    (error) => `its evidence can't be determined: ${StepError.fromUnknown(error).message}`
+    (error) => `its \`evidence\` function failed: ${StepError.fromUnknown(error).message}`
   )
 
 const wrongCount = (expected: number | true | undefined, found: number): Wrong => {
@@ -142,7 +142,7 @@ export const otherBefore = async (
   { environment, recorder, values, stopping, program }: RunScope,
   { unit }: Place
 ): Promise<Wrong> => {
-  if (!values.evident) return NOTHING_WRONG
+  if (!values.hasEvidence) return NOTHING_WRONG
   const now = recorder.checkpoint()
   const sees = sightOf(program, now.items, unit)
   const earlier = [...now.completedSteps].filter((record) => sees(record.unit))
@@ -170,15 +170,15 @@ export type Choice = Pick<FailedCheck, 'answers' | 'previousWave'>
 
 const OF_UNITS: Choice = { answers: ['retry', 'continue', 'abort'] }
 
-/** Undefined if nothing is wrong, or if that is waived. A check that fails after `signal` fired says nothing, so it is neither asked about nor waived. */
-export const unlessWaived = async (
+/** Returns undefined if no check failed or the answer waives it. Once `signal` fires it asks no user and waives nothing. */
+export const refusalOf = async (
   scope: RunScope,
   place: Place,
   { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
   when: FailedCheck['when'],
   wrong: Wrong,
   signal: AbortSignal,
-  apart: Apart = (act) => act(),
+  outsideTimeout: OutsideTimeout = (act) => act(),
   choice: Choice = OF_UNITS
 ): Promise<Refused | undefined> => {
   const [first, ...more] = wrong
@@ -186,7 +186,7 @@ export const unlessWaived = async (
   const { runId } = scope.recorder.checkpoint()
   const failed: FailedCheck = { runId, ...place, when, wrong: [first, ...more], ...choice }
   const asked = onCheckFailure === 'ask'
-  const given = asked ? possible(choice, await apart(() => ask(scope, failed, signal))) : onCheckFailure
+  const given = asked ? possible(choice, await outsideTimeout(() => ask(scope, failed, signal))) : onCheckFailure
   const answer = signal.aborted ? 'abort' : given
   if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined
@@ -203,7 +203,7 @@ const possible = ({ answers }: Choice, given: CheckAnswer): CheckAnswer => {
   return given === 'retry' && answers.includes('lookAgain') ? 'lookAgain' : 'abort'
 }
 
-/** Nobody waits for an answer once work is to end. */
+/** A stop ends the prompt. */
 const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: AbortSignal): Promise<CheckAnswer> => {
   if (signal.aborted) return 'abort'
   let ignore = (): void => undefined
@@ -223,6 +223,6 @@ const untold = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarde
   again: false
 })
 
-/** Where files and commits can't be looked at, it is not known whether a unit has done its work. */
+/** The files and commits are unreadable, so it is unknown whether the unit took effect. */
 export const unreadable = ({ where, why, code }: TreeUnreadable, outcome?: StepFailure['outcome']): StepFailure =>
   Failure.permanent(StepError.make('TreeUnreadable', `${where} cannot be read: ${why}`, { code }), outcome)

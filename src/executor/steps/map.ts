@@ -1,4 +1,4 @@
-/** A map: a wave of items, of which it is found out once which they are. */
+/** A map: a wave whose groups are computed once, from data. */
 import * as E from 'fp-ts/lib/Either.js'
 import { decideItems } from '../../domain/plan/decide.js'
 import type { Item } from '../../domain/checkpoint/Items.js'
@@ -18,7 +18,7 @@ import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { runWave } from './wave.js'
 
-/** Runs a map as the wave of its items: of those on record, else of those that it has now. These are durable before the first of them starts. */
+/** Runs a map as the wave of its items: the recorded ones, or newly computed ones, which are durable before the first of them starts. */
 export const runMap = async (
   scope: RunScope,
   { place, step: map, node, stopping }: DueStep<ProgramMap>,
@@ -46,7 +46,6 @@ const NO_DECISION = Failure.permanent(
   'notApplied'
 )
 
-/** A map as a wave: with a group for each item in place of what it does for each. */
 const waveOf = (
   { each, name, summary, fingerprint, ownFingerprint, ...map }: ProgramMap,
   items: ReadonlyArray<Item>
@@ -64,7 +63,7 @@ const waveOf = (
 
 const NO_NEEDS: ReadonlyArray<string> = []
 
-/** Asks the map for its items. What can't be its items has failed for good, and nothing was done. */
+/** Computes the items. Invalid items are a permanent failure with nothing applied. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {
   const context = contextFor(scope, place, noAttempt(scope.stopping))
   const { runId, unit, step, input, outputs, variables } = context
@@ -72,8 +71,8 @@ const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepF
   const values = map.forEach(source)
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))
-    return notItems('forEach must give a list of items, not a promise: ask in a step before it')
-  if (!Array.isArray(values.right)) return notItems('forEach must give a list of items')
+    return notItems('`forEach` must return an array, not a promise; await it in an earlier step')
+  if (!Array.isArray(values.right)) return notItems('`forEach` must return an array')
   const items: Array<Item> = []
   for (const [index, value] of values.right.entries()) {
     const item = itemFrom(scope, map, value, index)
@@ -84,7 +83,7 @@ const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepF
   return E.isLeft(fits) ? notItems(describeProblem(fits.left)) : E.right(items)
 }
 
-/** Detects a thenable and swallows its rejection, so that it cannot end the process. */
+/** Detects a promise and swallows its rejection, so that it cannot crash the process. */
 const isPromise = (given: unknown): boolean => {
   const isThenable = typeof given === 'object' && given !== null && 'then' in given && typeof given.then === 'function'
   if (isThenable) void Promise.resolve(given).catch(() => undefined)
@@ -93,7 +92,7 @@ const isPromise = (given: unknown): boolean => {
 
 const notApplied = (failure: StepFailure): StepFailure => ({ ...failure, outcome: 'notApplied' })
 
-/** What is hidden of an item is so before its key is told and before anything is done for it: as after a resume. */
+/** Items are redacted before `key` is called, so a resume sees the same. */
 const itemFrom = (
   { environment: { vault } }: RunScope,
   map: ProgramMap,
@@ -118,7 +117,7 @@ const itemFrom = (
 const keyHasSecret = (index: number): string =>
   `the key of item ${index + 1} contains the value of a secret, but keys are recorded and reported`
 
-/** The items on record, if they still fit an edited map. */
+/** Returns the recorded items, if an edited map still accepts them. */
 const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {
   for (const { key, value } of items) {
     const item = map.items.decode(value)

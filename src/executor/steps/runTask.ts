@@ -1,4 +1,4 @@
-/** A task: its start, its attempts and its end, each recorded. */
+/** Runs a task and records its start, its attempts and its end. */
 import * as E from 'fp-ts/lib/Either.js'
 import { runAttempts } from './attempts.js'
 import {
@@ -16,7 +16,6 @@ import type { ProgramStep, ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
 
-/** Detects a task with code to run: one that does not wait. */
 export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
   step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 

@@ -1,4 +1,4 @@
-/** A unit that only waits, as a step of its own. */
+/** Runs a unit that only waits. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../../domain/change/Change.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
@@ -11,7 +11,7 @@ import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { endOfWait, timeout, waitOf } from './waits.js'
 
-/** Starts a wait, or ends it: with the answer that is recorded, at its time, or as failed if nobody answered in time. */
+/** Starts a wait, or ends it: with the recorded answer, at its time, or as failed at its time limit. */
 export const runWait = async (
   scope: RunScope,
   { place, step: task }: DueStep<ProgramTask>,
@@ -24,7 +24,7 @@ export const runWait = async (
   if (waitOf(recorder.checkpoint(), unit) === undefined)
     recorder.stage([{ _tag: 'WaitStarted', at, unit, wait: awaits(now) }])
   const wait = waitOf(recorder.checkpoint(), unit)
-  // What could not be staged is reported by the commit.
+  // The commit reports what could not be staged.
   if (wait === undefined) return await endFailed(scope, [], false)
   const end = endOfWait(scope, place, wait, task.accepts, now)
   switch (end._tag) {

@@ -4,14 +4,13 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as StepError from '../../domain/data/StepError.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 
-/** Turns a function that returns a `TaskEither`, a promise or a value, or throws, into one that returns a `TaskEither`. */
 export const settling =
   <Args extends ReadonlyArray<unknown>>(call: (...args: Args) => unknown) =>
   (...args: Args): TaskEither<unknown, unknown> =>
   () =>
     settle(() => call(...args))
 
-/** Calls an author's function. On the left: what it failed with. */
+/** On the left: the thrown or rejected error. */
 export const settle = async (call: () => unknown): Promise<E.Either<unknown, unknown>> => {
   try {
     const returned = call()
@@ -26,7 +25,7 @@ export const settle = async (call: () => unknown): Promise<E.Either<unknown, unk
   }
 }
 
-/** A value that throws when it is looked at is none. */
+/** A value whose properties throw is no Either. */
 const isEither = (value: unknown): value is E.Either<unknown, unknown> => {
   if (typeof value !== 'object' || value === null) return false
   try {

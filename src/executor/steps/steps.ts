@@ -1,4 +1,4 @@
-/** Steps: a task, a sequence part by part, a wave or a map with its parts in parallel. */
+/** Runs steps in order: tasks, sequences, waves and maps. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { DecisionTree } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -34,13 +34,13 @@ export const runStep: RunStep = async (scope, due) => {
   }
 }
 
-/** How steps that are done in order ended, and the last of them that was looked at. */
+/** How steps in order ended, and the last one that was reached. */
 export interface PartsEnd {
   readonly end: StepEnd
   readonly index: number
 }
 
-/** Runs the steps of a sequence, or of the workflow, that are due, in order, until one does not end well. */
+/** Runs the due steps of a sequence or workflow in order, until one does not succeed. */
 export const runParts = async (
   scope: RunScope,
   parent: { readonly unit: Unit | undefined; readonly stepIndex?: number },
@@ -70,7 +70,7 @@ const runSequence = async (
   { place, step, node, stopping }: DueStep<ProgramSequence>
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  // One that only waits starts nothing: what must hold before it is no question then. Waves in it look back by themselves.
+  // A step that only waits starts nothing, so its `before` check does not run. Waves in it look back themselves.
   const isAsked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
   const before = isAsked ? await endBefore(scope, place, step) : E.right(undefined)
   if (E.isLeft(before)) return before

@@ -1,4 +1,4 @@
-/** Whether waits are over: at their time, or because somebody answered. */
+/** Decides whether waits are over: by time or by answer. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
@@ -14,7 +14,7 @@ import type { RunScope } from '../RunScope.js'
 import { report, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 
-/** The waits that are over, because their time has come or an answer is recorded, and the units around them. */
+/** The waits that are over, and their ancestors. */
 export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit> => {
   const awake = new Set<Unit>()
   const time = timestamp(now)
@@ -31,7 +31,7 @@ export type WaitEnd =
   | { readonly _tag: 'Waits' | 'Rejected' | 'TimedOut' }
   | { readonly _tag: 'Completed'; readonly output: Json | undefined }
 
-/** An answer that does not fit is rejected: it is reported, and staged that the wait starts again, with its time limit. */
+/** A mismatching answer is rejected: it is reported, and the wait starts again with its time limit. */
 export const endOfWait = (
   { recorder, environment }: RunScope,
   place: Place,
@@ -60,7 +60,6 @@ export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undef
   return found?._tag === 'Job' ? undefined : found
 }
 
-/** Nobody answered in time. */
 export const timeout = ({ unit, startedAt }: PendingWait, at: string) => ({
   at,
   unit,

@@ -23,7 +23,7 @@ interface GroupEnd {
   readonly result: E.Either<RecordError, StepEnd>
 }
 
-/** A group that is to run. `open`: how many of the groups that it needs are not done. */
+/** `open`: how many of the groups that it needs are not done. */
 interface DueGroup {
   readonly group: ProgramGroup
   readonly name: string
@@ -39,14 +39,14 @@ interface Board {
   readonly ready: Array<DueGroup>
   readonly running: Set<string>
   readonly done: Set<string>
-  /** Of each group that failed, whether that looked transient. */
+  /** For each failed group, whether the failure looked transient. */
   readonly failed: Array<boolean>
   pendingCount: number
   stopped: boolean
   paused: boolean
 }
 
-/** Runs the groups of a wave that its decisions schedule. Groups that end while a save is under way are saved together. */
+/** Groups that end during a save share the next one. */
 export const runWave = async (
   scope: RunScope,
   due: DueStep<ProgramWave>,
@@ -55,7 +55,7 @@ export const runWave = async (
   const startedAt = scope.environment.clock.now()
   const { place, step: wave } = due
   const board = boardOf(scope, due)
-  // One that only waits for jobs starts nothing: what must hold before it is no question then.
+  // A wave that only waits starts nothing, so its `before` check does not run.
   const waits = board.ready.length === 0 && board.pendingCount > 0
   const ended = waits ? E.right(undefined) : await endBefore(scope, place, wave)
   if (E.isLeft(ended)) return ended
@@ -93,7 +93,7 @@ export const runWave = async (
   return await conclude(scope, board, due, startedAt)
 }
 
-/** The start of groups that are tasks: all of them in one change. What else is a group records its own start. */
+/** One change starts all groups that are tasks. Other groups record their own start. */
 const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<DueGroup>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
     hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
@@ -129,7 +129,7 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<P
     else board.waiting.set(name, { group, name, index, node, open: 0 })
   }
   const { done } = board
-  // Usually what is done needs nothing that is to run again.
+  // Usually no done group needs one that runs again.
   const isPlain = wave.groups.every(({ name, needs }) => !done.has(name) || needs.every((need) => done.has(need)))
   for (const one of board.waiting.values()) {
     for (const need of isPlain ? one.group.needs : throughDone(wave, one.group, done)) {
@@ -144,7 +144,7 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<P
   return board
 }
 
-/** What a group needs, and what it needs through groups that somebody says are done: it sees what those that run again give. */
+/** A group also needs what the done groups that it needs need, because it sees their outputs. */
 const throughDone = (
   { groups }: ProgramWave,
   { needs }: ProgramGroup,
@@ -156,7 +156,7 @@ const throughDone = (
   return found
 }
 
-/** Notes that a group is done. What waited for it alone is ready, and comes before what is behind it in the wave. */
+/** Marks a group as done. Groups that only waited for it become ready, in the order of the wave. */
 const complete = ({ done, needing, ready }: Board, name: string): void => {
   done.add(name)
   for (const one of needing.get(name) ?? []) {
@@ -168,14 +168,14 @@ const complete = ({ done, needing, ready }: Board, name: string): void => {
 const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
-/** The groups that start now: none any more, once the run is to pause. */
+/** Returns the groups that start now; none once the run must pause. */
 const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<DueGroup>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
   if (await isToStop(scope)) board.paused = true
   return board.paused || scope.stopping.aborted ? [] : take(board, wave)
 }
 
-/** Takes the groups that may start now: what they need is done, there is room, and no failure forbids it. */
+/** Takes ready groups while there is room and no failure forbids it. */
 const take = (board: Board, wave: ProgramWave): ReadonlyArray<DueGroup> => {
   if (!mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
@@ -183,7 +183,7 @@ const take = (board: Board, wave: ProgramWave): ReadonlyArray<DueGroup> => {
   return taken
 }
 
-/** Notes how a group ended. What it was part of stages what is left of it. */
+/** Notes how a group ended. Its composite stages the rest. */
 const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: GroupEnd, end: StepEnd): void => {
   switch (end._tag) {
     case 'Done':
@@ -196,7 +196,7 @@ const noteEnd = (scope: RunScope, wave: Place, board: Board, { name, group }: Gr
       return
     default:
       if (scope.stopping.aborted || (!hasCode(group) && scope.requests.seen())) board.stopped = true
-      // What a pause or a cancel leaves in flight stays so.
+      // A pause or a cancel leaves units in flight.
       if (!scope.stopping.aborted && !scope.requests.seen() && !hasCode(group))
         scope.recorder.stage(leftUndone(scope, join(wave.unit, name), HALTED))
   }
@@ -222,7 +222,7 @@ const conclude = async (
   return await endFailedBy(scope, place, undone, retryable)
 }
 
-/** A signal that fires with another, for the same reason, or on its own. */
+/** A signal that fires with another one, for the same reason, or independently. */
 const linked = (
   parent: AbortSignal
 ): { readonly signal: AbortSignal; readonly abort: (why: string) => void; readonly dispose: () => void } => {
@@ -234,7 +234,7 @@ const linked = (
   }
 }
 
-/** If more items are expected, those of the same turn of the event loop are handed over together. */
+/** `take` returns everything that arrived since the last call. */
 const makeMailbox = <A>(): {
   readonly put: (item: A) => void
   readonly take: (expected: number) => Promise<ReadonlyArray<A>>

@@ -1,5 +1,5 @@
 /**
- * The only writer of a run: applies changes to its checkpoint and saves them, in order, one save at a time. Changes that are
+ * The only writer of a run: applies changes to its checkpoint and saves them in order, one save at a time. Changes that are
  * staged during a save share the next one.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -91,7 +91,7 @@ export const make = (
   }
 }
 
-/** Who has lost the claim writes nothing, whether or not the store would still take it. */
+/** A lost claim saves nothing, even if the store would accept it. */
 const fencedOff = ({ runId, epoch }: Claim): E.Left<StorageError> => ({
   _tag: 'Left',
   left: { _tag: 'Fenced', runId, epoch, by: O.none }

@@ -1,4 +1,4 @@
-/** The changes that the executor records, and the events that tell of them once they are durable. */
+/** The changes that the executor records, and the events that report them once they are durable. */
 import type { Change, Suspended, UnitCompleted, UnitFailed } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { InFlight } from '../../domain/checkpoint/CheckpointState.js'
@@ -24,7 +24,7 @@ import { report, timestamp } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { add } from '../Values.js'
 
-/** Attempts are about to start. `submitting`: those of them that hand their work over. */
+/** Attempts are about to start. `submitting`: those that submit a job. */
 export const attemptsStart = (
   scope: RunScope,
   attempts: ReadonlyArray<InFlight>,
@@ -34,7 +34,7 @@ export const attemptsStart = (
   return submitting.length === 0 ? started : { ...started, submissions: keysOf(scope, submitting) }
 }
 
-/** The keys of units that are about to submit: on record before they do. */
+/** Submission keys are recorded before the submission. */
 const keysOf = ({ recorder }: RunScope, units: ReadonlyArray<Unit>): ReadonlyArray<Submission> => {
   const run = recorder.checkpoint()
   return units.map((unit) => ({ unit, key: keyFor(run, unit) }))
@@ -71,7 +71,7 @@ export const attemptFailed = (
   delayBeforeNextMillis
 })
 
-/** A stopped attempt stays in flight and is repeated under its number, unless it is not idempotent and says that it did nothing. */
+/** A stopped attempt stays in flight and is repeated under its number, unless it is not idempotent and reports that it did nothing. */
 export const attemptStopped = (
   place: Place,
   { idempotent }: ProgramTask,
@@ -79,7 +79,7 @@ export const attemptStopped = (
 ): ReadonlyArray<Change> =>
   idempotent || failed?.failure.outcome !== 'notApplied' ? [] : [attemptFailed(place, failed.failure, failed, 0)]
 
-/** If only its wave stops, because another group failed, a stopped task has failed. */
+/** If another group stopped the wave, a stopped task has failed. */
 export const taskStopped = (
   scope: RunScope,
   place: Place,
@@ -106,7 +106,7 @@ export const taskSuspended = (
   ...(dropped === undefined ? {} : { dropped })
 })
 
-/** The number of the next attempt of a unit: that of its suspended one, if it has one. */
+/** A suspended attempt keeps its number. */
 export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number => {
   if (decision._tag === 'Retry') return decision.attempt
   if (decision._tag !== 'Poll') return 1
@@ -137,12 +137,12 @@ export const unitCompleted = (
   ...(subStep === undefined ? {} : { subStep })
 })
 
-/** Stages that a unit has completed. What it left is there for the steps to come. */
+/** Later steps see the output of a completed unit. */
 export const stageCompleted = (scope: RunScope, place: Place, completed: UnitCompleted): void => {
   const { recorder, values } = scope
   reportUnused(scope, place)
   add(values, recorder.checkpoint().items, place, completed.output, completed.captured)
-  values.evident ||= completed.evidence.length > 0
+  values.hasEvidence ||= completed.evidence.length > 0
   recorder.stage([completed])
 }
 
@@ -152,7 +152,7 @@ export const taskFailed = (unit: Unit, result: AttemptTimes & { readonly failure
   return { _tag: 'UnitFailed', at: timestamp(result.endedAt), unit, retryable: _tag === 'Transient', last }
 }
 
-/** Answers to waits that a completed task never began are dropped with its completion. */
+/** Completing a task drops the answers to waits that it never began. */
 const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepIndex }: Place): void => {
   const { answers, runId } = recorder.checkpoint()
   if (answers.size === 0) return
@@ -161,7 +161,7 @@ const reportUnused = ({ recorder, environment }: RunScope, { unit: task, stepInd
     if (unit !== task) report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
 
-/** A sub-step ended badly. Its task may still end well. */
+/** A sub-step failed. Its task may still succeed. */
 export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure, ended: AttemptTimes): UnitFailed => ({
   ...taskFailed(unit, { failure, ...ended }),
   subStep: failure._tag === 'Transient' ? { ...subStep, transient: true } : subStep
@@ -171,7 +171,7 @@ export const subStepFailed = (unit: Unit, subStep: SubStep, failure: StepFailure
 export const leftUndone = (scope: RunScope, unit: Unit, why: string): ReadonlyArray<UnitFailed> => {
   const now = scope.environment.clock.now()
   const failure = Failure.permanent(StepError.make('Halted', why))
-  // A suspended attempt waits on, and its outcome is known.
+  // A suspended attempt is not in flight, and its outcome is known.
   const running = within(inFlight(scope.recorder.checkpoint().state), unit).filter((one) => one.suspended !== true)
   const units = new Set(running.map((one) => one.unit))
   const isSubStep = (one: Unit): boolean => [...ancestors(one)].some((above) => units.has(above))
@@ -190,7 +190,6 @@ export const subStepsUndone = (scope: RunScope, task: Unit, failed: Unit = task)
     ({ unit }) => unit !== failed && isWithin(unit, failed)
   )
 
-/** What observers are told when a change is durable. */
 export const eventsOf = (
   program: Program<unknown, never>,
   { items, runId, state }: Checkpoint,
@@ -250,7 +249,7 @@ export const eventsOf = (
   }
 }
 
-/** What is done for an item of a map, and says nothing else of itself, is called by the key of the item. */
+/** A unit in a map without its own summary is named by its item key. */
 const isNamedByItem = (items: Items, unit: Unit): boolean => {
   const map = parent(unit)
   return map !== undefined && items.has(map)

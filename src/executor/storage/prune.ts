@@ -1,4 +1,4 @@
-/** Removing runs that are over. */
+/** Removes runs that have ended. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Retention.js'
@@ -10,17 +10,14 @@ import { describe } from '../RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, viewRun } from './runs.js'
 
-/**
- * What was removed; what was to be removed and is still there, because somebody took it up meanwhile, because it has a workspace of its own
- * (`clean` deletes that), or because that failed, `why` in words; and whether a stop came before all was tried.
- */
+/** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), or after a failure. `isStopped`: a stop came before all were tried. */
 export interface Pruned {
   readonly removed: ReadonlyArray<RunSummary>
   readonly left: ReadonlyArray<LeftRun>
   readonly isStopped: boolean
 }
 
-/** A run that is still there. */
+/** A run that was not removed. */
 export interface LeftRun {
   readonly run: RunSummary
   readonly reason: 'takenUp' | 'hasWorkspace' | 'failed'
@@ -28,7 +25,7 @@ export interface LeftRun {
 }
 
 /**
- * The runs that a policy lets go now, oldest first. Nothing is changed. What can't be read is none of them.
+ * Lists the runs that a policy would remove, oldest first; never unreadable ones. Changes nothing.
  *
  * @category looking
  */
@@ -53,8 +50,8 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
 })
 
 /**
- * Removes runs, one after the other, each as a whole or not at all. One that somebody has taken up meanwhile stays. A stop
- * (`Environment.interrupt`) ends it between two of them.
+ * Removes runs, one after the other, each as a whole or not at all. A run that was resumed meanwhile stays. A stop
+ * (`Environment.interrupt`) ends the removal between two runs.
  *
  * @category running
  */
@@ -91,7 +88,7 @@ const removeUnchanged = async (
 const takenUp = { reason: 'takenUp', why: TAKEN_UP } as const
 
 /**
- * Removes the runs that a policy lets go: see `RetentionPolicy`. What it is to remove is what {@link findExpired} tells.
+ * Removes the runs that {@link findExpired} lists: see `RetentionPolicy`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -1,4 +1,4 @@
-/** Looking at runs without touching them. */
+/** Reads runs without changing them. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
@@ -10,7 +10,7 @@ import { callPort, load, readFailed, STORE } from '../callPort.js'
 import { restoreStored } from './stored.js'
 
 /**
- * What a listing says of a run.
+ * The summary of a run in a listing.
  *
  * @category model
  */
@@ -28,7 +28,7 @@ export interface RunSummary {
 }
 
 /**
- * A run as it is stored, whole.
+ * A stored run with its whole state.
  *
  * @category model
  */
@@ -37,7 +37,7 @@ export interface RunView extends RunSummary {
 }
 
 /**
- * One run of a listing: what it is, or why it can't be read.
+ * One run of a listing: its summary, or why it cannot be read.
  *
  * @category model
  */
@@ -47,7 +47,7 @@ export interface ListedRun {
 }
 
 /**
- * One run, or none if there is none of this id.
+ * Reads one run; `None` if no run has this id.
  *
  * @category looking
  */
@@ -63,8 +63,8 @@ export const viewRun =
   }
 
 /**
- * Every run there is, newest first, and of those begun in the same millisecond the last by id; those that can't be read come last.
- * They are read one after the other, and only the summaries are kept. A damaged run breaks nothing.
+ * Lists all runs, newest first; runs of the same millisecond in descending order of their ids; unreadable runs last.
+ * Runs are read one after the other, and only the summaries are kept. A damaged run does not stop the listing.
  *
  * @category looking
  */

@@ -1,4 +1,4 @@
-/** What a store has of a run, and the claim on it. */
+/** Reads the stored state of a run, and claims it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -48,7 +48,7 @@ const claimRun = async (
   return claimed
 }
 
-export const holding = async <A>(
+export const withClaim = async <A>(
   environment: Environment,
   runId: string,
   use: (claim: Claim, stored: O.Option<Stored>) => Promise<E.Either<RunError, A>>,
@@ -64,13 +64,13 @@ export const holding = async <A>(
   }
 }
 
-/** Claims a run and uses its newest state. One that was only recovered is refused: nobody has agreed to that. */
-export const holdingIntact = <A>(
+/** Refuses a state that was only recovered: no user has agreed to continue from it. */
+export const withIntactClaim = <A>(
   environment: Environment,
   runId: string,
   use: (claim: Claim, checkpoint: Checkpoint) => Promise<E.Either<RunError, A>>
 ): Promise<E.Either<RunError, A>> =>
-  holding(environment, runId, async (claim, stored): Promise<E.Either<RunError, A>> => {
+  withClaim(environment, runId, async (claim, stored): Promise<E.Either<RunError, A>> => {
     if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
     const restored = restoreStored(stored.value, runId)
     if (E.isLeft(restored)) return restored

@@ -22,7 +22,7 @@ export const NO_NAME = wrong('SubStepName', 'a sub-step needs a name: step(name,
 
 export const HAS_SECRET = wrong(
   'SecretInSubStep',
-  'the value of a secret stands in the name of a sub-step, which is recorded as it is; name it otherwise',
+  'the name of a sub-step contains a secret; rename it, because names are recorded',
   'SECRET_IN_SUB_STEP'
 )
 

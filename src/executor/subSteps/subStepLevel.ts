@@ -12,7 +12,6 @@ import type { RunScope } from '../RunScope.js'
 import { ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
 import type { Place } from '../Values.js'
 
-/** What all calls of an attempt share. */
 export interface Root {
   readonly scope: RunScope
   readonly place: Place
@@ -20,7 +19,7 @@ export interface Root {
   readonly isRepeated: boolean
   /** The sub-steps whose recorded outputs this attempt has used. */
   readonly given: Set<Unit>
-  /** The sub-steps that this attempt has run, and the waits that it has begun or goes on with. */
+  /** The sub-steps that this attempt has run, and the waits that it has begun or continues. */
   readonly own: Set<Unit>
   /** Refuses every further call of this attempt. */
   refused: StepFailure | undefined
@@ -45,7 +44,7 @@ export interface Level {
   /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
   stopping: AbortController | undefined
   isClosed: boolean
-  /** Why a call of this code was refused after the attempt was: what the code makes of that is not recorded. */
+  /** Why a call of this code was refused after the attempt was refused: the result of that code is not recorded. */
   refused: StepFailure | undefined
 }
 

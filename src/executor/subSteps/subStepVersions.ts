@@ -1,4 +1,4 @@
-/** Sub-steps that are called in another version, or that may have been in flight: what they drop, and what the next plan asks. */
+/** Sub-steps of another version, or possibly in flight: drops records and leaves questions to the next plan. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import { has } from '../../domain/checkpoint/Units.js'
@@ -17,12 +17,12 @@ import { errorOf, inDoubt, usedAlready } from './subStepFailures.js'
 import type { Root } from './subStepLevel.js'
 import { save } from './subStepLevel.js'
 
-/** Drops a sub-step and all that earlier attempts recorded after it. If one of them is not idempotent, the next plan asks. */
+/** Drops a sub-step and all later records of earlier attempts. If one of them is not idempotent, the next plan asks. */
 export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Error, void>> => {
   const { scope, place, given, own } = root
   const checkpoint = scope.recorder.checkpoint()
   const known = subStepsOf(checkpoint).get(place.unit) ?? []
-  // What this attempt has begun came before this call. Open waits stay, with their answers.
+  // The sub-steps of this attempt precede this call. Open waits stay, with their answers.
   const all = known.filter((one) => !own.has(one.unit) && !has(checkpoint.pending, one.unit))
   const index = all.findIndex((one) => one.unit === unit)
   const again = restartedBy(all, { unit, index, reason: { _tag: 'Forced' } })
@@ -38,7 +38,7 @@ export const dropVersion = async (root: Root, unit: Unit): Promise<E.Either<Erro
   return E.isLeft(saved) || root.refused === undefined ? saved : E.left(errorOf(root.refused))
 }
 
-/** A unit is not retried while a sub-step of it is in doubt, nor if code of one overran its grace and may still run. */
+/** A unit is not retried while one of its sub-steps is in doubt, or may still run after its grace. */
 export const settledIn = (
   scope: RunScope,
   task: Place,

@@ -1,4 +1,4 @@
-/** Sub-steps: work that a task finds on the way. Each is recorded under its own path, and a later attempt returns the recorded output. */
+/** Sub-steps: work that a task discovers while it runs. Each is recorded under its own path, and a later attempt returns the recorded output. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
@@ -53,7 +53,7 @@ export interface Closed {
   readonly isOverrun: boolean
 }
 
-/** The sub-steps of one attempt of a task. A task without sub-steps pays for a few closures. */
+/** A task without sub-steps pays for a few closures only. */
 export const subStepsOfAttempt = (
   scope: RunScope,
   place: Place,
@@ -61,7 +61,7 @@ export const subStepsOfAttempt = (
   attempt: Attempt,
   suspend: Suspend
 ): AttemptCalls => {
-  const isRepeated = scope.toRepeat.delete(place.unit)
+  const isRepeated = scope.interruptedUnits.delete(place.unit)
   let isClosed = false
   let made: Made | undefined
   const make = (): Made => {
@@ -111,7 +111,6 @@ const staleIn = ({ scope, place }: Root, open: ReadonlyArray<Unit>): ReadonlyArr
     return wait.unit === place.unit || open.includes(wait.unit) || isKept ? [] : [wait.unit]
   })
 
-/** A call of a sub-step, with what is recorded of it. */
 interface Call {
   readonly unit: Unit
   readonly subStep: SubStep
@@ -139,7 +138,7 @@ const callSubStep = async (
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
   if (E.isLeft(called)) {
-    // A refused call is a call too: it has put off the check of another one.
+    // A refused call counts as a call: it has postponed the check of another one.
     if (level.waits.size > 0) onClosed()
     if (root.refused !== undefined) level.refused = root.refused
     return await Promise.reject(errorOf(called.left))
@@ -151,7 +150,7 @@ const callSubStep = async (
   level.open.delete(unit)
   if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
   if (level.waits.size > 0) onClosed()
-  // An ended attempt never hears of it, because the next attempt may already run the same code.
+  // A call of an ended attempt never settles, because the next attempt may already run the same code.
   if (level.isClosed && level.attempt.isOver()) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
@@ -220,16 +219,15 @@ const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => 
   return E.isRight(decoded) ? decoded : E.left(errorOf(notDecodable(unit, decoded.left)))
 }
 
-/** A recorded failure, as the first try of this attempt met it. */
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
-/** Detects a call that may have run without a record of its start: as an idempotent one, as the first call of its name was. */
+/** Detects a call that may have run without a record of its start: as an idempotent one, or if the first call of its name was one. */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
   const { completedSteps } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
-  // What this attempt has run first was not what was in flight.
+  // A first call of this attempt was not in flight before.
   if (root.own.has(first)) return false
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
@@ -253,7 +251,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     const endedAt = clock.now()
     if (ended._tag === 'Stopped' || ended._tag === 'Suspended') return E.left(stoppingOf(level).reason ?? ENDED)
     if (ended._tag === 'Done') {
-      scope.values.evident ||= ended.evidence.length > 0
+      scope.values.hasEvidence ||= ended.evidence.length > 0
       const times = { attempt: number, startedAt, endedAt }
       const saved = await save(scope, [unitCompleted(unit, times, { ...ended, subStep })])
       return E.isLeft(saved) ? saved : outputOf(call, ended.output)
@@ -265,7 +263,7 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
     if (O.isSome(wait)) {
       await sleepUnless(clock, wait.value, stoppingOf(level))
       if (!stoppingOf(level).aborted) continue
-      // Of what is not idempotent it is recorded that this try did nothing. Anything else runs again, with all its tries.
+      // A call that is not idempotent records that it did nothing. Any other runs again, with all its attempts.
       if (subStep.idempotent !== false) return E.left(stoppingOf(level).reason ?? ENDED)
     }
     const saved = await save(scope, [subStepFailed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
@@ -279,7 +277,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const { clock, graceMillis, asyncContext } = scope.environment
   const limits = { stopping: stoppingOf(level), timeoutMillis: options.timeoutMillis, graceMillis }
   let giveUp = (): void => undefined
-  const givenUp = new Promise<CodeEnd>((resolve) => (giveUp = () => resolve({ _tag: 'GivenUp' })))
+  const givenUp = new Promise<CodeEnd>((resolve) => (giveUp = () => resolve({ _tag: 'GraceExpired' })))
   const attempt = begin(clock, number, limits, giveUp)
   const inner = levelOf(level.root, unit, subStep.idempotent !== false, attempt)
   const context = contextOf(scope, { unit, stepIndex: place.stepIndex }, inner)
@@ -290,7 +288,7 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
       : { _tag: 'Error', error: result.left }
   }
   const end = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
-  level.root.isOverrun ||= end._tag === 'GivenUp'
+  level.root.isOverrun ||= end._tag === 'GraceExpired'
   const open = await closeLevel(inner)
   attempt.end()
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>

@@ -1,4 +1,4 @@
-/** Waits in the code of a task. When all that the code still has to do is to wait, its attempt is suspended. */
+/** Waits in the code of a task. When the code only waits, its attempt is suspended. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
@@ -52,12 +52,12 @@ const callWait = async (level: Level, suspend: Suspend, name: string, asked: Wai
   const { refused } = level.root
   const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
   if (E.isLeft(checked)) {
-    // A refused call is a call too: it has put off the check of another one.
+    // A refused call counts as a call: it has postponed the check of another one.
     if (level.waits.size > 0) checkLater(level, suspend)
     return await Promise.reject(errorOf(checked.left))
   }
   const ended = await perform(level, suspend, checked.right)
-  // Others may wait that could not suspend the attempt while the end of this one was saved.
+  // Other waits could not suspend the attempt while the end of this one was saved.
   if (level.waits.size > 0) checkLater(level, suspend)
   if (level.isClosed) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
@@ -83,7 +83,7 @@ const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Ei
 
 type Ending = E.Either<Error, unknown>
 
-/** Returns what is recorded of the wait, or starts it and waits. */
+/** Returns the recorded result of the wait, or starts it and waits. */
 const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }: Call): Promise<Ending> => {
   const { scope, given, own } = level.root
   const { completedSteps, state } = scope.recorder.checkpoint()
@@ -107,7 +107,7 @@ const perform = async (level: Level, suspend: Suspend, { unit, awaits, convert }
   for (;;) {
     const ended = await ending(level, unit, convert)
     if (ended !== undefined) return ended
-    // The level was closed while the start of the wait was being saved: nothing would end its timer.
+    // The level was closed during the save: the timer of this wait would never end.
     if (level.isClosed) return await never()
     await wakeOf(level, suspend, unit)
     if (level.isClosed) return await never()

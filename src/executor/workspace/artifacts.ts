@@ -1,4 +1,4 @@
-/** The artifacts of a run, as its steps see them: bound to the run, and noted for the record. */
+/** The artifacts of a run as its steps see them; records what they put. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -17,7 +17,7 @@ import type { Secured } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
-export interface Holder {
+export interface ArtifactWriter {
   readonly scope: {
     readonly environment: Secured
     readonly program: Program<unknown, never>
@@ -28,25 +28,25 @@ export interface Holder {
   readonly attempt: Attempt
 }
 
-export const artifactsFor = (holder: Holder): StepArtifacts => {
-  const { runId } = holder.scope.recorder.checkpoint()
+export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
+  const { runId } = writer.scope.recorder.checkpoint()
   const put = async (id: string, data: Uint8Array | string): Promise<E.Either<StepFailure, ArtifactInfo>> => {
     if (ArtifactId.isSystem(id)) return E.left(SYSTEM_ID(id))
     if (!isData(data)) return E.left(NOT_BYTES(id))
-    const { redaction } = holder.scope.environment.vault
+    const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
-    if (holder.attempt.isOver()) return E.left(ATTEMPT_OVER)
-    const store = writable(holder)
+    if (writer.attempt.isOver()) return E.left(ATTEMPT_OVER)
+    const store = writable(writer)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
     if (E.isRight(kept)) {
       const { size, sha256 } = kept.right
-      holder.attempt.put({ _tag: 'Stored', id: kept.right.id, size, sha256 })
+      writer.attempt.put({ _tag: 'Stored', id: kept.right.id, size, sha256 })
     }
     return kept
   }
   const read = async <A>(id: string, act: (store: ArtifactStore) => TaskEither<ArtifactError, A>) =>
-    ArtifactId.isSystem(id) ? E.left(SYSTEM_ID(id)) : await using(holder, act)
+    ArtifactId.isSystem(id) ? E.left(SYSTEM_ID(id)) : await using(writer, act)
   return {
     put: (id, data) => orReject(put(id, data)),
     get: async (id) => O.toUndefined(await orReject(read(id, (store) => store.get(runId, id)))),
@@ -65,7 +65,7 @@ const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<St
   return E.isRight(result) ? result.right : await Promise.reject(errorOf(result.left))
 }
 
-/** The context without what writes: polling changes nothing. */
+/** Polling must not write. */
 export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
   const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
@@ -74,26 +74,26 @@ export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(con
   })
 }
 
-const readable = ({ scope }: Holder): E.Either<StepFailure, ArtifactStore> =>
+const readable = ({ scope }: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
   scope.environment.artifacts === undefined ? E.left(NO_STORE) : E.right(scope.environment.artifacts)
 
-/** Who was told that another process has the run puts nothing into it. */
-const writable = (holder: Holder): E.Either<StepFailure, ArtifactStore> =>
-  holder.scope.stop()?._tag === 'Fenced' ? E.left(LOST) : readable(holder)
+/** Fenced attempts cannot write artifacts. */
+const writable = (writer: ArtifactWriter): E.Either<StepFailure, ArtifactStore> =>
+  writer.scope.stop()?._tag === 'Fenced' ? E.left(LOST) : readable(writer)
 
 const using = async <A>(
-  holder: Holder,
+  writer: ArtifactWriter,
   act: (store: ArtifactStore) => TaskEither<ArtifactError, A>,
   storeOf = readable
 ): Promise<E.Either<StepFailure, A>> => {
-  const store = storeOf(holder)
+  const store = storeOf(writer)
   return E.isLeft(store) ? store : answer(act(store.right))
 }
 
 const answer = async <A>(task: TaskEither<ArtifactError, A>): Promise<E.Either<StepFailure, A>> =>
   E.mapLeft(failed)(await task())
 
-/** Whether it may pass is told by the system's code, as for every error. */
+/** The system's error code decides whether the failure is transient. */
 const failed = (error: ArtifactError): StepFailure => {
   const made = StepError.make('ArtifactError', describeArtifact(error), { code: error._tag })
   return Failure.fromUnknown(error)._tag === 'Transient' ? Failure.transient(made) : Failure.permanent(made)
@@ -112,25 +112,24 @@ const LOST = failure(
   'this process has lost the run (another process superseded it, or its files were deleted) and cannot write artifacts'
 )
 
-/** A step in JavaScript may pass anything, and bytes of another realm are no instance of `Uint8Array`. */
+/** Untyped steps may pass anything, and bytes of another realm are no instance of `Uint8Array`. */
 const isData = (value: unknown): boolean =>
   typeof value === 'string' ||
   (ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]')
 
-const NOT_BYTES = (id: string): StepFailure =>
-  failure('NotBytes', `what is put as "${id}" is neither text nor bytes (a Uint8Array)`)
+const NOT_BYTES = (id: string): StepFailure => failure('NotBytes', `artifact "${id}" must be a string or a Uint8Array`)
 
-const ATTEMPT_OVER = failure('AttemptOver', 'the attempt that puts this is over: nothing is put by it any more')
+const ATTEMPT_OVER = failure('AttemptOver', 'the attempt has ended; it cannot write artifacts')
 
-const READ_ONLY = failure('ReadOnly', 'to ask for a job changes nothing: put and reuse are for submit and collect')
+const READ_ONLY = failure('ReadOnly', '`poll` cannot write artifacts; call put or reuse in submit or collect')
 
 const SYSTEM_ID = (id: string): StepFailure =>
-  failure('InvalidArtifactId', `"${id}" is not a valid artifact id: those that begin with "_" are Dogear's own`)
+  failure('InvalidArtifactId', `"${id}" is not a valid artifact id: ids that begin with "_" are reserved`)
 
 const HAS_SECRET = failure(
   'SecretInArtifact',
-  'the value of a secret stands in the artifact or in its id: artifacts are stored as they are, so it was not put'
+  'the artifact or its id contains a secret; it was not stored, because artifacts are not redacted'
 )
 
 const missing = ({ fromRun, artifact }: Reuse): StepFailure =>
-  failure('ArtifactMissing', `there is no artifact "${artifact}" of run ${fromRun}`)
+  failure('ArtifactMissing', `run ${fromRun} has no artifact "${artifact}"`)

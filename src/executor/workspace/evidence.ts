@@ -1,4 +1,4 @@
-/** Evidence: taken when a unit has ended well, and looked for before a run goes on. */
+/** Collects evidence when a unit completes, and checks it before a run continues. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -15,7 +15,7 @@ import type { Executor } from '../Executor.js'
 import { describeArtifact } from '../RunError.js'
 import { workingTreeOf } from './workspace.js'
 
-/** A checkpoint, or some of its records. `workspace`: where the run works, if not in the tree of the environment. */
+/** A checkpoint, or some of its records. `workspace`: the folder of the run, if not the tree of the environment. */
 export interface CompletedUnits {
   readonly runId: string
   readonly completedSteps: Iterable<CompletedStep>
@@ -159,7 +159,7 @@ const noteOther = (
   }
 }
 
-/** What several units left, by its path or id: for each place, oldest first. */
+/** Groups evidence by path or id, oldest first. */
 const byPlace = <A extends { readonly path: string } | { readonly id: string }>(
   all: ReadonlyArray<A>
 ): Iterable<ReadonlyNonEmptyArray<A>> => {
@@ -212,7 +212,7 @@ export const take = async (
   const evidence: Array<Evidence> = []
   const missing: Array<ExpectedEvidence> = []
   for (const one of expected) {
-    // The folder itself would be meant by an empty path: what makes it up has gone wrong.
+    // An empty path would name the folder itself; it is always a bug of the author.
     const found =
       one._tag !== 'Commit' && one.path === '' ? NONE : await looking(() => () => evidenceOf(tree, one, signal))
     if (E.isLeft(found)) return found
@@ -237,7 +237,7 @@ const evidenceOf = async (
     case 'File':
       return E.map((there: boolean) => (there ? O.some<Evidence>(one) : O.none))(await tree.has(one.path)())
     case 'Commit':
-      // What is short today may be short of two tomorrow.
+      // Records the full hash: an abbreviation may become ambiguous.
       return E.map(O.map((hash: string): Evidence => ({ _tag: 'Commit', hash })))(await tree.fullHash(one.hash)())
   }
 }

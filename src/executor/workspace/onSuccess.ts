@@ -1,4 +1,4 @@
-/** What becomes of the state of a run that has completed. */
+/** Archives or deletes a completed run. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
@@ -19,7 +19,7 @@ import { viewRun } from '../storage/runs.js'
 import { callWorkspaces } from './workspace.js'
 
 /** Acts once the completion is durable and the run is released. If that fails, the next resume of the run tries again. */
-export const disposing =
+export const applyOnSuccess =
   <Outputs, Input, A extends { readonly checkpoint: Checkpoint } | { readonly _tag: 'Fenced' }>(
     { onSuccess = 'keep' }: Program<Outputs, Input, unknown, unknown>,
     runId: string,
@@ -60,7 +60,7 @@ const archivedAs = async (
 ): Promise<E.Either<string, string | undefined>> =>
   how === 'archive' ? await keep(environment, checkpoint) : E.right(undefined)
 
-/** The run was given back: by now somebody may have started it over, or a new one under its id. */
+/** The run was released: another process may have restarted it, or started a new run under its id. */
 const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
   const now = await viewRun(ended.runId)(environment)()
   if (E.isLeft(now)) return E.left(describe(now.left))
@@ -68,10 +68,9 @@ const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promi
   return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
 }
 
-/** Why a run is left that is not any more what it was. */
-export const TAKEN_UP = 'it was taken up meanwhile'
+export const TAKEN_UP = 'another process resumed it meanwhile'
 
-/** Whether somebody has a run, or has changed it, since it was looked at. */
+/** Returns whether a run has an owner or has changed since it was read. */
 export const hasMovedOn = (
   then: Pick<RunSummary, 'revision' | 'createdAt'>,
   now: Pick<RunSummary, 'revision' | 'createdAt' | 'heldBy'>
@@ -115,7 +114,7 @@ export const removeRun = async (
   return artifacts === undefined ? removed : await removeArtifacts(artifacts, runId)
 }
 
-/** The folders go last, because a run that still exists may need them. Those that cannot be deleted do no harm. */
+/** The folders are deleted last, because a run that still exists may need them. Folders that cannot be deleted are ignored. */
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
   const { workspaces } = environment
   if (workspaces === undefined || isOwn(workspace)) return
@@ -123,7 +122,7 @@ const removeFolders = async (environment: Environment, { runId, workspace }: Che
   if (E.isRight(anew) && O.isNone(anew.right)) await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
 }
 
-/** A store of artifacts that is a part of the store of checkpoints has none left. */
+/** A store of artifacts inside the store of checkpoints is empty by then. */
 const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise<E.Either<ArtifactError, void>> => {
   const left = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(left)) return left
@@ -136,6 +135,5 @@ const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise
 
 const ARTIFACTS = 'the artifacts'
 
-/** Why a run can't be removed, as a text. */
 export const describeLeft = (error: StorageError | ArtifactError): string =>
   error._tag === 'InvalidArtifactId' ? describeArtifact(error) : describeStorage(error)

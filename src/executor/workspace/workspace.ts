@@ -1,4 +1,4 @@
-/** The workspace of a run: found, made, or missed. */
+/** Finds and creates the workspace of a run, or reports it as missing. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
@@ -22,7 +22,7 @@ import type { NoWorkspaces, RunError } from '../RunError.js'
 import { describeWorkspace } from '../RunError.js'
 import type { RunScope } from '../RunScope.js'
 import { report } from '../RunScope.js'
-import { holding, restoreStored } from '../storage/stored.js'
+import { withClaim, restoreStored } from '../storage/stored.js'
 import type { Place } from '../Values.js'
 
 export const callWorkspaces = <A>(
@@ -34,7 +34,7 @@ export const callWorkspaces = <A>(
     return { _tag: 'WorkspaceFailed', where: 'the workspaces', operation, code: 'THREW', why: message, cause }
   })
 
-/** What the workspace of a new run will be, if it wants one. Nothing is made, and nothing is asked about a run that is there. */
+/** Plans the workspace of a new run. Creates nothing, and calls no port if the run exists. */
 export const workspaceFor = async (
   environment: Environment,
   runId: string,
@@ -51,7 +51,7 @@ export const workspaceFor = async (
 const none = (runId: string): E.Either<NoWorkspaces, never> => E.left({ _tag: 'NoWorkspaces', runId })
 
 /**
- * Whether the folder is there that a run works in. Of a run that has none recorded that is taken for granted.
+ * Returns whether the workspace of a run exists; true for a run without one.
  *
  * @category looking
  */
@@ -65,7 +65,7 @@ export const hasWorkspace =
     return E.isLeft(found) ? found : E.right(found.right.there)
   }
 
-/** Nothing if the plan can be executed with the workspace as it is (`there`); else what is missed. */
+/** Refuses a plan that needs a missing workspace. */
 export const unlessGone = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
   there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(goneOf(checkpoint))
 
@@ -77,11 +77,11 @@ export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'Wor
   gone: leftIn(checkpoint)
 })
 
-/** The tree of a run: at its own workspace, else that of the environment. */
+/** A run without a workspace uses the tree of the environment. */
 export const workingTreeOf = ({ tree, workspaces }: Environment, workspace: Workspace | undefined): WorkingTree =>
   isOwn(workspace) && workspaces !== undefined ? workspaces.tree(workspace.path) : tree
 
-/** A new workspace is durable before it is made. Overrides that take work back are staged before that, others after it. */
+/** A new workspace is recorded before it is created. Overrides that rewind completed work are staged before that, others after it. */
 export const makeReady = async (
   { environment, recorder, stop }: RunScope,
   plan: ResumePlan,
@@ -90,7 +90,7 @@ export const makeReady = async (
   const checkpoint = recorder.checkpoint()
   const { runId, workspace } = checkpoint
   const makes = isOwn(workspace) && needOf(checkpoint, plan) === 'Make'
-  // A rewind is durable first: a new workspace must not be taken for the one where the work was done.
+  // A rewind is durable first: a new workspace must not be mistaken for the one where the work was done.
   const isFirst = !makes || wasAttempted(checkpoint)
   if (isFirst) recorder.stage(overrides)
   if (makes) {
@@ -99,7 +99,7 @@ export const makeReady = async (
     const { workspaces } = environment
     if (workspaces === undefined) return none(runId)
     const made = await callWorkspaces('make', () => workspaces.make(runId, workspace))
-    // Ctrl+C reaches git as well. Then nothing has failed.
+    // Ctrl+C also stops git; that is an interruption, not a failure.
     if (E.isLeft(made) && stop() === undefined) return made
     const renamed = E.isLeft(made) || made.right === undefined ? {} : { renamed: made.right }
     if (E.isRight(made)) report(environment, { _tag: 'WorkspaceReady', runId, workspace, ...renamed })
@@ -137,8 +137,8 @@ export const cleanWorkspace =
     )
 
 /**
- * Merges the worktree of a run into the branch that it was made from, and removes it. None if the run has no worktree, or has
- * it no more. A run that a live process holds is refused with `HeldBy`.
+ * Merges the worktree of a run into the branch that it was made from, and removes it. `None` if the run has no worktree.
+ * A run that a live process holds is refused with `HeldBy`.
  *
  * @category running
  */
@@ -154,7 +154,7 @@ export const mergeWorkspace =
       return E.map((ended: MergeEnd) => O.some(ended))(merged)
     })
 
-/** Does something about the workspace of a run that rests, while nobody else can take it up. */
+/** Uses the workspace of a run under a claim, so that no other process resumes the run meanwhile. */
 const atRest = async <A>(
   environment: Environment,
   runId: string,
@@ -165,20 +165,20 @@ const atRest = async <A>(
   const there = await load(environment, runId)
   if (E.isLeft(there)) return there
   if (O.isNone(there.right)) return E.left({ _tag: 'NoSuchRun', runId })
-  return await holding(environment, runId, async (_, stored) => {
+  return await withClaim(environment, runId, async (_, stored) => {
     if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
     const checkpoint = restoreStored(stored.value, runId)
     return E.isLeft(checkpoint) ? checkpoint : await act(workspaces, checkpoint.right)
   })
 }
 
-/** Where a step works that has a folder of its own: that folder, and the execution as it is seen from there. */
+/** The own folder of a step, and the execution with paths relative to it. */
 export interface OwnPlace {
   readonly folder: string
   readonly scope: RunScope
 }
 
-/** The folder of a step's own, empty for an attempt, and as it is where only its job is asked for. On the left: the attempt could not begin. */
+/** The folder is empty for an attempt, and unchanged for a poll of its job. On the left: the attempt could not begin. */
 export const ownPlace = async (
   scope: RunScope,
   { unit }: Place,
@@ -200,12 +200,12 @@ const lookingAt = (scope: RunScope, workspaces: Workspaces, folder: string): Run
   environment: { ...scope.environment, tree: workspaces.tree(folder) }
 })
 
-const NO_WORKSPACES = 'the step has a folder of its own: give the environment of the run `workspaces`'
+const NO_WORKSPACES = 'the step needs its own folder; set `workspaces` in the environment'
 
 const notBegun = (code: string, message: string): StepFailure =>
   Failure.permanent(StepError.make('WorkspaceError', message, { code }), 'notApplied')
 
-/** Evidence that was taken in a folder of a step's own, as it is found from anywhere. */
+/** Evidence from a step's own folder, with paths relative to the run. */
 export const seenFrom = (folder: string, evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
   evidence.map((one) => ('path' in one && !isAbsolute(one.path) ? { ...one, path: `${folder}/${one.path}` } : one))
 
