@@ -172,7 +172,7 @@ const contentOf = (place: Place, path: string, id: string, whole: Buffer): E.Eit
   if (bytes.length !== info.size) return E.left(corrupt(place, path, `${bytes.length} bytes instead of ${info.size}`))
   return sha256(bytes) === info.sha256
     ? E.right(new Uint8Array(bytes))
-    : E.left(corrupt(place, path, 'its content is not what was put (SHA-256)'))
+    : E.left(corrupt(place, path, 'its content does not match its SHA-256'))
 }
 
 const has = (place: Place, id: string): Answer<boolean> => {
@@ -182,7 +182,7 @@ const has = (place: Place, id: string): Answer<boolean> => {
   return reading(path, 'lstat', () => place.fs.lstatSync(path)).then((facts) =>
     E.isLeft(facts) || facts.right === undefined || facts.right.kind === 'file'
       ? E.map((found) => found !== undefined)(facts)
-      : E.left({ _tag: 'Insecure', where: path, why: 'it is no regular file' })
+      : E.left({ _tag: 'Insecure', where: path, why: 'it is not a regular file' })
   )
 }
 
@@ -232,7 +232,7 @@ const headIn = (place: Place, path: string, bytes: Buffer): E.Either<Corrupt | U
   }
   return format === FORMAT && typeof id === 'string' && typeof size === 'number' && typeof digest === 'string'
     ? E.right({ info: { id, size, sha256: digest }, length })
-    : E.left(corrupt(place, path, 'its first line says not what it is'))
+    : E.left(corrupt(place, path, 'its first line is invalid'))
 }
 
 const fieldsIn = (line: Buffer): Readonly<Record<string, unknown>> => {

@@ -178,7 +178,7 @@ describe('worktrees', () => {
   test.each([
     [
       'a merge',
-      'a merge is not concluded there',
+      'a merge is in progress',
       ({ git, edit }: Tree) => {
         git('checkout', '-q', '-b', 'other')
         edit('theirs')
@@ -191,7 +191,7 @@ describe('worktrees', () => {
     ],
     [
       'a cherry-pick',
-      'a cherry-pick is not concluded there',
+      'a cherry-pick is in progress',
       ({ git, edit }: Tree) => {
         git('checkout', '-q', '-b', 'other')
         edit('theirs')
@@ -204,7 +204,7 @@ describe('worktrees', () => {
     ],
     [
       'a stash in conflict',
-      'there are conflicts',
+      'conflicts are unresolved',
       ({ git, edit }: Tree) => {
         edit('theirs')
         git('stash')
@@ -271,7 +271,7 @@ describe('worktrees', () => {
     assert.deepEqual(await right(outer.all.commit('r', worktree)), O.none)
     writeFileSync(join(worktree.root, 'b.txt'), 'b')
     const end = await right(outer.all.merge('r', worktree))
-    const said = 'work in a submodule is not committed there'
+    const said = 'a submodule has uncommitted work'
     assert.deepEqual(end, { _tag: 'NotMerged', why: 'Refused', said, committed: true })
     assert.equal(readFileSync(join(worktree.root, 'inner', 'a.txt'), 'utf8'), 'changed')
   })
@@ -296,7 +296,7 @@ describe('worktrees', () => {
     repository.git('checkout', '-q', 'main')
     repository.git('merge', '--no-ff', '--no-commit', 'side')
     const end = await right(repository.all.merge('r', worktree))
-    assert.equal(end._tag === 'NotMerged' && end.why === 'Refused' ? end.said : '', 'another merge is not concluded')
+    assert.equal(end._tag === 'NotMerged' && end.why === 'Refused' ? end.said : '', 'another merge is in progress')
     assert.ok(existsSync(join(repository.folder, '.git', 'MERGE_HEAD')))
   })
 

@@ -43,7 +43,7 @@ export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed
     case 'EMLINK':
       return insecure(where, 'it is a symbolic link')
     case 'ENXIO':
-      return insecure(where, 'it is no regular file')
+      return insecure(where, 'it is not a regular file')
     default:
       return readFailed(where, 'open', cause)
   }

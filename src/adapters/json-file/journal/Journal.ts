@@ -170,7 +170,7 @@ const addLine = (
       draft.released = true
       return undefined
     default:
-      return 'it is of no known kind'
+      return 'its kind is unknown'
   }
 }
 
@@ -232,21 +232,21 @@ const socketRecord = (record: Json): { readonly socket: SocketRecord } | undefin
 }
 
 const takeFound = (draft: Draft, { epoch, revision }: JsonObject): string | undefined => {
-  if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it says nothing'
+  if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it is not a found line'
   // Behind a damaged claim, the found line may belong to another run, so it must not hide anything.
   if (draft.claim !== undefined) draft.found = { epoch, revision: revision as number }
   return undefined
 }
 
 const takeBase = (draft: Draft, { revision, checkpoint, changes }: JsonObject): string | undefined => {
-  if (!isCount(revision) || checkpoint === undefined || !isNonEmptyArray(changes)) return 'it is no base'
+  if (!isCount(revision) || checkpoint === undefined || !isNonEmptyArray(changes)) return 'it is not a base'
   draft.base = { revision, checkpoint }
   for (const change of changes) draft.changes.push(change)
   return undefined
 }
 
 const takeSave = (draft: Draft, { revision, changes }: JsonObject): string | undefined => {
-  if (!isCount(revision) || !isNonEmptyArray(changes)) return 'it is no save'
+  if (!isCount(revision) || !isNonEmptyArray(changes)) return 'it is not a save'
   if (draft.base === undefined) return 'there is no base before it'
   const expected = draft.base.revision + draft.changes.length
   if (revision !== expected) return `it has revision ${revision} where ${expected} should be`

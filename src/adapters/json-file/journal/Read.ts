@@ -145,7 +145,7 @@ export const readJournals = async (
   return E.left(readFailed(layout.history, 'open', CHANGING))
 }
 
-const CHANGING = { code: 'EAGAIN', message: `its files changed during each of ${ATTEMPTS} readings` }
+const CHANGING = { code: 'EAGAIN', message: `its files changed during each of ${ATTEMPTS} reads` }
 
 /** `None`: a listed file is missing. */
 const descend = async (
@@ -191,7 +191,7 @@ const isShort = ({ epoch, revision }: Found, newest: Numbered | undefined): bool
     : newest.number < epoch || (newest.number === epoch && Journal.newestRevision(newest.journal) < revision)
 
 const describeShort = ({ epoch, revision, by }: Found): string =>
-  `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} was begun`
+  `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} started`
 
 const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): ReadonlyArray<string> =>
   damage.map(({ line, why }) => `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`)
@@ -216,9 +216,7 @@ export const contentOf = async (
   const isForeign = glance._tag === 'Copy' && journals.lineage !== undefined && glance.of.lineage !== journals.lineage
   return glance._tag === 'Absent' || isForeign
     ? E.right(O.none)
-    : E.left(
-        corrupt(layout.runId, layout.copy, 'it is not what was written, and there is no journal with a checkpoint')
-      )
+    : E.left(corrupt(layout.runId, layout.copy, 'it was changed, and no journal has a checkpoint'))
 }
 
 const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag: 'Corrupt', runId, where, why })
@@ -228,7 +226,7 @@ const isAhead = (of: Copy.CopyOf, { lineage, newest }: Journals, reached: number
   (lineage === undefined || lineage === of.lineage) && Copy.isAhead(of, newest?.number ?? 0, reached)
 
 const describeAhead = (of: Copy.CopyOf | undefined): ReadonlyArray<string> =>
-  of === undefined ? [] : [`checkpoint.json says that there was revision ${of.revision}, and is damaged itself`]
+  of === undefined ? [] : [`checkpoint.json records revision ${of.revision} and is itself damaged`]
 
 const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
   const base = journal.base as Journal.Base
@@ -251,7 +249,7 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
 
 const lossOf = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
   above.length === 0 && damage.every(({ line }) => line === 1)
-    ? 'no revision, only who wrote them'
+    ? 'no revision, only the claim record'
     : `every saved revision after ${revision}`
 
 const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
@@ -266,7 +264,7 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
 })
 
 const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
-  if (newest === undefined) return ['no journal has a checkpoint any more']
+  if (newest === undefined) return ['no journal has a checkpoint']
   const { number, journal } = newest
   return journal.damage.length === 0
     ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]

@@ -45,7 +45,7 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
 }
 
 /** A merged worktree is deleted, with any work that exists only in one of its submodules. */
-const LEFT_OPEN = 'work in a submodule is not committed there'
+const LEFT_OPEN = 'a submodule has uncommitted work'
 
 const DETACHED: MergeEnd = { _tag: 'NotMerged', why: 'Detached', committed: false }
 
@@ -65,7 +65,7 @@ const obstacleTo = async ({
     return E.right({ _tag: 'NotMerged', why: 'OtherBranch', ...other, committed: false })
   }
   if ((await ask(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'])) !== undefined)
-    return E.right({ _tag: 'NotMerged', why: 'Refused', said: 'another merge is not concluded', committed: false })
+    return E.right({ _tag: 'NotMerged', why: 'Refused', said: 'another merge is in progress', committed: false })
   const files = await filesOf(repository, ['HEAD'])
   if (E.isLeft(files)) return files
   return E.right(
@@ -90,7 +90,7 @@ export const commitWorktree = async (
   const refused = (why: string): E.Either<WorkspaceFailed, never> =>
     E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'git commit', code: 'GIT', why, cause: undefined })
   if ((await ask(root, ['symbolic-ref', '--quiet', '--short', 'HEAD'])) !== branch)
-    return refused(`the worktree is not at its branch ${branch}`)
+    return refused(`the worktree is not on its branch ${branch}`)
   const committed = await commitRest(worktree, `dogear: what run ${runId} had not committed when it paused`)
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string') return refused(committed.right)
@@ -108,8 +108,8 @@ const commitRest = async (
   if (E.isLeft(open)) return open
   if (open.right === '') return E.right(false)
   const folder = await gitFolderOf(root)
-  if (folder === undefined) return E.right('it is no worktree any more')
-  const begun = await begunIn(folder, open.right)
+  if (folder === undefined) return E.right('it is no longer a worktree')
+  const begun = await operationIn(folder, open.right)
   if (begun !== undefined) return E.right(begun)
   const before = await ask(root, HEAD)
   const settle = await keepIndex(folder)
@@ -141,9 +141,9 @@ const BEGUN = new Map([
   ['rebase-merge', 'a rebase']
 ])
 
-const begunIn = async (folder: string, status: string): Promise<string | undefined> => {
-  for (const [name, what] of BEGUN) if (await isThere(join(folder, name))) return `${what} is not concluded there`
-  return /^(?:U.|.U|AA|DD) /m.test(status) ? 'there are conflicts' : undefined
+const operationIn = async (folder: string, status: string): Promise<string | undefined> => {
+  for (const [name, what] of BEGUN) if (await isThere(join(folder, name))) return `${what} is in progress`
+  return /^(?:U.|.U|AA|DD) /m.test(status) ? 'conflicts are unresolved' : undefined
 }
 
 /** Saves the index, because the next step may rely on what is staged. Returns the function that restores it if no commit was made. */

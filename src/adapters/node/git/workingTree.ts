@@ -157,7 +157,7 @@ const SETTLED_MILLIS = 3_000
 const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(' ')
 
-const STOPPED = Object.assign(new Error('it was told to stop looking'), { code: 'ABORTED' })
+const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
 /** Names in order, each with the kind and digest of its entry, so that different folders have different digests. */
 const contentOfFolder = async (look: Look, path: Buffer): Promise<Content> => {
@@ -255,7 +255,7 @@ const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Looked
   const shallow = await git(['rev-parse', '--is-shallow-repository'])
   if (E.isLeft(shallow)) return shallow
   if (!O.toNullable(firstLine(shallow.right))?.startsWith('true')) return E.right(missing)
-  const why = 'the clone is shallow, and a commit may be in the part that is not here: git fetch --unshallow'
+  const why = 'the clone is shallow and may lack a commit; run: git fetch --unshallow'
   return E.left(unreadable(folder, 'SHALLOW', why, undefined))
 }
 

@@ -159,7 +159,7 @@ const find = async (
   const isWorktree = await isThere(join(root, '.git'))
   if (!isWorktree || (await gitFolderOf(root)) !== undefined) return E.right({ there: isWorktree, folders })
   if (await isShell(root)) return E.right({ there: false, folders })
-  const why = `its repository is not at ${repository} any more: "git worktree repair" there, where it is now, mends that`
+  const why = `its repository is no longer at ${repository}; run "git worktree repair" in its new folder`
   return E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'find', code: 'GIT', why, cause: undefined })
 }
 

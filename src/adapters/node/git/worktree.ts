@@ -131,7 +131,8 @@ export const makeWorktree = async (
   const added = await add(worktree)
   if (E.isLeft(added)) return added
   const folder = await gitFolderOf(root)
-  if (folder === undefined) return E.left(failed(root, 'git worktree add', { message: 'it is not there', code: 'GIT' }))
+  if (folder === undefined)
+    return E.left(failed(root, 'git worktree add', { message: 'git created no worktree', code: 'GIT' }))
   const whole = await finish(folder, runId, worktree)
   return E.isLeft(whole) ? whole : renamed
 }
