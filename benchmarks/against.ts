@@ -33,13 +33,13 @@ const buildIn = async (name: string, folder: string): Promise<Build> => {
   }
 }
 
-/** The time always goes on by a millisecond, so that two runs can write the same. */
+/** The clock advances by one millisecond per reading, so that two runs can write the same bytes. */
 const steady = () => {
   let now = Date.UTC(2026, 0, 2)
   return { now: () => (now += 1), sleep: () => () => Promise.resolve() }
 }
 
-/** One run: its milliseconds, and what it wrote, without what is random in it. */
+/** One run: its milliseconds, and the bytes that it wrote without random parts. */
 const once = async ({ promise, files }: Build, root: string): Promise<{ millis: number; written: string }> => {
   const home = await mkdtemp(join(root, 'home-'))
   let flow = promise.workflow('linear')
@@ -55,7 +55,7 @@ const once = async ({ promise, files }: Build, root: string): Promise<{ millis: 
   return { millis, written: texts.map(plain).join('') }
 }
 
-/** Checksums, tokens, who wrote it and when, and where it was. */
+/** Checksums, tokens, owners, times and paths. */
 const plain = (text: string): string =>
   text
     .replaceAll(/"sum":"[^"]*"/g, '"sum"')

@@ -28,13 +28,13 @@ export interface Durable {
 /** Bytes that this process asked the system to write so far (Linux). */
 const writtenBytes = (): number => Number(/^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1] ?? 0)
 
-/** The memory in use; what is garbage is not, given `--expose-gc`. */
+/** The memory in use without garbage, given `--expose-gc`. */
 export const heapBytes = (): number => {
   globalThis.gc?.()
   return process.memoryUsage().heapUsed
 }
 
-/** Every how many steps how many appends are made: a fifth as many appends as steps. */
+/** The interval of steps and the number of appends at each: a fifth as many appends as steps. */
 const EVERY = 100
 const APPENDS = 20
 

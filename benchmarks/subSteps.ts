@@ -19,7 +19,7 @@ export interface SubSteps {
   readonly savesPerSubStep: number
 }
 
-/** Every how many sub-steps how many appends are made: a fifth as many appends as sub-steps. */
+/** The interval of sub-steps and the number of appends at each: a fifth as many appends as sub-steps. */
 const EVERY = 100
 const APPENDS = 20
 

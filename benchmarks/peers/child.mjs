@@ -5,7 +5,7 @@
 import { appendFileSync, closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The disk's limit is measured in the same process: so many appends at every so manieth step. */
+/** Measures the disk's limit in the same process: a number of appends every so many steps. */
 const EVERY = 100
 const APPENDS = 20
 
@@ -54,7 +54,7 @@ let failed
 try {
   await (mode === 'resume' ? opened.resume() : opened.run())
 } catch (error) {
-  // What it took to go on is known even if the rest of the run fails.
+  // The time to resume is known even if the rest of the run fails.
   if (firstNew === undefined) throw error
   failed = error.message
 }

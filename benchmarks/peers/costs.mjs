@@ -1,4 +1,4 @@
-// What a package costs before it does anything: its size with all that it needs, and its import.
+// The cost of a package before it does anything: its size with all dependencies, and its import.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -17,7 +17,7 @@ const find = (name, from) => {
   }
 }
 
-/** What is in a package, without the packages in it and without what a compiler left behind. */
+/** The bytes of a package without nested packages and compiler leftovers. */
 const ownBytes = (folder) =>
   readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => !['node_modules', 'obj', 'obj.target', '.deps'].includes(name))
@@ -42,7 +42,7 @@ const packedBytes = () => {
   return JSON.parse(said)[0].unpackedSize
 }
 
-/** The bytes of these packages and of all that they need, each once. */
+/** The bytes of these packages and all their dependencies, each counted once. */
 export const installedBytes = (names) => {
   const seen = new Set()
   let bytes = 0
@@ -58,7 +58,7 @@ export const installedBytes = (names) => {
 
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 
-/** How much longer a process takes that imports these modules than one that does nothing: the median of such pairs. */
+/** How much longer a process takes with these imports than an empty one: the median of pairs. */
 export const importMillis = (node, modules, rounds) => {
   let failed = false
   const once = (code) => {

@@ -13,7 +13,7 @@ export const open = async ({ steps, step, url }) => {
   return {
     settings: () => 'PostgreSQL as it comes: fsync on, synchronous_commit on',
     run: async () => (await DBOS.startWorkflow(bench, { workflowID: 'bench' })()).getResult(),
-    // What was under way goes on by itself after `launch`.
+    // Work in flight continues by itself after `launch`.
     resume: () => DBOS.retrieveWorkflow('bench').getResult(),
     close: () => DBOS.shutdown()
   }

@@ -30,7 +30,7 @@ export const open = async ({ folder, steps, step, variant }) => {
   const pragma = (text) =>
     runtime.runPromise(Effect.flatMap(SqliteClient.SqliteClient, (sql) => sql.unsafe(`PRAGMA ${text}`)))
   if (variant === 'forced') await pragma('synchronous = FULL')
-  // The same call starts the run, and goes on with it.
+  // The same call starts the run and resumes it.
   const go = () => runtime.runPromise(Bench.execute({ id: 'bench' }))
   return {
     settings: async () => {

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { OpenWorkflow } from 'openworkflow'
 import { BackendSqlite } from 'openworkflow/sqlite'
 
-/** The handle's own `result()` looks once a second, which would be most of a run of 10 steps. */
+/** The handle's own `result()` polls once a second, which would be most of a run of 10 steps. */
 const LOOK_MILLIS = 5
 
 export const open = async ({ folder, steps, step }) => {

@@ -79,7 +79,7 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 
 const say = (text) => process.stderr.write(`${text}\n`)
 
-/** A process of its own that ran one peer, as it ended; killed with all of its own when the time is up. */
+/** A separate process that runs one peer; killed with its children at the time limit. */
 const child = (wrap, args, onOutput = () => {}) =>
   new Promise((resolve) => {
     const [command, ...rest] = [...wrap, node, '--no-deprecation', join(here, 'child.mjs'), ...args.map(String)]
@@ -111,7 +111,7 @@ const child = (wrap, args, onOutput = () => {}) =>
     })
   })
 
-/** Gives a new folder and, to a peer that needs it, a new server; both are gone afterwards. */
+/** Creates a new folder and, for a peer that needs it, a new server; deletes both afterwards. */
 const inFolder = async ({ postgres }, use, wrap = []) => {
   mkdirSync(join(project, 'test/.tmp'), { recursive: true })
   const folder = mkdtempSync(join(project, 'test/.tmp/peers-'))
@@ -145,7 +145,7 @@ const timed = async (peer, variant, steps) => {
 const SYNCS = 'fsync,fdatasync,sync,syncfs,msync,sync_file_range'
 const hasStrace = spawnSync('strace', ['--version']).status === 0
 
-/** The calls that sync, in the process and in its server, for one more step. */
+/** The sync calls of one more step, in the process and in its server. */
 const syncsPerStep = async (peer, variant) => {
   if (!hasStrace) return { error: 'not counted: no strace' }
   const counts = []
@@ -174,7 +174,7 @@ const syncsPerStep = async (peer, variant) => {
   return { counts, perStep: (counts[1] - counts[0]) / (COUNTED[1] - COUNTED[0]) }
 }
 
-/** Killed at half of 1,000 steps; how long a new process takes to the first step that had not run. */
+/** Kills at half of 1,000 steps and measures how long a new process takes to the first step that had not run. */
 const resumed = (peer, variant) =>
   inFolder(peer, async (folder, url) => {
     const args = [peer.name, variant, folder, 1_000]
@@ -188,7 +188,7 @@ const resumed = (peer, variant) =>
     return { millis: second.firstNew - start, ranAgain: second.ranAgain, afterwards: second.failed }
   })
 
-/** Installs what the lock file says, unless it is there; better-sqlite3 is made for the Node that will run it. */
+/** Installs the lock file's packages if missing, with better-sqlite3 built for the Node that runs it. */
 const prepare = () => {
   const installed = join(here, 'node_modules/.package-lock.json')
   const isCurrent =

@@ -1,4 +1,4 @@
-// The table that is printed, and what has to be said below it.
+// The printed table and the notes below it.
 
 const grouped = (number) => number.toLocaleString('en-US')
 
@@ -35,7 +35,7 @@ export const table = (rows, sizes) => {
   return [...drawn.slice(0, 2), '-'.repeat(drawn[0].length), ...drawn.slice(2)].join('\n')
 }
 
-/** What a cell that failed said, and what each peer was and did. */
+/** The message of a failed cell, and what each peer was and did. */
 export const notes = (rows) =>
   ['* Fewer syncs than steps: what was recorded survives a killed process, not a power cut.', '']
     .concat(

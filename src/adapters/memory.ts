@@ -1,8 +1,8 @@
 /**
  * Checkpoints and artifacts in memory: for tests, and for runs that need not outlive their process.
  *
- * It keeps every law of the ports but one: nothing here is durable. Checkpoints are held as JSON text and artifacts as
- * copies, so what was saved and what is loaded share nothing.
+ * It follows every law of the ports except durability. Checkpoints are held as JSON strings and artifacts as copies,
+ * so what was saved and what is loaded share nothing.
  *
  * @module
  */
@@ -37,7 +37,7 @@ import type { Requests } from '../ports/Requests.js'
 
 // --- model
 
-/** A whole checkpoint, the change that led to it, and the changes that came after: `changes[i]` led to `revision + i`. */
+/** A whole checkpoint, the change that led to it, and later changes: `changes[i]` led to `revision + i`. */
 interface Segment {
   readonly revision: number
   readonly checkpoint: string
@@ -45,7 +45,7 @@ interface Segment {
   chars: number
 }
 
-/** `by`: the store that granted it. */
+/** `by`: the store that granted the claim. */
 interface Held {
   readonly epoch: number
   readonly holder: Holder
@@ -97,7 +97,7 @@ export interface MemoryOptions {
   readonly formerOwners?: 'dead' | 'undecided'
 }
 
-/** A whole checkpoint is written when the changes since the last one outgrow it, and this many characters. */
+/** A new whole checkpoint is written when the changes since the last one outgrow it and this many characters. */
 const SEGMENT_CHARS = 1_048_576
 
 /** How many whole checkpoints a run keeps. */
@@ -238,7 +238,7 @@ export const memoryStorage = (
 }
 
 /**
- * Artifacts in memory. On the data of a memory store they are those of its runs, and go when a run is removed.
+ * Artifacts in memory. On the data of a memory store they belong to its runs and are deleted with them.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -14,7 +14,7 @@ const claimed = async (storage: CheckpointStorage, runId = 'a'): Promise<Claim> 
   return E.isRight(result) ? result.right.claim : assert.fail(result.left._tag)
 }
 
-/** A revision whose change is about 200 characters and whose checkpoint has the size of a run of so many records. */
+/** A revision with a change of about 200 characters and a checkpoint as large as a run with this many records. */
 const revision = (
   number: number,
   checkpoint = (): string => 'x'.repeat(number * 150)
@@ -30,7 +30,7 @@ const saved = async (storage: CheckpointStorage, claim: Claim, from: number, to:
 }
 
 describe('the memory store', () => {
-  test('a second store on the same data counts as a restart: the first one has lost its claims at once', async () => {
+  test('a second store on the same data models a restart, and the first one loses its claims at once', async () => {
     const data = memoryData()
     const killed = memoryStorage(data)
     const claim = await claimed(killed)
@@ -41,7 +41,7 @@ describe('the memory store', () => {
     assert.equal(E.isLeft(late) && late.left._tag, 'Fenced')
   })
 
-  test('a killed store is granted nothing that lasts', async () => {
+  test('a claim of a killed store is lost at once', async () => {
     const data = memoryData()
     const killed = memoryStorage(data)
     const restarted = memoryStorage(data)
@@ -53,7 +53,7 @@ describe('the memory store', () => {
     await saved(restarted, claim, 0, 2)
   })
 
-  test('a store of its own shares nothing', async () => {
+  test('a store with separate data shares nothing', async () => {
     await claimed(memoryStorage())
     await claimed(memoryStorage())
   })
@@ -67,7 +67,7 @@ describe('the memory store', () => {
     assert.deepEqual(late, E.left({ _tag: 'Fenced', runId: 'a', epoch: 1, by: O.some(2) }))
   })
 
-  test('the epoch goes on after a removal', async () => {
+  test('the epoch keeps counting after a removal', async () => {
     const storage = memoryStorage()
     const first = await claimed(storage)
     await storage.release(first)()
@@ -75,7 +75,7 @@ describe('the memory store', () => {
     assert.equal((await claimed(storage)).epoch, first.epoch + 1)
   })
 
-  test('a checkpoint that can not be written leaves the run as it was', async () => {
+  test('a checkpoint that cannot be encoded leaves the run unchanged', async () => {
     const storage = memoryStorage()
     const claim = await claimed(storage)
     const unwritable = (): never => {
@@ -100,7 +100,7 @@ describe('the memory store', () => {
     assert.ok(E.isRight(stored) && O.isSome(stored.right) && stored.right.value.revision === 99_999)
   })
 
-  test('the history is bounded by the size of the checkpoint, and what is left of it loads', async () => {
+  test('the history is bounded by the size of the checkpoint, and its remaining revisions load', async () => {
     const storage = memoryStorage()
     const claim = await claimed(storage)
     for (let n = 0; n < 100_000; n++)

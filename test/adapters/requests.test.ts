@@ -1,4 +1,4 @@
-/** What every inbox does, in memory and in files. */
+/** The behaviour of every inbox, in memory and in files. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -53,7 +53,7 @@ describe.each<[string, () => Requests]>([
   const listed = async (requests: Requests, runId = 'r'): Promise<ReadonlyArray<Request.Request>> =>
     right(await requests.list(runId)())
 
-  test('is empty until a request is left, and after the last one is withdrawn', async () => {
+  test('an inbox is empty until a request is left and after the last one is withdrawn', async () => {
     const requests = open()
     assert.equal(requests.isAny('r'), false)
     assert.deepEqual(await listed(requests), [])
@@ -66,14 +66,14 @@ describe.each<[string, () => Requests]>([
     assert.deepEqual(await listed(requests), [])
   })
 
-  test('returns all requests, oldest first', async () => {
+  test('an inbox returns all requests, oldest first', async () => {
     const requests = open()
     const all = [pauseAt(3), answerAt(4), cancelAt(1), answerAt(2, 'approve/other')]
     for (const one of all) right(await requests.leave(one)())
     assert.deepEqual(await listed(requests), [all[2], all[3], all[0], all[1]])
   })
 
-  test('belongs to one run', async () => {
+  test('an inbox belongs to one run', async () => {
     const requests = open()
     right(await requests.leave(cancelAt(1, 's'))())
     assert.equal(requests.isAny('r'), false)
@@ -84,7 +84,7 @@ describe.each<[string, () => Requests]>([
   test.each([
     ['pause', pauseAt],
     ['cancel', cancelAt]
-  ])('has one %s, the newest', async (_kind, make) => {
+  ])('an inbox has at most one %s, the newest', async (_kind, make) => {
     const requests = open()
     for (const second of [2, 1]) right(await requests.leave(make(second))())
     assert.deepEqual(await listed(requests), [make(1)])
@@ -94,7 +94,7 @@ describe.each<[string, () => Requests]>([
     ['pause', pauseAt],
     ['cancel', cancelAt],
     ['answer', answerAt]
-  ])('withdraws exactly the given %s: another one stays', async (_kind, make) => {
+  ])('withdrawing removes exactly the given %s and no other', async (_kind, make) => {
     const requests = open()
     right(await requests.leave(make(2))())
     right(await requests.withdraw(make(1))())
@@ -104,7 +104,7 @@ describe.each<[string, () => Requests]>([
     assert.equal(requests.isAny('r'), false)
   })
 
-  test('refuses a second answer for a unit, and keeps the first', async () => {
+  test('an inbox refuses a second answer for a unit and keeps the first', async () => {
     const requests = open()
     right(await requests.leave(answerAt(1))())
     assert.deepEqual(
@@ -114,7 +114,7 @@ describe.each<[string, () => Requests]>([
     assert.deepEqual(await listed(requests), [answerAt(1)])
   })
 
-  test('takes exactly one of many answers for a unit that come at once', async () => {
+  test('an inbox accepts exactly one of many concurrent answers for a unit', async () => {
     const ports = open()
     const left = await Promise.all(
       Array.from({ length: 20 }, (_, index) => ports.leave(answerAt(index, 'approve', `user-${index}`))())
@@ -124,7 +124,7 @@ describe.each<[string, () => Requests]>([
     assert.deepEqual(await listed(ports), [answerAt(taken[0] ?? -1, 'approve', `user-${taken[0]}`)])
   })
 
-  test('clears the pause of an execution that ended, and nothing else', async () => {
+  test('clearing removes the pause of an ended execution and nothing else', async () => {
     const requests = open()
     for (const one of [pauseAt(1), cancelAt(2), answerAt(3)]) right(await requests.leave(one)())
     right(await requests.clearPause('r')())

@@ -58,7 +58,7 @@ test('a run whose artifacts can’t be listed is shown all the same', async () =
   place.write('.dogear/runs/train-2/artifacts/h-x', 'no artifact')
   const { code, stdout } = await place.dogear(['show', 'train-2'])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/An artifact of run train-2 cannot be read: .*h-x: its first line says not what it is/)
+  expect(stdout).toMatch(/An artifact of run train-2 cannot be read: .*h-x: its first line is invalid/)
   const json = JSON.parse((await place.dogear(['show', 'train-2', '--json'])).stdout) as Record<string, unknown>
   expect(json['artifacts']).toMatchObject({ error: { code: 'Corrupt' } })
 })

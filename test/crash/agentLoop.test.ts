@@ -1,4 +1,4 @@
-/** An agent of 200 turns with tool calls in parallel may be killed at 20 moments. */
+/** An agent of 200 turns with parallel tool calls may be killed at 20 moments. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'vitest'
@@ -36,7 +36,7 @@ const live = async (world: World, life: number, die?: Death) => {
   return { ended, recorded }
 }
 
-/** A life that a kill ended: what it left recorded, and what had begun in it and was not recorded. */
+/** A life that a kill ended: what it recorded, and what it started without a record. */
 interface Life {
   readonly recorded: ReadonlySet<string>
   readonly open: ReadonlySet<string>
@@ -58,7 +58,7 @@ const checkEffects = (notes: ReadonlyArray<Note>, lives: ReadonlyArray<Life>, un
       )
 }
 
-test('an agent of 200 turns that is killed at 20 moments has each effect once, but for those in flight at a kill', async () => {
+test('an agent of 200 turns killed at 20 moments has each effect once, except those in flight at a kill', async () => {
   const usual = await inWorld('undisturbed', async (world) => {
     const { ended } = await live(world, 1)
     assert.equal(reportOf(ended).outcome, 'Completed', JSON.stringify(ended.lines))

@@ -14,7 +14,7 @@ interface End {
   readonly calls: number
 }
 
-/** Runs a process that dies before its nth call, if it makes so many. */
+/** Runs a process that dies before its nth call, if it makes that many. */
 const life = (folder: string, how: 'run' | 'die' | 'resume' | 'reopen', at = 0): Promise<End> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [WORKER, folder, how, String(at)], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -34,7 +34,7 @@ const effectsIn = (folder: string): ReadonlyArray<string> =>
 
 const STARTED = new Set(['one', 'two', 'acknowledged'])
 
-/** The run is cancelled and stays so; reopened, it does what is missing. */
+/** The run is cancelled and stays so; reopened, it runs the missing steps. */
 const staysCancelled = async (folder: string): Promise<void> => {
   assert.ok(effectsIn(folder).every((one) => STARTED.has(one)))
   assert.equal((await life(folder, 'resume')).end, 'RunCancelled')
@@ -48,9 +48,9 @@ const someOf = (calls: number, count: number, salt: number): ReadonlyArray<numbe
   return sweep ? all : chanceOf(salt).sample(all, count)
 }
 
-describe('a process that is killed', () => {
-  test('after its run was cancelled, or while it is, is followed by one that runs nothing more', async () => {
-    const calls = await inWorld('nobody is killed', async ({ folder }) => {
+describe('killed processes of a cancelled run', () => {
+  test('after a kill during or after a cancel, the next process runs no further step', async () => {
+    const calls = await inWorld('without a kill', async ({ folder }) => {
       const ended = await life(folder, 'run')
       assert.equal(ended.end, 'cancelled')
       await staysCancelled(folder)
@@ -70,8 +70,8 @@ describe('a process that is killed', () => {
     assert.ok(acknowledged > 3, `only ${acknowledged} were acknowledged`)
   })
 
-  test('while it records a cancel that its predecessor did not live to see is followed by one that does', async () => {
-    const calls = await inWorld('nobody is killed', async ({ folder }) => {
+  test('after a kill while recording an earlier cancel, the next process records it', async () => {
+    const calls = await inWorld('without a kill', async ({ folder }) => {
       assert.ok((await life(folder, 'die')).isKilled)
       assert.ok(existsSync(join(folder, 'state/runs/r/requests/cancel.json')))
       const next = await life(folder, 'resume')

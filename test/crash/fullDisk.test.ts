@@ -50,7 +50,7 @@ if (whyNoMount !== undefined) console.log(`no small disks here, for mounting is 
 
 type Disk = 'tmpfs' | 'ext4'
 
-/** Puts a small disk where the world keeps its state; the logs stay outside. */
+/** Mounts a small disk for the state of the world; the logs stay outside. */
 const smallDisk = (world: World, disk: Disk, kibibytes: number): void => {
   mkdirSync(world.state)
   if (disk === 'tmpfs') {
@@ -66,7 +66,7 @@ const smallDisk = (world: World, disk: Disk, kibibytes: number): void => {
 
 const ballast = (world: World): string => join(world.state, 'ballast')
 
-/** Fills the disk but for so many bytes. */
+/** Fills the disk except for this many bytes. */
 const fill = (world: World, spare: number): void => {
   const { bavail, bsize } = statfsSync(world.state)
   const bytes = Buffer.alloc(bsize)
@@ -81,7 +81,7 @@ const fill = (world: World, spare: number): void => {
 
 const makeRoom = (world: World): void => rmSync(ballast(world), { force: true })
 
-/** Every file that has a name is whole: what is half written has none, or is never read. */
+/** Every file with a final name is complete. */
 const checkFiles = (world: World): void => {
   const folder = join(world.state, 'runs', 'r')
   for (const name of readdirSync(folder)) {
@@ -118,14 +118,14 @@ const failedWith = (report: Report, code: RegExp): void => {
   assert.match(String(report.error?.['code']), code)
 }
 
-describe.skipIf(whyNoMount !== undefined)('a disk that is full', () => {
+describe.skipIf(whyNoMount !== undefined)('a full disk', () => {
   const disks: ReadonlyArray<Disk> = ['tmpfs', 'ext4']
   for (const disk of disks) {
-    test(`fails the run with the reason, keeps what was acknowledged, and lets it go on later (${disk})`, async () => {
+    test(`a full disk fails the run with the reason, keeps what was acknowledged, and allows a later resume (${disk})`, async () => {
       console.log(`full disk: seed ${seed}`)
       const chance = chanceOf(disk.length)
       const cases = Array.from({ length: sweep ? 60 : 2 }, (_, n) => {
-        // Lines on both sides of the length up to which they are written at once.
+        // Lines on both sides of the length up to which writes are synchronous.
         const bytes = n % 2 === 0 ? 20_000 : 90_000
         return { size: { steps: 12, bytes }, spare: 8_000 + chance.below(bytes * 18) }
       })
@@ -153,7 +153,7 @@ describe.skipIf(whyNoMount !== undefined)('a disk that is full', () => {
     })
   }
 
-  test('twenty claims on it change nothing: when there is room again, the newest checkpoint loads', async () => {
+  test('twenty claims on a full disk change nothing, and the newest checkpoint loads when there is space', async () => {
     await inWorld('twenty claims', async (world) => {
       smallDisk(world, 'tmpfs', 1024)
       const paced = order('run', 1, { faults: { call: 'fdatasync', code: 'EIO', from: 9 } })
@@ -185,7 +185,7 @@ describe.skipIf(whyNoMount !== undefined)('a disk that is full', () => {
     })
   })
 
-  test('a file system that was made read-only is told, and the checkpoint still loads', async () => {
+  test('a read-only file system is reported, and the checkpoint still loads', async () => {
     await inWorld('read-only', async (world) => {
       smallDisk(world, 'tmpfs', 4096)
       const failing = order('run', 1, { faults: { call: 'fdatasync', code: 'EIO', from: 8 } })
@@ -220,7 +220,7 @@ describe('a device that reports errors', () => {
     'placeSync'
   ] as const
 
-  test.each(calls)('an error of %s, at any time, fails the run with its name or harms nothing', async (call) => {
+  test.each(calls)('an error of %s at any time fails the run with its name or has no effect', async (call) => {
     const place = calls.indexOf(call)
     const chance = chanceOf(60 + place)
     // Half of the calls fail early, the others late.
@@ -246,7 +246,7 @@ describe('a device that reports errors', () => {
     })
   })
 
-  test('after a failed sync nothing more is written to that file, and the process itself can claim again', async () => {
+  test('after a failed sync nothing more is written to that file, and the same process can claim again', async () => {
     await inWorld('a failed sync', async (world) => {
       let left = 6
       const { nodeFileSystem } = await import('../../src/adapters/json-file/files/nodeFileSystem.js')
@@ -282,7 +282,7 @@ describe('a device that reports errors', () => {
     })
   })
 
-  test('no file descriptors left: it says so, and goes on when there are some', async () => {
+  test('a lack of file descriptors is reported, and the run resumes when there are some', async () => {
     await inWorld('EMFILE', async (world) => {
       const codes: Array<string> = []
       const limited = ['prlimit', '--nofile=256']
@@ -300,7 +300,7 @@ describe('a device that reports errors', () => {
     })
   })
 
-  test('a folder that this user may not write to is told, and changes nothing', async () => {
+  test('a folder without write permission is reported, and nothing changes', async () => {
     await inWorld('EACCES', async (world) => {
       const failing = order('run', 1, { faults: { call: 'fdatasync', code: 'EIO', from: 8 } })
       failedWith(reportOf(await perform(world, failing)), /EIO/)

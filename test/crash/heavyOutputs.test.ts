@@ -1,14 +1,14 @@
-/** Outputs too large to be kept are refused by name; what was kept before loads. */
+/** Outputs that are too large are refused by name, and what was saved before still loads. */
 import assert from 'node:assert/strict'
 import { test } from 'vitest'
 import { inWorld, kept, perform, reportOf, sweep } from './world.js'
 
 const MEBIBYTE = 1_048_576
 
-/** How much a checkpoint may contain, in mebibytes: in a sweep as much as by default. */
+/** The limit of a checkpoint in mebibytes; the default in a sweep. */
 const LIMIT = sweep ? 64 : 16
 
-test('outputs of a mebibyte, too many for a checkpoint, are kept, or refused naming the largest; what was acknowledged loads', async () => {
+test('outputs of a mebibyte are kept until the checkpoint is full, then refused with the largest named, and acknowledged ones load', async () => {
   await inWorld(`more than ${LIMIT} mebibytes`, async (world) => {
     const store = { limits: { checkpointBytes: LIMIT * MEBIBYTE } }
     const order = { program: 'heavy', size: { steps: Math.round(LIMIT * 1.5), bytes: MEBIBYTE }, store } as const

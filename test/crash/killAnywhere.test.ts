@@ -1,4 +1,4 @@
-/** A run may be killed anywhere, again and again. */
+/** A run may be killed anywhere, repeatedly. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
@@ -14,10 +14,10 @@ type Size = NonNullable<Order['size']>
 
 const SMALL: Size = {}
 
-/** Together over a mebibyte, of which a finished step needs little: the journal is compacted on the way. */
+/** More than a mebibyte in total, of which a finished step needs little, so that the journal is compacted. */
 const LARGE: Size = { failures: 17, errorBytes: 19_000, bytes: 70_000 }
 
-/** Calls that change something, or make it durable: dying right after one is not the same as before the next. */
+/** Calls that change something or make it durable, after which a death differs from one before the next call. */
 const CHANGING =
   /^(mkdir|fsyncFolder|open|write|writeSync|ftruncateSync|fdatasync|link|renameSync|unlinkSync|removeTree|replace)$/
 
@@ -35,14 +35,14 @@ const placesIn = (names: ReadonlyArray<string>): ReadonlyArray<Kill> =>
     return ways
   })
 
-/** What was seen of one life of a run. */
+/** The observation of one life of a run. */
 interface Life {
   readonly life: number
   readonly killed: boolean
   readonly inFlight: ReadonlySet<string>
 }
 
-/** Whatever was acknowledged is there, whenever one looks. */
+/** Whatever was acknowledged is stored at any later moment. */
 const lookAfter = async (world: World): Promise<Kept | undefined> => {
   const found = await kept(world)
   const acks = world.acks()
@@ -54,7 +54,7 @@ const lookAfter = async (world: World): Promise<Kept | undefined> => {
   return found
 }
 
-/** What an honest person answers: was it done, or not? */
+/** The honest answer: did it take effect, or not? */
 const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: ReadonlyMap<string, unknown>) =>
   Object.fromEntries(
     asked.map((unit) => {
@@ -64,7 +64,7 @@ const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: Readonl
     })
   )
 
-/** Lives until the run is completed; the n-th life dies where the n-th kill says. */
+/** Runs lives until the run is completed; the n-th life dies at the n-th kill. */
 const outlive = async (
   world: World,
   kills: ReadonlyArray<Kill>,
@@ -138,7 +138,7 @@ const checkHistory = async (world: World, revision: number): Promise<void> => {
   )
 }
 
-/** A run that nobody disturbed: how it ends, where it can be killed, and where that is delicate. */
+/** An undisturbed run: its end, the places for a kill, and the delicate ones. */
 interface Undisturbed {
   readonly report: Report
   readonly outputs: ReadonlyMap<string, unknown>
@@ -187,13 +187,13 @@ describe('a run that is killed anywhere', () => {
     assert.ok(large.report.names?.filter((name) => name === 'link').length === 2, 'the large one compacts its journal')
   })
 
-  test('no acknowledged step runs again, none is lost, and it ends as an undisturbed one', async () => {
+  test('a run killed anywhere repeats and loses no acknowledged step, and ends like an undisturbed one', async () => {
     const chance = chanceOf(1)
     const cases = sweep ? small.places : [...chance.sample(small.places, 4), ...chance.sample(small.delicate, 3)]
     await eachOf(cases, (kill) => prove(small, SMALL, [kill]))
   })
 
-  test('the same in a run whose journal is compacted', async () => {
+  test('a run with compactions killed anywhere repeats and loses no acknowledged step', async () => {
     const { names = [] } = large.report
     const near = large.places.filter(
       ({ at }) => at > names.lastIndexOf('link') - 12 && at < names.lastIndexOf('link') + 18
@@ -201,12 +201,12 @@ describe('a run that is killed anywhere', () => {
     await eachOf(sweep ? [...near, ...near] : chanceOf(4).sample(near, 3), (kill) => prove(large, LARGE, [kill]))
   })
 
-  test('the same when the resuming processes are killed too', async () => {
+  test('a run whose resumes are killed too repeats and loses no acknowledged step', async () => {
     const chance = chanceOf(2)
     const cases = Array.from({ length: sweep ? 300 : 3 }, () =>
       Array.from({ length: 2 + chance.below(2) }, (_, nth) => {
         const kill = chance.oneOf(small.places)
-        // A resume has fewer calls to make; most of them are in its beginning.
+        // A resume makes fewer calls, most of them at its beginning.
         return nth === 0 ? kill : { ...kill, at: 1 + chance.below(chance.oneOf([60, 120, small.places.length / 2])) }
       })
     )
@@ -217,7 +217,7 @@ describe('a run that is killed anywhere', () => {
 describe('the removal of a run that is killed anywhere', () => {
   const small = { program: 'rerunnable' } as const
 
-  test('leaves the whole run or none, and an id that is used again begins with nothing', async () => {
+  test('a removal killed anywhere leaves the whole run or none, and a reused id starts empty', async () => {
     const names = await inWorld('undisturbed', async (world) => {
       await perform(world, { ...small, op: 'run' })
       return reportOf(await perform(world, { ...small, op: 'remove', names: true })).names ?? []

@@ -1,4 +1,4 @@
-/** A map of many items may be killed again and again. */
+/** A map of many items may be killed repeatedly. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ const countOf = (all: ReadonlyArray<string>): ReadonlyMap<string, number> => {
   return counts
 }
 
-/** Works on the map until it is done, or killed once so many items were done in all. */
+/** Runs the map until it completes, or is killed once this many items are done in total. */
 const live = async (world: World, killAt: number): Promise<string> => {
   const order = JSON.stringify({ state: world.state, folder: world.folder, items: ITEMS })
   const worker = spawn(process.execPath, [WORKER, order], { stdio: ['ignore', 'pipe', 'inherit'] })

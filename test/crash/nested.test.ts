@@ -14,13 +14,13 @@ const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url))
 const HOOK = fileURLToPath(new URL('workers/killAtCall.cjs', import.meta.url))
 const ID = 'nightly-2026-01-31'
 
-/** The tasks of each item, in its order. */
+/** The tasks of each item in order. */
 const SHOPS = ['import/orders/shops/berlin', 'import/orders/shops/paris']
 const PARTS = ['fetch', 'checks/rows', 'checks/sum', 'load']
 const REST = ['folder', 'import/orders/list', 'import/prices/fetch', 'import/prices/load', 'report']
 const TASKS = [...SHOPS.flatMap((shop) => PARTS.map((part) => `${shop}/${part}`)), ...REST]
 
-/** At the n-th call that changes the store, or at the sync after the write of a text. */
+/** At the n-th call that changes the store, or at the sync after a matching write. */
 type Moment = ({ readonly at: number } | { readonly saving: string }) & {
   readonly when: 'before' | 'torn' | 'during' | 'after'
   readonly delay?: number
@@ -53,7 +53,7 @@ const FORMS: ReadonlyArray<Form> = [
 // lives
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** How often each task started its work. */
+/** How often each task started. */
 const startsIn = ({ folder }: World): ReadonlyMap<string, number> => {
   const log = join(folder, 'nightly/log.txt')
   const counts = new Map<string, number>()
@@ -62,7 +62,7 @@ const startsIn = ({ folder }: World): ReadonlyMap<string, number> => {
   return counts
 }
 
-/** What a kill left: what is recorded as completed and as in flight, and what had started. */
+/** What a kill left: recorded as completed, recorded as in flight, and started. */
 interface Left {
   readonly completed: ReadonlySet<string>
   readonly inFlight: ReadonlySet<string>
@@ -96,7 +96,7 @@ const lookAfter = async (world: World): Promise<readonly [Kept | undefined, Left
   ]
 }
 
-/** What a completed run leaves: its state, the records but for their times, and the files. */
+/** The result of a completed run: its state, its records without times, and the files. */
 const resultOf = ({ folder }: World, { files }: Form, { checkpoint }: Kept): unknown => ({
   state: checkpoint.state,
   variables: [...checkpoint.variables].sort(([one], [other]) => (one < other ? -1 : 1)),
@@ -142,13 +142,13 @@ const checkStarts = (kills: ReadonlyArray<Left>, starts: ReadonlyMap<string, num
   }
 }
 
-/** Whether the first kill fell between two steps of an item: one is recorded, none that is not had started. */
+/** True if the first kill fell between two steps of an item: one is recorded, and no other had started. */
 const isBetween = ([first, ...later]: ReadonlyArray<Left>, starts: ReadonlyMap<string, number>): boolean =>
   first !== undefined &&
   later.length === 0 &&
   SHOPS.some((shop) => {
     const open = PARTS.map((part) => `${shop}/${part}`).filter((unit) => !first.completed.has(unit))
-    // One that had started when the process died starts again, so it is in the log twice.
+    // A task that had started when the process died starts again, so the log has it twice.
     return open.length > 0 && open.length < PARTS.length && open.every((unit) => starts.get(unit) === 1)
   })
 
@@ -196,7 +196,7 @@ describe.each(FORMS)('the example $name', (form) => {
     assert.ok(places.length > 60, `${places.length} places`)
   })
 
-  test('killed at any write to its store, it resumes, repeats no completed step and ends as an undisturbed run', async () => {
+  test('an example killed at any write to its store resumes, repeats no completed step and ends like an undisturbed run', async () => {
     const before = { ...tally }
     const cases = sweep ? places : chance.sample(places, 4)
     await eachOf(cases, async (moment) => void (await prove(form, usual, [moment])))
@@ -211,7 +211,7 @@ describe.each(FORMS)('the example $name', (form) => {
   })
 
   test.each(sweep ? SHOPS : [chance.oneOf(SHOPS)])(
-    'killed between two steps of %s, it resumes with the second one',
+    'an example killed between two steps of %s resumes with the second one',
     async (shop) => {
       for (const part of ['fetch', 'checks'])
         for (const when of ['before', 'after'] as const) {
@@ -221,7 +221,7 @@ describe.each(FORMS)('the example $name', (form) => {
     }
   )
 
-  test('killed again and again, it resumes and repeats no completed step', async () => {
+  test('an example killed repeatedly resumes and repeats no completed step', async () => {
     await eachOf(Array.from({ length: sweep ? 20 : 1 }), async () => {
       const when = (): 'before' | 'after' => chance.oneOf(['before', 'after'])
       const later = [0, 1].map((): Moment => ({ at: 1 + chance.below(60), when: when() }))

@@ -1,4 +1,4 @@
-/** What was forced stays forced, whenever the process that was told so is killed. */
+/** An override stays in force after the process that received it was killed. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { Kill, Order, World } from './world.js'
@@ -6,13 +6,13 @@ import { chanceOf, eachOf, inWorld, kept, perform, reportOf, seed, sweep } from 
 
 const UNITS = ['one', 'two', 'three', 'four/left', 'four/right', 'four/both', 'five', 'six', 'seven', 'eight', 'nine']
 
-/** A run that was done to its end by the first version of the program. */
+/** A run that the first version of the program completed. */
 const completed = async (world: World): Promise<void> => {
   const done = reportOf(await perform(world, { op: 'run', life: 1, program: 'rerunnable', version: 1 }))
   assert.equal(done.outcome, 'Completed')
 }
 
-/** Which version of the program made what is recorded. */
+/** The version of the program that produced each record. */
 const versionsOf = async (world: World): Promise<ReadonlyMap<string, number>> => {
   const found = await kept(world)
   const records = [...(found?.checkpoint.completedSteps ?? [])]
@@ -23,7 +23,7 @@ const versionsOf = async (world: World): Promise<ReadonlyMap<string, number>> =>
   )
 }
 
-/** The calls that a forced resume makes. */
+/** The calls of a resume with an override. */
 const callsOf = async (order: Order): Promise<number> =>
   await inWorld('counting', async (world) => {
     await completed(world)
@@ -68,14 +68,14 @@ const killsOf = (calls: number, salt: number): ReadonlyArray<Kill> => {
   return sweep ? all : chanceOf(salt).sample(all, 2)
 }
 
-describe('a resume that was told to run something again, and is killed', () => {
+describe('killed resumes with overrides', () => {
   const laws: ReadonlyArray<readonly [string, Order['plan'] & object, string]> = [
     ['everything, from the first step on', { fromStep: 'one' }, 'one'],
     ['from a step in the middle on', { fromStep: 'six' }, 'six'],
     ['a wave, and what follows it', { restartWave: 'four' }, 'four/left']
   ]
   for (const [index, [what, plan, first]] of laws.entries()) {
-    test(`a plain resume keeps to it: ${what}`, async () => {
+    test(`a plain resume keeps the override of a killed one: ${what}`, async () => {
       if (index === 0) console.log(`overrides: seed ${seed}`)
       const order: Order = { op: 'resume', program: 'rerunnable', plan }
       const calls = await callsOf(order)
@@ -83,10 +83,10 @@ describe('a resume that was told to run something again, and is killed', () => {
     })
   }
 
-  test('a step that somebody said to do again is asked about once more only if it may have had its effect again', async () => {
+  test('a step confirmed to run again is asked about a second time only if it may have taken effect again', async () => {
     const again = { confirm: { pay: { _tag: 'Again' } } }
     const inDoubt = async (world: World): Promise<void> => {
-      // The step's effect, and then the end, before it could be recorded.
+      // The step takes effect, then the process dies before it can record that.
       const order: Order = { op: 'run', program: 'careful', life: 1 }
       await perform(world, { ...order, kill: { at: 3, of: 'writeSync', when: 'before' } })
       assert.deepEqual(

@@ -1,4 +1,4 @@
-/** A live owner keeps its run: against other threads of its process, and against processes that can't see it. */
+/** A live owner keeps its run, even against other threads and against processes that cannot see it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -57,7 +57,7 @@ describe.skipIf(!hasNamespaces)('processes of different pid namespaces', () => {
     return owner
   }
 
-  test('one in a container is refused while an owner outside lives, and goes on when that gave the run back', async () => {
+  test('a process in a container is refused while an owner outside lives, and resumes after its release', async () => {
     await inWorld('owner outside', async (world) => {
       const owner = await holding(world, [])
       const refused = reportOf(await perform(world, { ...quick, op: 'resume', life: 2 }, CONTAINER))
@@ -83,7 +83,7 @@ describe.skipIf(!hasNamespaces)('processes of different pid namespaces', () => {
     })
   })
 
-  test('two containers, in each of which the process has the same pid, do not take each other for themselves', async () => {
+  test('processes with the same pid in two containers are different owners', async () => {
     await inWorld('two containers', async (world) => {
       const owner = await holding(world, CONTAINER)
       const refused = reportOf(await perform(world, { ...quick, op: 'resume', life: 2 }, CONTAINER))

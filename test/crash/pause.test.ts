@@ -1,4 +1,4 @@
-/** A process that is killed while it pauses, or while it takes a pause up, loses nothing and does nothing twice. */
+/** A process killed while it pauses or resumes from a pause loses nothing and repeats nothing. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ interface End {
   readonly calls: number
 }
 
-/** Runs a process that dies before its nth call, if it makes so many. */
+/** Runs a process that dies before its nth call, if it makes that many. */
 const life = (folder: string, how: 'run' | 'resume', at = 0): Promise<End> =>
   new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [WORKER, folder, how, String(at)], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -35,7 +35,6 @@ const life = (folder: string, how: 'run' | 'resume', at = 0): Promise<End> =>
 const effectsIn = (folder: string): ReadonlyArray<string> =>
   readFileSync(join(folder, 'effects'), 'utf8').trim().split('\n')
 
-/** The units that are on record as completed. */
 const completedIn = async (folder: string): Promise<ReadonlySet<string>> => {
   const loaded = await jsonFileStorage(join(folder, 'state')).load('r')()
   if (E.isLeft(loaded)) return assert.fail(JSON.stringify(loaded.left))
@@ -44,7 +43,7 @@ const completedIn = async (folder: string): Promise<ReadonlySet<string>> => {
   return new Set([...checkpoint.right.completedSteps].map(({ unit }) => unit))
 }
 
-/** One resume ends it: what was on record did not run again, what was not has run, and nothing of the pause is left. */
+/** One resume completes it: recorded units did not run again, all others ran, and nothing of the pause is left. */
 const endsWell = async (folder: string): Promise<void> => {
   const recorded = await completedIn(folder)
   const before = effectsIn(folder)
@@ -62,7 +61,7 @@ const endsWell = async (folder: string): Promise<void> => {
   assert.equal(existsSync(join(folder, 'state/continue-here.json')), false)
 }
 
-/** A request to an owner that is dead by now. */
+/** A request to an owner that has died. */
 const leaveOutdated = (folder: string): void => {
   const addressee = { host: 'build-1', pid: 1, since: '2026-01-02T03:04:05.000Z' }
   const request = {
@@ -79,7 +78,7 @@ const leaveOutdated = (folder: string): void => {
 }
 
 const callsOf = (how: 'run' | 'resume'): Promise<number> =>
-  inWorld('nobody is killed', async ({ folder }) => {
+  inWorld('without a kill', async ({ folder }) => {
     const paused = await life(folder, 'run')
     if (how === 'run') return paused.calls
     leaveOutdated(folder)
@@ -92,14 +91,14 @@ const someOf = (calls: number, count: number, salt: number): ReadonlyArray<numbe
   return sweep ? all : chanceOf(salt).sample(all, count)
 }
 
-describe('a process that is killed', () => {
-  test('at any call while it pauses is followed by one that goes on: nothing is lost, and nothing done twice', async () => {
+describe('killed processes of a paused run', () => {
+  test('after a kill at any call of a pause the next process continues, and nothing is lost or repeated', async () => {
     const calls = await callsOf('run')
     const killed = new Set<number>()
     await eachOf(someOf(calls, 14, 5), (index) =>
       inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
         const ended = await life(folder, 'run', index + 1)
-        // How often the whole checkpoint is copied depends on time, so a process may make fewer calls than another.
+        // The number of whole copies depends on time, so processes may make different numbers of calls.
         if (ended.signal === 'SIGKILL') killed.add(index)
         else assert.ok(ended.calls <= index, `it made ${ended.calls} calls, and lives`)
         await endsWell(folder)
@@ -108,7 +107,7 @@ describe('a process that is killed', () => {
     assert.ok(killed.size > 10, `only ${killed.size} were killed`)
   })
 
-  test('at any call by which it takes the pause up, past an outdated request, is followed by one that goes on, too', async () => {
+  test('after a kill at any call of a resume past an outdated request the next process continues', async () => {
     const calls = await callsOf('resume')
     assert.ok(calls > 4, `only ${calls} calls`)
     await eachOf(someOf(calls, 6, 6), (index) =>

@@ -1,4 +1,4 @@
-/** The command, stopped by signals at any time, and what it tells when it loses its run or its disk. */
+/** The command under signals at any time, and its exit codes when it loses its run or its disk. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { chanceOf, eachOf, inWorld, kept, launch, seed, sleep, sweep, until, unt
 
 const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-/** Each step notes that it ran and leaves two processes busy for a while, one of them deaf to SIGTERM. */
+/** Each step logs that it ran and leaves two busy processes, one of which ignores SIGTERM. */
 const WORKFLOW = `name: chain
 steps:
 ${Array.from(
@@ -36,7 +36,7 @@ const dogear = (world: World, args: ReadonlyArray<string>, around: ReadonlyArray
   return untilTestEnds(launch(command, rest, { cwd: world.folder, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
-/** The processes that come from a world: its folder is in their environment. */
+/** The processes started in a world, found by its folder in their environment. */
 const survivors = (world: World): ReadonlyArray<string> =>
   readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -52,7 +52,7 @@ const survivors = (world: World): ReadonlyArray<string> =>
 
 const stateOf = async (world: World): Promise<Kept | undefined> => await kept(world, 'chain-1')
 
-/** Runs it to the end, with one signal on the way, and resumes. */
+/** Runs to the end with one signal in between, and resumes. */
 const prove = async (signal: 'SIGINT' | 'SIGTERM', afterEffects: number, millis: number): Promise<string> =>
   await inWorld(`${signal}, ${millis} ms after effect ${afterEffects}`, async (world) => {
     writeFileSync(join(world.folder, 'chain.yaml'), WORKFLOW)
@@ -65,7 +65,7 @@ const prove = async (signal: 'SIGINT' | 'SIGTERM', afterEffects: number, millis:
     const found = await stateOf(world)
     const before = effectsOf(world)
     if (afterEffects > 0) {
-      // Once Node takes itself down no handler is left: then all is done and said, and the signal finds nothing to stop.
+      // While Node shuts down no handler is left: the work is done, and the signal finds nothing to stop.
       const isOver = found?.completed.size === 6 && stderr.includes('Run completed')
       assert.equal(isOver ? null : diedOf, null, stderr)
       if (code === 0 || isOver) assert.equal(found?.completed.size, 6)
@@ -89,8 +89,8 @@ const prove = async (signal: 'SIGINT' | 'SIGTERM', afterEffects: number, millis:
     return code === 0 ? 'completed' : `interrupted in ${found.checkpoint.state.step}`
   })
 
-describe('dogear, stopped by a signal at any time', () => {
-  test('leaves no process, exits with 130 or 143, and goes on where it was', async () => {
+describe('dogear under signals', () => {
+  test('dogear stopped by a signal leaves no process, exits with 130 or 143, and resumes where it was', async () => {
     console.log(`signals: seed ${seed}`)
     const chance = chanceOf(20)
     const cases = Array.from({ length: sweep ? 100 : 4 }, (_, n) => ({
@@ -105,13 +105,13 @@ describe('dogear, stopped by a signal at any time', () => {
     )
   })
 
-  test('also before its first step has begun', async () => {
+  test('dogear stopped before its first step resumes as well', async () => {
     const chance = chanceOf(21)
     const cases = Array.from({ length: sweep ? 60 : 3 }, () => chance.below(1_200))
     await eachOf(cases, async (millis) => void (await prove('SIGTERM', 0, millis)))
   })
 
-  test('a step that will not end is ended by force, and a second signal ends everything at once', async () => {
+  test('a step that ignores SIGTERM is killed, and a second signal ends everything at once', async () => {
     await inWorld('deaf', async (world) => {
       const deaf = `name: chain\nsteps:\n  - name: deaf\n    shell: |\n      trap '' TERM INT\n      echo deaf >> effects\n      sh -c 'trap "" TERM INT; sleep 600' &\n      while true; do sleep 600; done\n`
       writeFileSync(join(world.folder, 'chain.yaml'), deaf)
@@ -158,9 +158,9 @@ steps:
     shell: echo last >> effects
 `
 
-describe('dogear tells by its exit code', () => {
+describe('exit codes of dogear', () => {
   test.skipIf(!hasNamespaces)(
-    '4: a live process holds the run; 6: another process has taken the run over',
+    'dogear exits with 4 if a live process holds the run, and with 6 if another process has taken it over',
     async () => {
       await inWorld('exit codes 4 and 6', async (world) => {
         writeFileSync(join(world.folder, 'chain.yaml'), HELD)
@@ -189,7 +189,7 @@ describe('dogear tells by its exit code', () => {
     }
   )
 
-  test.skipIf(!mayMount)('5: the disk is full; and it goes on when there is room', async () => {
+  test.skipIf(!mayMount)('dogear exits with 5 if the disk is full, and resumes when there is space', async () => {
     await inWorld('exit code 5', async (world) => {
       const large = `name: chain\nsteps:\n${Array.from(
         { length: 8 },

@@ -1,4 +1,4 @@
-/** checkpoint.json during slow steps, and after the process was killed in one. */
+/** checkpoint.json during slow steps, and after a kill during one. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ const watch = async (world: World, over: Promise<unknown>) => {
   return seen
 }
 
-describe('while steps are slow', () => {
+describe('slow steps', () => {
   test('checkpoint.json has each save within about a second, in short and in long steps', async () => {
     await inWorld(
       'slow steps',

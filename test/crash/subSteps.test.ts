@@ -1,4 +1,4 @@
-/** A task with 200 sub-steps that it finds on the way may be killed anywhere, again and again. */
+/** A task with 200 dynamic sub-steps may be killed anywhere, repeatedly. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -12,7 +12,7 @@ const WORKER = workerFile('agent')
 const SUB_STEPS = 200
 const MOMENTS = sweep ? 20 : 4
 
-/** A kill by another process, some time after the n-th effect of a life; or one at a call to the file system. */
+/** A kill by another process some time after the n-th effect of a life, or one at a call to the file system. */
 type Moment = { readonly effects: number; readonly delay: number } | Kill
 
 const isCareful = (unit: string): boolean => /\/(pay-\d+|tool-\d+-3|send|left-\d+|right-\d+)$/.test(unit)
@@ -46,7 +46,7 @@ type Answers = Readonly<
   Record<string, { readonly _tag: 'Again' } | { readonly _tag: 'Done'; readonly output: unknown }>
 >
 
-/** One process, until it ends or the moment comes. */
+/** One process, until it ends or the moment arrives. */
 const live = async (world: World, life: number, moment?: Moment, confirm?: Answers): Promise<Ended> => {
   const timed = moment !== undefined && 'effects' in moment ? moment : undefined
   const order = {
@@ -65,7 +65,7 @@ const live = async (world: World, life: number, moment?: Moment, confirm?: Answe
   return await running.ended
 }
 
-/** What was seen of one life. `recorded`: the sub-steps that its end left recorded; `open`: those that it left open. */
+/** The observation of one life. `recorded`: sub-steps recorded at its end; `open`: those in flight. */
 interface Life {
   readonly life: number
   readonly killed: boolean
@@ -74,7 +74,7 @@ interface Life {
   readonly answers: Answers
 }
 
-/** Whatever was returned to the code is recorded, whenever one looks. */
+/** Whatever was returned to the code is recorded at any later moment. */
 const lookAfter = async (world: World, life: number, killed: boolean, answers: Answers): Promise<Life> => {
   const found = await kept(world)
   const state = found?.checkpoint.state
@@ -91,7 +91,7 @@ const lookAfter = async (world: World, life: number, killed: boolean, answers: A
   return { life, killed, recorded, open, answers }
 }
 
-/** What an honest person answers: was it done, or not? */
+/** The honest answer: did it take effect, or not? */
 const answersFor = (world: World, asked: ReadonlyArray<string>, outputs: ReadonlyMap<string, unknown>): Answers =>
   Object.fromEntries(
     asked.map((unit) => {
@@ -106,7 +106,7 @@ interface Outlived {
   readonly lives: ReadonlyArray<Life>
 }
 
-/** Lives until the run is completed; the n-th life that does anything dies at the n-th moment. */
+/** Runs lives until the run is completed; the n-th life that does anything dies at the n-th moment. */
 const outlive = async (
   world: World,
   moments: ReadonlyArray<Moment>,
@@ -137,7 +137,7 @@ const outlive = async (
 // laws
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A run that nobody disturbed. `calls`: how often it makes each call to the file system. */
+/** An undisturbed run. `calls`: the number of calls of each kind to the file system. */
 interface Undisturbed {
   readonly report: Report
   readonly outputs: ReadonlyMap<string, unknown>
@@ -205,10 +205,10 @@ const prove = async (usual: Undisturbed, moments: ReadonlyArray<Moment>, tally: 
   })
 }
 
-/** Calls that save: dying right before, in the middle and right after one is not the same. */
+/** Calls of a save, for which a death before, during and after differ. */
 const SAVING = ['writeSync', 'fdatasync'] as const
 
-/** A moment in a life that has so many sub-steps before it: at random, or next to a save. */
+/** A moment in a life with this many earlier sub-steps: at random, or next to a save. */
 const momentIn = (chance: Chance, subSteps: number): Moment => {
   if (chance.below(2) === 0) return { effects: 1 + chance.below(subSteps), delay: chance.below(4) }
   const of = chance.oneOf(SAVING)
@@ -223,7 +223,7 @@ const momentIn = (chance: Chance, subSteps: number): Moment => {
   }
 }
 
-describe('a task whose 200 sub-steps are found on the way', () => {
+describe('a task with 200 dynamic sub-steps', () => {
   let usual: Undisturbed
   const tally: Tally = { kills: 0, repeated: 0, asked: 0 }
 
@@ -253,20 +253,20 @@ describe('a task whose 200 sub-steps are found on the way', () => {
     })
   })
 
-  test('a run that is killed again and again repeats only what was open, and asks first if that is not idempotent', async () => {
+  test('a run killed repeatedly repeats only sub-steps in flight, and asks first about one that is not idempotent', async () => {
     const chance = chanceOf(90)
     // Lives of about ten sub-steps in a sweep; each call is counted from the start of its life.
     const moments = Array.from({ length: MOMENTS }, () => momentIn(chance, (1.6 * SUB_STEPS) / MOMENTS))
     await prove(usual, moments, tally)
   })
 
-  test('a run that is killed once, anywhere, repeats only what was open, and asks first if that is not idempotent', async () => {
+  test('a run killed once anywhere repeats only sub-steps in flight, and asks first about one that is not idempotent', async () => {
     const chance = chanceOf(91)
     const cases = Array.from({ length: MOMENTS }, () => [momentIn(chance, SUB_STEPS)])
     await eachOf(cases, (moments) => prove(usual, moments, tally))
   })
 
-  test('a run that is killed while sub-steps run in parallel repeats none that is not idempotent by itself', async () => {
+  test('a run killed during parallel sub-steps never repeats a non-idempotent one without an answer', async () => {
     const chance = chanceOf(92)
     const careful = usual.units.flatMap((unit, index) => (isCareful(unit) ? [index] : []))
     const places = chance.sample(careful, MOMENTS)

@@ -1,4 +1,4 @@
-/** One run has one writer, whoever else wants it. */
+/** One run has one writer. */
 import assert from 'node:assert/strict'
 import { readdirSync, utimesSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -11,7 +11,7 @@ const DAY_SECONDS = 86_400
 
 const historyOf = (world: World, runId: string): string => join(world.state, 'runs', runId)
 
-/** Sets the times of all that a run has on disk, the heartbeats among it. */
+/** Sets the times of all files of a run, including the heartbeats. */
 const setTimes = (world: World, runId: string, seconds: number): number => {
   const folder = historyOf(world, runId)
   const names = readdirSync(folder, { recursive: true }) as Array<string>
@@ -30,7 +30,7 @@ interface Raced {
 
 const racer = (): Running => launch(process.execPath, [workerFile('racer')])
 
-/** One race. The winner's step lasts until all others have been told off. */
+/** One race. The winner's step lasts until all others were refused. */
 const race = async (world: World, all: ReadonlyArray<Running>, runId: string): Promise<{ readonly after: number }> => {
   const begun = Date.now()
   const at = begun + 30
@@ -71,7 +71,7 @@ const orphan = async (world: World, runId: string): Promise<number> => {
   return owner.pid
 }
 
-describe('ten processes that want one run', () => {
+describe('ten processes for one run', () => {
   let all: ReadonlyArray<Running>
 
   beforeAll(async () => {
@@ -88,13 +88,13 @@ describe('ten processes that want one run', () => {
     await Promise.all(all.map((one) => one.ended))
   })
 
-  test('exactly one gets it, and nine are told who holds it, since when', async () => {
+  test('one of ten concurrent processes gets the run, and nine report its holder and since when', async () => {
     await inWorld('ten at once', async (world) => {
       for (let round = 0; round < (sweep ? 200 : 8); round++) await race(world, all, `new-${round}`)
     })
   })
 
-  test('the same for a run whose owner was killed: it is taken over within a second', async () => {
+  test('one of ten concurrent processes takes over the run of a killed owner within a second', async () => {
     await inWorld('ten at once, for the run of a dead one', async (world) => {
       const times: Array<number> = []
       for (let round = 0; round < (sweep ? 100 : 3); round++) {
@@ -105,7 +105,7 @@ describe('ten processes that want one run', () => {
     })
   })
 
-  test('the same when the dead owner left files that are a day ahead of the clock', async () => {
+  test('one of ten concurrent processes takes over a dead owner whose files are a day ahead of the clock', async () => {
     await inWorld('ten at once, times ahead', async (world) => {
       for (let round = 0; round < (sweep ? 100 : 3); round++) {
         const runId = `ahead-${round}`
@@ -116,7 +116,7 @@ describe('ten processes that want one run', () => {
     })
   })
 
-  test('a live owner keeps its run though all its files look a day old', async () => {
+  test('a live owner keeps its run even if all its files are a day old', async () => {
     await inWorld('times behind', async (world) => {
       const [owner, other] = all
       assert.ok(owner !== undefined && other !== undefined)
@@ -133,7 +133,7 @@ describe('ten processes that want one run', () => {
     })
   })
 
-  test('a stopped owner of this machine is alive: it is not taken over, however long it sleeps', async () => {
+  test('a stopped owner of this machine stays alive and is never taken over', async () => {
     await inWorld('stopped, on this machine', async (world) => {
       const [owner, other] = all
       assert.ok(owner !== undefined && other !== undefined)

@@ -1,4 +1,4 @@
-/** A run that sleeps, as a step and in the code of a task, may be killed while it waits, and wakes at the recorded times. */
+/** A run that sleeps, as a step and in a task, may be killed while it waits, and wakes at the recorded times. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'vitest'
@@ -17,7 +17,7 @@ interface Note {
 const notesOf = ({ folder }: World): ReadonlyArray<Note> =>
   linesOf(join(folder, 'notes.log')) as unknown as ReadonlyArray<Note>
 
-/** One process. If a unit is named it is killed once that waits, and the time to wake at is returned. */
+/** One process. With a unit it is killed once that waits, and the wake time is returned. */
 const live = async (world: World, life: number, killedIn?: string): Promise<Ended & { readonly wakeAt: number }> => {
   const order = { world: world.folder, life, millis: MILLIS }
   const running = launch(process.execPath, [WORKER, JSON.stringify(order)])
@@ -31,11 +31,11 @@ const live = async (world: World, life: number, killedIn?: string): Promise<Ende
   }
 }
 
-describe('a run that is killed while it sleeps', () => {
+describe('kills during a sleep', () => {
   test.each([
     ['wakes at the recorded time', 0],
-    ['goes on at once if that has passed while no process ran', MILLIS]
-  ])('%s', async (what, downFor) => {
+    ['continues at once if its time passed while no process ran', MILLIS]
+  ])('a run killed while it sleeps %s', async (what, downFor) => {
     await inWorld(what, async (world) => {
       const first = await live(world, 1, 'nap')
       await sleep(downFor)

@@ -48,12 +48,12 @@ const repository = async (): Promise<void> => {
   )
 }
 
-/** Which calls of git change something when a worktree is made, by number. */
+/** The numbers of the git calls that change something while a worktree is made. */
 const MAKING = ['worktree unlock', 'worktree add', 'symbolic-ref HEAD refs', 'reset --hard']
 
-describe('a process that is killed while it makes a worktree', () => {
+describe('a process killed while it makes a worktree', () => {
   test.each(MAKING.flatMap((call) => ['before', 'while', 'after'].map((when) => [when, call] as const)))(
-    '%s git %s is followed by one that finishes it: one worktree, whole, in which each step runs once',
+    'after a kill %s git %s the next process completes the one worktree, and each step runs once',
     async (when, call) => {
       await repository()
       await dogear(['run', 'w.yml', '--id', 'count'])
@@ -75,14 +75,14 @@ describe('a process that is killed while it makes a worktree', () => {
     }
   )
 
-  test('before anything is recorded leaves nothing behind: the id is free', async () => {
+  test('a process killed before its first record leaves nothing, and the id is free', async () => {
     await repository()
     expect((await dogear(['run', 'w.yml', '--id', 'r'], 'before 3')).signal).toBe('SIGKILL')
     expect(await dogear(['resume', 'r'])).toMatchObject({ code: 3 })
     expect(await dogear(['run', 'w.yml', '--id', 'r'])).toMatchObject({ code: 0 })
   })
 
-  test('and once an attempt is recorded, a worktree that is gone is not made again', async () => {
+  test('a missing worktree is not made again once an attempt is recorded', async () => {
     await repository()
     expect((await dogear(['run', 'w.yml', '--id', 'dies'])).signal).toBe('SIGKILL')
     await sh('rm -r .dogear/workspaces/dies log')
@@ -94,7 +94,7 @@ describe('a process that is killed while it makes a worktree', () => {
   })
 })
 
-test('a process that is killed while it removes a worktree leaves nothing half deleted for a resume, a merge or a new start', async () => {
+test('a process killed while it removes a worktree leaves nothing half deleted for a resume, a merge or a new start', async () => {
   await repository()
   expect((await dogear(['run', 'w.yml', '--id', 'r', '--merge'], 'half')).signal).toBe('SIGKILL')
   expect(place.read('one.txt')).toBe('one\n')

@@ -1,4 +1,4 @@
-/** What the crash laws are written with: real processes that work on one run and are killed, and what they leave. */
+/** Helpers for crash tests: real processes that work on one run and are killed, and what they leave. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
@@ -23,7 +23,7 @@ import { seed, sweep } from '../sweep.js'
 
 export { seed, sweep }
 
-// Each case starts processes; a machine that has much else to do takes its time.
+// Each case starts processes, which takes time on a busy machine.
 if (!sweep) vi.setConfig({ testTimeout: 300_000 })
 
 export interface Chance {
@@ -53,7 +53,7 @@ export const chanceOf = (salt: number): Chance => {
   }
 }
 
-/** Does all of it, so many at a time. */
+/** Runs all tasks with limited concurrency. */
 export const eachOf = async <A>(
   all: ReadonlyArray<A>,
   act: (one: A, index: number) => Promise<void>,
@@ -71,7 +71,7 @@ export const eachOf = async <A>(
 
 export const sleep = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 export const until = async (is: () => boolean, what: string, millis = 15_000): Promise<void> => {
   const deadline = performance.now() + millis
   while (!is()) {
@@ -84,17 +84,17 @@ export const until = async (is: () => boolean, what: string, millis = 15_000): P
 // worlds
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** An effect that a unit had: in which life of the run, and of which attempt. */
+/** An effect of a unit, with the life of the run and the attempt. */
 export interface Effect {
   readonly life: number
   readonly unit: string
   readonly attempt: number
   readonly version: number
-  /** How many calls to the file system were made before it. */
+  /** The number of earlier calls to the file system. */
   readonly calls: number
 }
 
-/** A save that was acknowledged. */
+/** An acknowledged save. */
 export interface Ack {
   readonly life: number
   readonly epoch: number
@@ -103,13 +103,13 @@ export interface Ack {
   readonly rewound: boolean
 }
 
-/** A folder with the state of a store, and the logs of those who worked with it. */
+/** A folder with the state of a store and the logs of its processes. */
 export interface World {
   readonly folder: string
   readonly state: string
   readonly effects: () => ReadonlyArray<Effect>
   readonly acks: () => ReadonlyArray<Ack>
-  /** At which calls processes died, in words. */
+  /** The calls at which processes died, for people. */
   readonly kills: () => string
 }
 
@@ -126,7 +126,7 @@ export const newWorld = (folder = mkdtempSync(join(tmpdir(), 'dogear-crash-'))):
   }
 }
 
-/** A world of its own for one case. It is kept if the case fails, and the failure says where. */
+/** A separate world for one case. If the case fails, the folder is kept and the failure names it. */
 export const inWorld = async <A>(
   what: string,
   act: (world: World) => Promise<A>,
@@ -143,7 +143,7 @@ export const inWorld = async <A>(
   }
 }
 
-/** A whole line each; a process that was killed may leave half a line at the end. */
+/** Complete lines; a killed process may leave half a line at the end. */
 export const linesOf = (file: string): ReadonlyArray<unknown> => {
   if (!existsSync(file)) return []
   return readFileSync(file, 'utf8')
@@ -164,7 +164,7 @@ export interface Kill {
   readonly delay?: number
 }
 
-/** What a worker process is to do; see workers/worker.mjs. */
+/** The order for a worker process; see workers/worker.mjs. */
 export interface Order {
   readonly op: 'run' | 'resume' | 'runOrResume' | 'remove'
   readonly life?: number
@@ -193,7 +193,7 @@ export interface Order {
   readonly names?: boolean
 }
 
-/** What a worker process prints in the end. */
+/** The last line of a worker process. */
 export interface Report {
   readonly outcome: string
   readonly revision?: number
@@ -220,7 +220,7 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess
   readonly pid: number
-  /** The next line of those that it prints which has one of these fields; the lines before it are skipped. */
+  /** The next printed line that has one of these fields; earlier lines are skipped. */
   readonly line: (...fields: ReadonlyArray<string>) => Promise<Readonly<Record<string, unknown>>>
   readonly send: (command: unknown) => void
   readonly signal: (signal: NodeJS.Signals) => void
@@ -303,7 +303,7 @@ export const perform = async (
 export const reportOf = ({ report, code, signal, stderr }: Ended): Report =>
   report ?? assert.fail(`no report: code ${code}, signal ${signal}, ${stderr}`)
 
-/** Ends a process when the test does, whatever became of it. */
+/** Ends a process when the test ends. */
 export const untilTestEnds = (running: Running): Running => {
   onTestFinished(async () => {
     running.signal('SIGCONT')
@@ -328,7 +328,7 @@ export interface Kept {
   readonly completed: ReadonlySet<string>
 }
 
-/** The run as it is stored: found exactly, and decoded. */
+/** The run as stored: found exactly, and decoded. */
 export const kept = async (world: World, runId = 'r'): Promise<Kept | undefined> => {
   const loaded = await load(world, runId)
   if (O.isNone(loaded)) return undefined

@@ -1,4 +1,4 @@
-/** Who was taken over and comes back changes nothing that anyone reads. */
+/** A superseded owner that wakes changes nothing that any process reads. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -69,7 +69,7 @@ const tagsOf = async (world: World, runId: string): Promise<ReadonlyArray<string
   return [...checkpoint.tags, ...changes.map(({ unit }) => unit)]
 }
 
-/** One owner for each number; whatever was acknowledged is in all that is read later, and nothing else in its place. */
+/** Each number has one owner, and every later read contains what was acknowledged and nothing in its place. */
 const checkLineage = async (world: World, runId: string, what = runId): Promise<number> => {
   const of = <A extends { readonly runId: string }>(file: string): ReadonlyArray<A> =>
     (linesOf(join(world.folder, file)) as ReadonlyArray<A>).filter((entry) => entry.runId === runId)
@@ -100,7 +100,7 @@ const writer = (world: World, name: string, store: object = STORE): Running =>
     JSON.stringify({ world: world.folder, name, machine: `machine-${name}`, store })
   ])
 
-describe('an owner that was stopped, declared dead, and woken', () => {
+describe('zombie owners', () => {
   let world: World
   let o: Running
   let a: Running
@@ -124,7 +124,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     rmSync(world.folder, { recursive: true, force: true })
   })
 
-  test('amid two claims: one owner for each number, and nothing acknowledged is lost', async () => {
+  test('with a zombie between two claims, each number has one owner and nothing acknowledged is lost', async () => {
     const chance = chanceOf(3)
     let acknowledged = 0
     for (let round = 0; round < (sweep ? 500 : 20); round++) {
@@ -150,20 +150,20 @@ describe('an owner that was stopped, declared dead, and woken', () => {
   const grantsOf = (runId: string): ReadonlyArray<Grant> =>
     (linesOf(join(world.folder, 'grants.log')) as ReadonlyArray<Grant>).filter((one) => one.runId === runId)
 
-  /** Every call that an owner makes, from its claim to its release. */
+  /** Every call of an owner, from its claim to its release. */
   const callsOf = async (runId: string): Promise<ReadonlyArray<string>> => {
     o.send({ do: 'write', runId, saves: 4 })
     return (await o.line('wrote'))['calls'] as ReadonlyArray<string>
   }
 
   interface Stopped {
-    /** False if it came to its end before. */
+    /** False if it ended before. */
     readonly isStopped: boolean
-    /** Wakes it, and waits for how it ends. */
+    /** Wakes it and waits for its end. */
     readonly wake: () => Promise<unknown>
   }
 
-  /** Has a writer stop before its n-th call. */
+  /** Stops a writer before its n-th call. */
   const writeUntil = async (writer: Running, command: object, stop: number): Promise<Stopped> => {
     writer.send({ do: 'write', ...command, stop })
     let isOver = false
@@ -183,7 +183,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
 
   const isNaming = (call: string | undefined): boolean => /^(link|renameSync|replace)$/.test(call ?? '')
 
-  test('before any of its calls: the next owner starts with all that was acknowledged, and it is fenced', async () => {
+  test('a zombie stopped before any call is fenced, and the next owner starts with everything acknowledged', async () => {
     const calls = await callsOf('calls-1')
     const all = calls.map((_, index) => index + 1)
     const some = [...all.filter((at) => isNaming(calls[at - 1])), ...chanceOf(5).sample(all, 12)]
@@ -199,7 +199,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     }
   })
 
-  /** It is stopped at one place, and wakes when the next owner of the id is at another; 0: before that one begins. */
+  /** An owner stops at one call and wakes when the next owner of the id is at another; 0: before that one starts. */
   const proveReuse = async (calls: ReadonlyArray<string>, at: number, wakeAt: number): Promise<void> => {
     const runId = `reused-${at}-${wakeAt}`
     const what = `stopped before call ${at}, ${calls[at - 1]}; woken before ${wakeAt}, ${calls[wakeAt - 1]}, of the next`
@@ -212,14 +212,14 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     const next = await writeUntil(b, { runId, saves: 3 }, wakeAt)
     const end = early ?? (await owner.wake())
     await next.wake()
-    // Who had no claim yet when it was stopped claims the new run as anybody may, and writes to that.
+    // A process without a claim when it was stopped may claim the new run and write to it.
     if (!hadClaim && end !== 'Fenced') return void (await checkLineage(world, runId, `${what}; it ${String(end)}`))
     const tags = await tagsOf(world, runId)
     assert.ok(tags.length === 3 && tags.every((tag) => tag.startsWith('b-')), `${what}: ${tags.join(' ')}`)
     assert.equal(grantsOf(runId).find(({ name }) => name === 'b')?.found, 'Exact', what)
   }
 
-  test('before any of its calls, and its run is removed and the id used again: the new run has nothing of it', async () => {
+  test('a zombie stopped before any call writes nothing into a new run with the id of its removed run', async () => {
     const chance = chanceOf(6)
     const calls = await callsOf('calls-2')
     const all = calls.map((_, index) => index + 1)
@@ -240,7 +240,7 @@ describe('an owner that was stopped, declared dead, and woken', () => {
     }
   })
 
-  test('after its run was removed and the id used again: it is fenced, and the new run has nothing of it', async () => {
+  test('a zombie of a removed run whose id is reused is fenced, and the new run is unaffected', async () => {
     const chance = chanceOf(4)
     for (let round = 0; round < (sweep ? 200 : 10); round++) {
       const runId = `again-${round}`
@@ -295,7 +295,7 @@ describe('an owner stopped while pruning', () => {
         assert.equal((await a.line('wrote'))['end'], 'Released')
         if (stop.call === 'link') damage(join(runFolder(world, 'r'), 'history/e000001.jsonl'))
         let isOver = false
-        // Without an end: on a slow machine it prunes late.
+        // Without an end, because on a slow machine it prunes late.
         o.send({ do: 'write', runId: 'r', stop })
         const over = o.line('wrote').then(({ end }) => {
           isOver = true
@@ -321,7 +321,7 @@ describe('an owner stopped while pruning', () => {
 // through the executor
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** All files of a run with their content, but for the journal of one owner. */
+/** All files of a run with their content, except the journal of one owner. */
 const filesOf = (world: World, runId: string, but: string): Readonly<Record<string, string>> => {
   const folder = runFolder(world, runId)
   const names = (readdirSync(folder, { recursive: true }) as Array<string>).filter(
@@ -330,8 +330,8 @@ const filesOf = (world: World, runId: string, but: string): Readonly<Record<stri
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
 }
 
-describe('a process that is taken over in the middle of its run', () => {
-  test('is fenced when it wakes, says so, starts no further step, and changes nothing that anyone reads', async () => {
+describe('a superseded process', () => {
+  test('a superseded process is fenced when it wakes, reports it, starts no further step, and changes no readable state', async () => {
     await inWorld('taken over', async (world) => {
       const slow = { program: 'rerunnable', pace: 40, tell: true, store: STORE } as const
       const owner = untilTestEnds(start(world, { ...slow, op: 'run', life: 1, elsewhere: 'first' }))
@@ -343,7 +343,7 @@ describe('a process that is taken over in the middle of its run', () => {
       assert.equal(refused.error?._tag, 'HeldBy', 'one look at its heartbeat proves nothing')
       const holder = refused.error?.['holder'] as { readonly pid: number; readonly liveness: string }
       assert.deepEqual([holder.pid, holder.liveness], [owner.pid, 'undecided'])
-      // No trick with the clock here: it just sleeps for longer than an owner may.
+      // Without a simulated clock: it sleeps longer than an owner may.
       assert.equal(reportOf(await perform(world, { ...second, patient: true })).outcome, 'Completed')
       const before = filesOf(world, 'r', 'history/e000001.jsonl')
       owner.signal('SIGCONT')

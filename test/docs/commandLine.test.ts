@@ -12,7 +12,7 @@ afterAll(terminal.close)
 
 const sorted = (all: Iterable<string>): readonly string[] => [...new Set(all)].sort()
 
-/** The table under a heading whose first column is called so. */
+/** The table under a heading whose first column has this name. */
 const tableOf = (under: string, first: string): ReturnType<typeof table> => {
   const found = tables(guide).find((one) => one.under === under && one.head[0] === first)
   if (found === undefined) throw new Error(`no table of ${first} under ${under}`)
@@ -27,7 +27,7 @@ describe('the commands and flags in the guide', () => {
     helps.set('', (await terminal.type('dogear --help')).stdout)
   })
 
-  /** `--id <id>` gives --id; what help says of an option is not looked at. */
+  /** `--id <id>` yields --id; the descriptions in the help are ignored. */
   const flagsIn = (help: string): readonly string[] =>
     help.split('\n').flatMap((line) => /^ {2}(?:-\w, )?(--[a-z-]+)/.exec(line)?.[1] ?? [])
 
@@ -93,7 +93,7 @@ describe('the keys of a workflow file in the guide', () => {
   })
 })
 
-/** Changes every journal, so that no checksum of a line about a step fits. */
+/** Changes every journal, so that the checksums of lines about a step are wrong. */
 const damage = (history: string): void => {
   for (const name of readdirSync(history)) {
     const file = join(history, name)

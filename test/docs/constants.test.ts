@@ -13,7 +13,7 @@ import { read, tables } from './markdown.js'
 
 const guide = read('docs/guide/command-line.md')
 
-/** A number that a file of the source gives to a name that it keeps to itself. */
+/** The number of a private constant in a source file. */
 const hidden = (file: string, pattern: RegExp): number =>
   Number(pattern.exec(read(`src/${file}`))?.[1]?.replaceAll('_', '') ?? Number.NaN)
 
@@ -23,7 +23,7 @@ const MEBIBYTE = 1_048_576
 const numbers = (text: string): readonly number[] =>
   [...text.matchAll(/\d[\d,]*(\.\d+)?/g)].map(([digits]) => Number(digits.replaceAll(',', '')))
 
-/** What a table under a heading says in a column of a row. */
+/** The cell of a table under a heading, by row and column. */
 const cell = (markdown: string, under: string, row: string, name: string): string | undefined => {
   for (const { under: heading, head, rows } of tables(markdown)) {
     const cells = heading === under ? rows.find(([first]) => first === row) : undefined

@@ -78,7 +78,7 @@ describe('docs/errors.md', () => {
 
 const signals: readonly StopSignal[] = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM']
 
-/** What the page says of each tag under a heading: `130, 143` gives both. */
+/** The page's codes for each tag under a heading: `130, 143` yields both. */
 const exits = (under: string): readonly (readonly [string, readonly number[]])[] => {
   const found = table(page, under)
   const tags = column(found, '`_tag`')
@@ -88,7 +88,7 @@ const exits = (under: string): readonly (readonly [string, readonly number[]])[]
   ])
 }
 
-/** The codes that the help lists, in two columns, each with what it says of it. */
+/** The exit codes in the help, which has two columns. */
 function* helpCodes(source: string): Iterable<readonly [string, string]> {
   const [, listed = ''] = /^Exit codes:\n((?: {2}.*\n?)+)/m.exec(source) ?? []
   for (const [, codes = '', meaning = ''] of listed.matchAll(/ {2}((?:\d+, )*\d+) +([^ ].*?)(?= {2}|`|$)/gm)) {

@@ -41,7 +41,7 @@ interface Feature {
   readonly why: string
 }
 
-/** What stands in one or two code marks: a title may have some itself. */
+/** The content of single or double code marks, because a title may contain backticks. */
 const CODE = /``\s(.+?)\s``|`([^`]+)`/g
 
 const features: readonly Feature[] = tables(page).flatMap(({ under, rows }) =>
@@ -61,7 +61,7 @@ const counts = (state: string): number => features.filter((one) => one.state ===
 // tests in the source
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** The word that a call begins with, and all after it: `test.skipIf(x).each([…])(…)` gives test, skipIf, each. */
+/** The words of a call: `test.skipIf(x).each([…])(…)` yields test, skipIf, each. */
 const wordsOf = (callee: ts.Expression): readonly string[] => {
   if (ts.isIdentifier(callee)) return [callee.text]
   if (ts.isPropertyAccessExpression(callee)) return [...wordsOf(callee.expression), callee.name.text]
@@ -71,14 +71,14 @@ const wordsOf = (callee: ts.Expression): readonly string[] => {
 const TESTS = new Set(['test', 'law'])
 const NEVER_RUN = new Set(['skip', 'todo', 'fails'])
 
-/** A title as it is written, also one with `${…}` in it. */
+/** A title as written in the source, including `${…}`. */
 const titleOf = (node: ts.Expression | undefined, source: ts.SourceFile): string | undefined => {
   if (node === undefined) return undefined
   if (ts.isStringLiteralLike(node)) return node.text
   return ts.isTemplateExpression(node) ? node.getText(source).slice(1, -1) : undefined
 }
 
-/** The titles of the tests of a file that are run. */
+/** The titles of the tests in a file that run. */
 const titlesIn = (path: string): ReadonlySet<string> => {
   const source = ts.createSourceFile(path, read(path), ts.ScriptTarget.Latest)
   const found = new Set<string>()

@@ -5,7 +5,7 @@ export const root = resolve(import.meta.dirname, '../..')
 
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** What the repository says to people, from its root. What typedoc writes is not among it. */
+/** The Markdown pages of the repository, by path from its root, without typedoc's output. */
 export const pages: readonly string[] = [
   'README.md',
   'CHANGELOG.md',
@@ -16,7 +16,7 @@ export const pages: readonly string[] = [
 ]
 
 export interface Table {
-  /** The text of the heading that it stands under. */
+  /** The heading above it. */
   readonly under: string
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]
@@ -54,18 +54,18 @@ export function table(markdown: string, under: string): Table {
   return only
 }
 
-/** A column of a table, by what stands above it. */
+/** A column of a table, by its title. */
 export function column({ head, rows }: Table, name: string): readonly string[] {
   const index = head.indexOf(name)
   if (index === -1) throw new Error(`the table has no column ${name}: ${head.join(', ')}`)
   return rows.map((row) => row[index] ?? '')
 }
 
-/** Whatever stands in code marks: `` `Failed` `` gives Failed. */
+/** The content of code marks: `` `Failed` `` yields Failed. */
 export const codes = (text: string): readonly string[] =>
   [...text.matchAll(/`([^`]+)`/g)].flatMap(([, code]) => code ?? [])
 
-/** The lines of a page, with empty ones in place of code blocks. */
+/** The lines of a page, with code blocks blanked. */
 export function outsideFences(markdown: string): readonly string[] {
   let within = false
   return markdown.split('\n').map((line) => {
@@ -75,14 +75,14 @@ export function outsideFences(markdown: string): readonly string[] {
   })
 }
 
-/** The code blocks of a page that begin with this info text. */
+/** The code blocks of a page whose info string begins with this text. */
 export function blocks(markdown: string, info: string): readonly string[] {
   return [...markdown.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].flatMap(([, head, body]) =>
     head === info ? [body ?? ''] : []
   )
 }
 
-/** The names that headings are linked to by, as GitHub makes them. */
+/** The anchors of headings, as GitHub derives them. */
 export function anchors(markdown: string): ReadonlySet<string> {
   const seen = new Map<string, number>()
   const headings = outsideFences(markdown).flatMap((line) => /^#+ (.*)$/.exec(line)?.[1] ?? [])

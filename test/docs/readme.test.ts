@@ -10,7 +10,7 @@ interface Typed {
   readonly output: string
 }
 
-/** What is typed in a terminal picture, and what comes of it. */
+/** The commands in a terminal example and their output. */
 const storyOf = (block: string): readonly Typed[] =>
   block
     .split(/^\$ /m)
@@ -25,7 +25,7 @@ const stories = blocks(read('README.md'), 'console').map(storyOf)
 const terminals = stories.map(() => open())
 afterAll(() => terminals.forEach(({ close }) => close()))
 
-/** Progress and a step's own output come through two pipes: their lines are compared in any order. */
+/** Progress and a step's output use two pipes, so their lines are compared in any order. */
 const shape = (output: string): readonly string[] => output.trimEnd().split('\n').sort()
 
 describe('the pictures in the README', () => {
@@ -46,7 +46,7 @@ describe('the pictures in the README', () => {
           writeFileSync(join(terminal.folder, shown), `${output}\n`)
           continue
         }
-        // People wait two seconds before they kill; a busy machine may need longer to get so far.
+        // A reader waits two seconds before the kill; a busy machine may need longer.
         const [, killed] = /^(.*) & sleep \d+; kill -9 \$!$/.exec(line) ?? []
         const last = output.split('\n').at(-1)
         const seen = await (killed === undefined ? terminal.type(line) : terminal.type(killed, last))

@@ -6,7 +6,7 @@ import { codes, read, table } from './markdown.js'
 type AnyChange = Change
 type Tag = AnyChange['_tag']
 
-/** The compiler sees to it that none is missing here. */
+/** The compiler checks that none is missing here. */
 const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
   WorkflowEdited: true,
@@ -63,7 +63,7 @@ const error = { name: 'Error', message: 'no' }
 const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
 
-/** A change of each kind, about the step where a run in this state stands, or about the next one. */
+/** A change of each kind, about the step where a run in this state is, or about the next one. */
 const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {}): AnyChange => {
   const next = from === 'Completed' ? b : a
   switch (tag) {
@@ -106,7 +106,7 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
   }
 }
 
-/** A run in this state, for a change that speaks of groups or of none. */
+/** A run in this state, for a change about groups or about none. */
 const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks): Checkpoint => {
   const { unit } = groups ? g : a
   const running = replayed(started(workflow), [
@@ -158,7 +158,7 @@ describe('the states of a run in the guide', () => {
     '$from becomes $to with $change',
     ({ from, change, to, ofGroup }) => {
       const found = change === 'Expanded' ? runIn(from, false, map) : runIn(from, ofGroup)
-      // A run knows the end of a job only after its submission.
+      // A run records the end of a job only after its submission.
       const submitted = [changeOf('JobSubmitted', from), changeOf(from as Tag, from)]
       // No attempt may have seen the old input.
       const fresh = change === 'InputReplaced' && from === 'BeforeStep' ? started(tasks) : found

@@ -14,7 +14,7 @@ export interface Seen {
 /** A terminal in an empty folder, with the built command on the PATH. */
 export interface Terminal {
   readonly folder: string
-  /** Types a line. `killAfter`: kills the command with SIGKILL when this has appeared. */
+  /** Types a line. `killAfter`: kills the command with SIGKILL when this output appears. */
   readonly type: (line: string, killAfter?: string) => Promise<Seen>
   readonly close: () => void
 }
@@ -41,7 +41,7 @@ export function open(): Terminal {
       }
       shell.stdout.on('data', (chunk) => take(chunk, true))
       shell.stderr.on('data', (chunk) => take(chunk, false))
-      // Not "close": what a killed command had started holds the pipes open.
+      // Not "close", because processes that a killed command started keep the pipes open.
       shell.on('exit', (code) => setTimeout(() => resolve({ code, stdout, all }), killAfter === undefined ? 50 : 200))
     })
   return { folder, type, close: () => rmSync(home, { recursive: true, force: true }) }

@@ -11,7 +11,7 @@ const guide = read('docs/guide/testing.md')
 const folder = join(root, `test/.tmp/testing-guide-${process.pid}`)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What the code prints whose block has this text. */
+/** Runs the code block that contains this text and returns its output. */
 const printedBy = (text: string): string => {
   const code = blocks(guide, 'ts').find((block) => block.includes(text)) ?? ''
   const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 }

@@ -24,7 +24,7 @@ export const entryPoints: readonly string[] = Object.entries(manifest.exports)
   .filter(([, target]) => typeof target === 'object')
   .map(([path]) => path.replace(/^\./, manifest.name))
 
-/** Somebody else's project, outside the repository, with the packed package installed. */
+/** A separate project outside the repository, with the packed package installed. */
 export interface Consumer {
   readonly folder: string
   readonly tarball: string
@@ -34,7 +34,7 @@ export interface Consumer {
   readonly remove: () => void
 }
 
-/** Packs what the last build left in dist/ and installs it, with whatever else is named (`yaml@2.9.1`). */
+/** Packs dist/ as last built and installs it with the other named packages (`yaml@2.9.1`). */
 export function consume(...others: readonly string[]): Consumer {
   const folder = mkdtempSync(join(tmpdir(), 'dogear-consumer-'))
   const packed = npm(root, 'pack', '--ignore-scripts', '--json', '--pack-destination', folder)
@@ -77,7 +77,6 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** Runs an executable to its end, whatever that is. */
 export function start(cwd: string, file: string, ...args: readonly string[]): Promise<Ended> {
   return new Promise((ended) => {
     const options = { cwd, env: cleanEnvironment(), timeout: 60_000 }

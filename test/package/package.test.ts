@@ -28,11 +28,11 @@ interface Found {
   readonly commonJs: readonly string[]
 }
 
-/** Puts a script that lies beside this file where the package is installed. */
+/** Copies a script beside this file to where the package is installed. */
 const copied = (script: string): string =>
   consumer.write(script, readFileSync(join(import.meta.dirname, script), 'utf8'))
 
-/** Loads entry points, one after the other, in a process of their own. */
+/** Loads entry points in order in a separate process. */
 async function probe(
   node: string,
   way: 'import' | 'require',

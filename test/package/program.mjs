@@ -1,4 +1,4 @@
-// Runs a program whose second step fails, mends it, resumes; prints which steps were executed and how the run ended.
+// Runs a program whose second step fails, fixes it, resumes; prints which steps ran and the outcome.
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'

@@ -1,4 +1,4 @@
-/** Artifacts in files, in the folder of their run: they go where it goes. `docs/file-format.md` §13 is the norm. */
+/** Keeps artifacts as files in the folder of their run, so that a removal deletes both (`docs/file-format.md` §13). */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -18,8 +18,8 @@ import { ensureIn } from './files/Folders.js'
 import * as Layout from './files/Layout.js'
 
 /**
- * The options of artifacts in files. `maxBytes`: the largest artifact to put or get, default 256 MiB, because each is held in
- * memory.
+ * The options of artifacts in files. `maxBytes`: the largest artifact to put or get (default 256 MiB), because each is
+ * held in memory.
  *
  * @category model
  */
@@ -35,7 +35,7 @@ interface Place {
   readonly layout: Layout.Layout
 }
 
-/** What the first line of a file says, and how long it is. */
+/** The parsed first line of a file, and its length. */
 interface Head {
   readonly info: ArtifactInfo
   readonly length: number
@@ -45,13 +45,13 @@ type Answer<A> = Promise<E.Either<ArtifactError, A>>
 
 const FORMAT = 1
 
-/** More than a first line can have: an id of 512 characters has at most 1,536 bytes. */
+/** Above the longest first line: an id of 512 characters has at most 1,536 bytes. */
 const HEAD_BYTES = 4_096
 
 /**
- * Artifacts below the root of a {@link jsonFileStorage}, in the folders of its runs: a run that is removed takes them along.
- * A put is whole or not there, whatever happens meanwhile, and durable when it resolves. Any number of processes may use
- * the same root.
+ * Artifacts below the root of a {@link jsonFileStorage}, in the folders of its runs; removing a run deletes its
+ * artifacts. A put is complete or absent even after a crash, and durable when it resolves. Any number of processes may
+ * use the same root.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -77,7 +77,7 @@ export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}):
   const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options
   const tidied = new Set<string>()
 
-  /** Nothing touches a file before the run id is known to be one. */
+  /** Validates the run id before any file access. */
   const on =
     <A>(runId: string, act: (place: Place) => Answer<A>): TaskEither<ArtifactError, A> =>
     () => {
@@ -123,14 +123,14 @@ const put = async (place: Place, id: string, bytes: Buffer): Answer<ArtifactInfo
 const syncNames = ({ fs, layout }: Place): Promise<E.Either<FileError, void>> =>
   writing(Layout.artifacts(layout), 'fsync', () => fs.fsyncFolder(Layout.artifacts(layout)))
 
-/** Names that are gone already are synced too: who took them away may have been killed before that. */
+/** Syncs even if the names are already missing, because the process that deleted them may have been killed before its sync. */
 const remove = async (place: Place, paths: ReadonlyArray<string>): Answer<void> => {
   const there = isThere(place)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(undefined)
   for (const path of paths) {
-    const gone = await writing(path, 'unlink', () => place.fs.unlinkSync(path))
-    if (E.isLeft(gone) && gone.left.code !== 'ENOENT') return gone
+    const unlinked = await writing(path, 'unlink', () => place.fs.unlinkSync(path))
+    if (E.isLeft(unlinked) && unlinked.left.code !== 'ENOENT') return unlinked
   }
   return syncNames(place)
 }
@@ -172,7 +172,7 @@ const contentOf = (place: Place, path: string, id: string, whole: Buffer): E.Eit
   if (bytes.length !== info.size) return E.left(corrupt(place, path, `${bytes.length} bytes instead of ${info.size}`))
   return sha256(bytes) === info.sha256
     ? E.right(new Uint8Array(bytes))
-    : E.left(corrupt(place, path, 'its content is not what was put (SHA-256)'))
+    : E.left(corrupt(place, path, 'its content does not match its SHA-256'))
 }
 
 const has = (place: Place, id: string): Answer<boolean> => {
@@ -182,11 +182,11 @@ const has = (place: Place, id: string): Answer<boolean> => {
   return reading(path, 'lstat', () => place.fs.lstatSync(path)).then((facts) =>
     E.isLeft(facts) || facts.right === undefined || facts.right.kind === 'file'
       ? E.map((found) => found !== undefined)(facts)
-      : E.left({ _tag: 'Insecure', where: path, why: 'it is no regular file' })
+      : E.left({ _tag: 'Insecure', where: path, why: 'it is not a regular file' })
   )
 }
 
-/** One that goes away while this looks is left out. */
+/** Skips a file that is deleted during the listing. */
 const list = async (place: Place): Answer<ReadonlyArray<ArtifactInfo>> => {
   const names = await namesOf(place)
   if (E.isLeft(names)) return names
@@ -205,7 +205,7 @@ const list = async (place: Place): Answer<ReadonlyArray<ArtifactInfo>> => {
   return E.right(found.sort((a, b) => (a.id < b.id ? -1 : 1)))
 }
 
-/** A link in the place of a folder would lead somewhere else. */
+/** A link in place of a folder would lead elsewhere. */
 const isThere = ({ fs, layout }: Place): E.Either<FileError, boolean> => {
   for (const folder of [layout.runs, layout.run, Layout.artifacts(layout)]) {
     const there = isFolder(fs, folder)
@@ -232,7 +232,7 @@ const headIn = (place: Place, path: string, bytes: Buffer): E.Either<Corrupt | U
   }
   return format === FORMAT && typeof id === 'string' && typeof size === 'number' && typeof digest === 'string'
     ? E.right({ info: { id, size, sha256: digest }, length })
-    : E.left(corrupt(place, path, 'its first line says not what it is'))
+    : E.left(corrupt(place, path, 'its first line is invalid'))
 }
 
 const fieldsIn = (line: Buffer): Readonly<Record<string, unknown>> => {

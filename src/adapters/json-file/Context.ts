@@ -1,31 +1,30 @@
-/** What every part of the JSON store needs: the outside world, and the settings. */
+/** The dependencies and settings shared by all parts of the JSON store. */
 import type { FileSystem } from './files/FileSystem.js'
 import type { Processes } from './claim/Processes.js'
 
-/**
- * - `keep`: how many journals with a verified base are kept.
- * - `checkIntervalMillis`: how often an owner looks, between saves, whether it was superseded.
- * - `heartbeatMillis`, `staleMillis`: how often an owner touches its heartbeat, and after what time without a touch it
- *   counts as dead for those who can't see its process.
- * - `checkpointBytes`, `readBytes`: the limits of a whole checkpoint and of a file that is read.
- * - `compactBytes`: changes below this size never cause a compaction.
- * - `warnBytes`, `onLarge`: from which size on a checkpoint is told of, and whom.
- */
 export interface Settings {
+  /** How many journals with a verified base a run keeps. */
   readonly keep: number
+  /** How often an owner checks between saves whether it was superseded. */
   readonly checkIntervalMillis: number
+  /** How often an owner touches its heartbeat. */
   readonly heartbeatMillis: number
+  /** The time without a touch after which an owner counts as dead for processes that cannot see its process. */
   readonly staleMillis: number
+  /** The largest checkpoint to save. */
   readonly checkpointBytes: number
+  /** The largest file to read. */
   readonly readBytes: number
+  /** Changes below this size never cause a compaction. */
   readonly compactBytes: number
+  /** The checkpoint size from which `onLarge` is called. */
   readonly warnBytes: number
   readonly onLarge: (large: LargeCheckpoint) => void
 }
 
 /**
- * A checkpoint that is saved, and larger than most: how many bytes its JSON text has (escapes aside), how many would be refused, and
- * its largest values, largest first.
+ * A saved checkpoint that is unusually large. `bytes`: the length of its JSON (without escapes); `limitBytes`: the
+ * size that would be refused; `biggest`: its largest values, largest first.
  *
  * @category model
  */
@@ -39,25 +38,20 @@ export interface LargeCheckpoint {
 /** One source's answer about the owner of a claim; `undefined`: it cannot tell. */
 export type Answer = 'alive' | 'dead' | undefined
 
-/**
- * One observation of a heartbeat. `beat` changes with each touch; `sinceMillis`: when this beat was first seen, by the
- * monotonic clock; `moved`: it changed between two looks.
- */
+/** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when it was first seen, `moved` if two looks differed. */
 export interface Look {
   readonly beat: string
   readonly sinceMillis: number
   readonly moved: boolean
 }
 
-/**
- * `givenUp` holds the tokens of claims of this thread that ended without a released line: poisoned ones, and those whose
- * release failed. `looks` holds this thread's last look at each heartbeat, by path.
- */
 export interface Context {
   readonly root: string
   readonly fs: FileSystem
   readonly processes: Processes
   readonly settings: Settings
+  /** Tokens of claims of this thread that ended without a released line: a write or the release failed. */
   readonly givenUp: Set<string>
+  /** This thread's last observation of each heartbeat, by path. */
   readonly looks: Map<string, Look>
 }

@@ -1,4 +1,4 @@
-/** Requests to runs, and the pointer to the run that paused last, in files. `docs/file-format.md` §15 is the norm. */
+/** Keeps requests to runs, and the pointer to the run that paused last, in files (`docs/file-format.md` §15). */
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -55,7 +55,7 @@ export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOp
       const valid = RunId.parse(runId)
       return E.isLeft(valid) ? Promise.resolve(valid) : act(Layout.of(root, runId))
     }
-  /** Acts in the inbox, if there is one. */
+  /** Runs an action in the inbox if it exists. */
   const inInbox = <A>(
     runId: string,
     without: A,
@@ -94,7 +94,7 @@ export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOp
   }
 }
 
-/** One look. A link or a file in place of the folder holds no requests, and neither does a folder that cannot be looked at. */
+/** Costs one `lstat`. A link or a file in place of the folder holds no requests, and neither does an unreadable folder. */
 const isAny = (fs: FileSystem, layout: Layout.Layout): boolean => {
   try {
     return fs.lstatSync(Layout.requests(layout))?.kind === 'folder'
@@ -103,7 +103,7 @@ const isAny = (fs: FileSystem, layout: Layout.Layout): boolean => {
   }
 }
 
-/** A link in place of a folder would lead somewhere else. */
+/** A link in place of a folder would lead elsewhere. */
 const isThere = (fs: FileSystem, folders: ReadonlyArray<string>): E.Either<FileError, boolean> => {
   for (const folder of folders) {
     const there = isFolder(fs, folder)
@@ -146,10 +146,10 @@ const leave = async (
 
 const limitOf = (name: string): number => REQUEST_BYTES + (name.startsWith('answer-') ? VALUE_BYTES : 0)
 
-/** How often the folder is made again when owners that took in the last request remove it. */
+/** How often to recreate the folder when owners that took in the last request remove it. */
 const MOST_TRIES = 100
 
-/** Moves or links a finished request into the inbox, which is made if it is missing. A link replaces nothing: `EEXIST`. */
+/** Renames or links a finished request into the inbox, creating it if needed. A link replaces nothing: `EEXIST`. */
 const giveName = async (
   fs: FileSystem,
   layout: Layout.Layout,
@@ -171,7 +171,7 @@ const giveName = async (
   }
 }
 
-/** Makes durable what the inbox holds. It is missing if an owner has taken in the last request. */
+/** Syncs the inbox. It is missing if an owner has taken in the last request. */
 const syncInbox = async (fs: FileSystem, layout: Layout.Layout): Promise<E.Either<WriteFailed, void>> => {
   for (const folder of [Layout.requests(layout), layout.run]) {
     const synced = await writing(folder, 'fsync', () => fs.fsyncFolder(folder))
@@ -212,7 +212,7 @@ const requestAt = async (
   return E.left({ _tag: 'Corrupt', runId, where, why })
 }
 
-/** A file cannot be compared and removed at once. So it is moved first, and linked back if it is another request. */
+/** Comparing and removing are not atomic, so the file is moved first and linked back if it holds another request. */
 const withdraw = async (
   fs: FileSystem,
   layout: Layout.Layout,
@@ -224,11 +224,11 @@ const withdraw = async (
   const moved = await writing(path, 'rename', () => fs.renameSync(path, taken))
   if (E.isLeft(moved)) {
     await removeIfEmpty(fs, layout)
-    return unlessGone(moved)
+    return ignoreMissing(moved)
   }
   const found = await requestAt(fs, layout, taken, name)
   const isIt = E.isRight(found) && O.isSome(found.right) && isSame(found.right.value, request)
-  // One that was left meanwhile has the name, and is newer still.
+  // A request that arrived in the meantime has the name, and is newer still.
   const back = isIt ? E.right(undefined) : await giveName(fs, layout, name, 'link', taken)
   if (E.isLeft(back) && !(back.left._tag === 'WriteFailed' && back.left.code === 'EEXIST')) return back
   const removed = await remove(fs, taken)
@@ -236,7 +236,7 @@ const withdraw = async (
   return E.isLeft(removed) ? removed : syncInbox(fs, layout)
 }
 
-/** An empty inbox would cost its run a reading before each unit. */
+/** An empty inbox would cost its run a directory read before each unit. */
 const removeIfEmpty = (fs: FileSystem, layout: Layout.Layout): Promise<void> =>
   quietly(() => fs.rmdirSync(Layout.requests(layout)))
 
@@ -262,7 +262,7 @@ const pointed = <A>(where: string, result: E.Either<FileError, A>): E.Either<Poi
   }
 }
 
-/** What is no JSON in UTF-8 is nothing that a codec takes. */
+/** No codec accepts what is not JSON in UTF-8. */
 const parsed = (bytes: Buffer): unknown => {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown
@@ -272,12 +272,12 @@ const parsed = (bytes: Buffer): unknown => {
 }
 
 const remove = async (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> => {
-  const gone = await writing(path, 'unlink', () => fs.unlinkSync(path))
-  if (E.isLeft(gone)) return unlessGone(gone)
+  const unlinked = await writing(path, 'unlink', () => fs.unlinkSync(path))
+  if (E.isLeft(unlinked)) return ignoreMissing(unlinked)
   return writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 }
 
-const unlessGone = (failed: E.Left<WriteFailed>): E.Either<WriteFailed, void> =>
+const ignoreMissing = (failed: E.Left<WriteFailed>): E.Either<WriteFailed, void> =>
   failed.left.code === 'ENOENT' ? E.right(undefined) : failed
 
 const newToken = (): string => randomBytes(16).toString('hex')

@@ -1,12 +1,12 @@
-/** The system's time. */
+/** The system clock. */
 import type { Clock } from '../../ports/Clock.js'
 
-/** The longest wait that a timer of Node's takes; a longer one would fire at once. */
+/** The longest delay that a Node timer supports; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
 /**
- * The system's clock. A sleep keeps the process alive, lasts as long as it says however long that is, and ends at once
- * when its signal fires, leaving neither a timer nor a listener behind.
+ * The system clock. A sleep keeps the process alive, supports any duration, and ends at once when its signal fires; it
+ * leaves neither a timer nor a listener behind.
  *
  * @example
  * import { systemClock } from 'dogear/node'

@@ -1,4 +1,4 @@
-/** The ports of a Node process, ready to hand to the executor. */
+/** Builds the executor's environment for a Node process. */
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { asyncContext } from './asyncContext.js'
@@ -9,9 +9,9 @@ import { environmentSecrets } from './secrets.js'
 import { workingTree } from './git/workingTree.js'
 
 /**
- * The environment of this process around a store: system clock, the current folder, secrets out of its environment
- * variables, no observer, never interrupted, 10 seconds of grace for a step that was told to stop. Give what should be
- * otherwise.
+ * The environment of this process around a store. Defaults: the system clock, the current folder, secrets from
+ * environment variables, no observer, no interruption, and a grace period of 10 seconds for a step that is asked to
+ * stop. Pass what should differ.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

@@ -1,8 +1,8 @@
 /**
- * What Node and the operating system offer: time, signals, processes.
+ * Adapters for Node and the operating system: time, signals, processes, git.
  *
- * Importing this installs nothing. Signal handlers are there from `abortOnSignals()` to its `dispose`; an exit listener
- * while a command runs.
+ * Importing this module installs nothing. `abortOnSignals()` installs signal handlers until its `dispose`; a running
+ * command has an exit listener.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** Requests to stop: the host's AbortSignal, or the signals of the operating system. */
+/** Requests to stop, from the host's AbortSignal or from signals of the operating system. */
 import { setMaxListeners } from 'node:events'
 import { constants } from 'node:os'
 import * as O from 'fp-ts/lib/Option.js'
@@ -24,8 +24,8 @@ export type StopSignal =
   | 'SIGXCPU'
 
 /**
- * Signal handlers that are installed. `received` tells which signal came first; `dispose` takes the handlers away, and
- * the process then reacts to signals as it did before.
+ * Installed signal handlers. `received` returns the signal that came first. `dispose` removes the handlers, after
+ * which the process reacts to signals as before.
  *
  * @category model
  */
@@ -33,17 +33,17 @@ export interface SignalHandlers {
   readonly interrupt: Interrupt
   /** The signal that came first. */
   readonly received: () => O.Option<StopSignal>
-  /** Takes the handlers away. */
+  /** Removes the handlers. */
   readonly dispose: () => void
 }
 
 /**
- * Never asks to stop.
+ * Never requests a stop.
  *
  * @category constructors
  */
 export const neverInterrupted: Interrupt = {
-  /** A new one each time: listeners can't pile up on a signal that never fires. */
+  /** A new signal each time, so that listeners cannot accumulate. */
   get signal() {
     return new AbortController().signal
   },
@@ -51,7 +51,7 @@ export const neverInterrupted: Interrupt = {
 }
 
 /**
- * Asks to stop when the host's signal fires.
+ * Requests a stop when the host's signal fires.
  *
  * @example
  * import { interruptFrom } from 'dogear/node'
@@ -65,7 +65,7 @@ export const neverInterrupted: Interrupt = {
  */
 export const interruptFrom = (signal: AbortSignal): Interrupt => ({ signal, reason: () => 'aborted' })
 
-/** How long after the first signal the same one, or the key that made a terminal hang up, is no second request. */
+/** Within this time after the first signal, the same one or a terminal hang-up does not count as a second request. */
 const REPEATED_MILLIS = 500
 
 /** The signals that a terminal, a service manager or a user sends to end a program. */
@@ -77,17 +77,18 @@ const ALIASES: Readonly<Partial<Record<StopSignal, NodeJS.Signals>>> = { SIGABRT
 const taken = (): void => undefined
 
 /**
- * Installs signal handlers: the first of the signals asks to stop, a second one ends the process at once. For the
- * outermost program, once; a library leaves signals to its host. Default: SIGINT, SIGTERM, SIGHUP and SIGQUIT. A process that
- * dies of another signal leaves its commands running, so name every signal you expect.
+ * Installs signal handlers: the first signal requests a stop, a second one ends the process at once. Call it once, in
+ * the outermost program; a library leaves signals to its host. Default: SIGINT, SIGTERM, SIGHUP and SIGQUIT. A process
+ * that dies of another signal leaves its commands running, so list every signal you expect.
  *
- * The same signal within half a second of the first is no second one: of a Ctrl+C under npm a program hears twice, from
- * the terminal and from npm. Nor is a SIGHUP ever: the terminal hangs up when Ctrl+\\ ends the shell that started the
- * program. As the two may arrive in either order, any signal within half a second of a first SIGHUP is no second one.
+ * The same signal within half a second of the first does not count as a second one, because a program under npm
+ * receives a Ctrl+C twice: from the terminal and from npm. A SIGHUP never counts as a second one: the terminal hangs
+ * up when Ctrl+\\ ends the shell that started the program. As the two may arrive in either order, no signal within
+ * half a second of a first SIGHUP counts.
  *
- * The second signal also ends the commands that still run. The process then dies of the signal, as a shell expects
- * (it reports 130 for SIGINT, 143 for SIGTERM); where that can't be, because another handler takes the signal or the
- * process is the first of its container, it exits with that code.
+ * The second signal also kills the commands that are still running. The process then dies of the signal, as a shell
+ * expects (it reports 130 for SIGINT, 143 for SIGTERM). If that is impossible, because another handler catches the
+ * signal or the process is the first of its container, it exits with that code.
  *
  * @example
  * import * as O from 'fp-ts/lib/Option.js'
@@ -141,7 +142,7 @@ const endNow = (signal: StopSignal): void => {
 }
 
 /**
- * The exit code that tells of an end by a signal: 128 and its number.
+ * The exit code for a process that a signal ended: 128 plus the signal's number.
  *
  * @example
  * import { exitCode } from 'dogear/node'

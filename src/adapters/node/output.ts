@@ -1,18 +1,12 @@
-/**
- * What is kept of a command's output: so many bytes, as text.
- *
- * Bytes that are no UTF-8 become replacement characters; a character that the limit cuts in two is left out.
- */
+/** Keeps a limited number of bytes of a command's output, as a valid string. */
 
-/** Takes output piece by piece. */
 export interface Keeper {
   readonly add: (chunk: Uint8Array) => void
   readonly text: () => string
-  /** How many bytes are not in the text. */
+  /** The number of bytes that were dropped. */
   readonly truncatedBytes: () => number
 }
 
-/** Keeps the first bytes. */
 export const keepHead = (limitBytes: number): Keeper => {
   const chunks: Array<Uint8Array> = []
   let kept = 0
@@ -33,7 +27,6 @@ export const keepHead = (limitBytes: number): Keeper => {
   }
 }
 
-/** Keeps the last bytes. */
 export const keepTail = (limitBytes: number): Keeper => {
   let tail: Buffer = Buffer.alloc(0)
   let total = 0
@@ -48,12 +41,12 @@ export const keepTail = (limitBytes: number): Keeper => {
   }
 }
 
-/** UTF-8 characters are a byte below 0x80, or a lead byte from 0xC0 and one to three bytes from 0x80 to 0xBF. */
+/** UTF-8: one byte below 0x80, or a lead byte from 0xC0 and one to three bytes from 0x80 to 0xBF. */
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x80 && byte < 0xc0
 
 const lengthFrom = (lead: number): number => (lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1)
 
-/** Where the bytes end if an unfinished character at their end is left out. */
+/** The end of the bytes without an unfinished last character. */
 const endOfWhole = (bytes: Uint8Array): number => {
   let lead = bytes.length - 1
   while (lead > bytes.length - 4 && isContinuation(bytes[lead])) lead--
@@ -61,7 +54,7 @@ const endOfWhole = (bytes: Uint8Array): number => {
   return first !== undefined && lead + lengthFrom(first) > bytes.length ? lead : bytes.length
 }
 
-/** Where they begin if the rest of a character at their begin is left out. */
+/** The start of the bytes without the rest of a cut first character. */
 const startOfWhole = (bytes: Uint8Array): number => {
   let start = 0
   while (start < 3 && isContinuation(bytes[start])) start++

@@ -1,9 +1,9 @@
-/** This process, as the owner of claims. */
+/** Identifies this process as the owner of claims. */
 import { hostname } from 'node:os'
 import type { Owner } from '../../ports/CheckpointStorage.js'
 
 /**
- * The host's name and this process's id: what another claimant is told of who holds the run.
+ * The host name and process id of this process. Another process sees them if its claim is refused.
  *
  * @example
  * import { processOwner } from 'dogear/node'

@@ -1,11 +1,4 @@
-/**
- * Process groups: a command and all that it started, to be ended together.
- *
- * A group is known by its leader's process id, which the system gives to nobody else while a member lives. A process
- * that makes a session of its own (a daemon) has left the group and is not reached.
- *
- * Windows knows no such groups: there the tree of processes is ended, by force and at once.
- */
+/** Ends process groups: a command and everything that it started, except daemons. On Windows, it kills the process tree. */
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
@@ -13,19 +6,15 @@ export const isWindows = process.platform === 'win32'
 
 const POLL_MILLIS = 20
 
-/** How long the system may take to end a group that was killed. More only if it hangs in the kernel. */
+/** How long the system may take to end a killed group; longer only if a process hangs in the kernel. */
 const KILLED_MILLIS = 2_000
 
-/** The groups whose commands run. */
+/** The groups of running commands. */
 const running = new Set<number>()
 
-/** Ends every group whose command still runs, by force. */
 export const killAll = (): void => running.forEach((leader) => signalGroup(leader, 'SIGKILL'))
 
-/**
- * Has a group end together with this process, however that comes to exit by itself; the result calls it off. (Of a
- * SIGKILL a process learns nothing: then the group goes on.)
- */
+/** Kills a group when this process exits, unless the returned function is called first. After a SIGKILL of this process the group keeps running. */
 export const guard = (leader: number): (() => void) => {
   if (running.size === 0) process.on('exit', killAll)
   running.add(leader)
@@ -35,14 +24,14 @@ export const guard = (leader: number): (() => void) => {
   }
 }
 
-/** Ends a group: SIGTERM, and SIGKILL for what still lives after the grace. Resolves when nothing of it lives. */
+/** Ends a group: SIGTERM, then SIGKILL after the grace period. Resolves when no member lives. */
 export const stopGroup = async (leader: number, graceMillis: number): Promise<void> => {
-  if (!signalGroup(leader, 'SIGTERM') || (await isGone(leader, graceMillis))) return
+  if (!signalGroup(leader, 'SIGTERM') || (await hasEnded(leader, graceMillis))) return
   signalGroup(leader, 'SIGKILL')
-  await isGone(leader, KILLED_MILLIS)
+  await hasEnded(leader, KILLED_MILLIS)
 }
 
-/** Whether there was anybody to get the signal. */
+/** False if no member received the signal. */
 const signalGroup = (leader: number, signal: 'SIGTERM' | 'SIGKILL' | 0): boolean => {
   if (isWindows) return killTree(leader)
   try {
@@ -57,8 +46,8 @@ const killTree = (root: number): boolean => {
   return false
 }
 
-/** Waits until a group is gone, so long at most. */
-const isGone = async (leader: number, millis: number): Promise<boolean> => {
+/** Waits until no member lives, but at most this long. */
+const hasEnded = async (leader: number, millis: number): Promise<boolean> => {
   const deadline = performance.now() + millis
   while (isAlive(leader)) {
     const left = deadline - performance.now()
@@ -71,10 +60,7 @@ const isGone = async (leader: number, millis: number): Promise<boolean> => {
 const isAlive = (leader: number): boolean =>
   signalGroup(leader, 0) && (process.platform !== 'linux' || hasLivingMember(leader))
 
-/**
- * Dead processes count as members until their parent asks for them, and in many a container nobody does. So look
- * closer: `/proc/<pid>/stat` is `pid (any text) state parent group …`, and state Z is dead.
- */
+/** Dead processes count as members until their parent reaps them, so this reads `/proc/<pid>/stat` (`pid (name) state parent group …`); state Z is dead. */
 const hasLivingMember = (leader: number): boolean => {
   try {
     return readdirSync('/proc')

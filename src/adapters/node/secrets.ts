@@ -1,10 +1,10 @@
-/** Secrets out of environment variables. */
+/** Reads secrets from environment variables. */
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import type { Secrets } from '../../ports/Secrets.js'
 
 /**
- * Secrets out of environment variables, which are asked for anew each time: those of this process, or those given.
+ * Secrets from environment variables (default: those of this process). Each read looks up the current value.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -1,4 +1,4 @@
-/** A store in a process of its own, which can be killed. */
+/** Runs a store in a child process that a test can kill. */
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { resolve as resolvePath } from 'node:path'
@@ -11,13 +11,13 @@ import type { Method, Reply, Request, SentClaim, SentRevision } from './storageP
 import { keyOf, receivedCause, receivedError } from './storageProcessMessages.js'
 
 /**
- * A store that another process works with. `kill` ends that process as `kill -9` does, and resolves when it is gone.
+ * A store in a child process. `kill` sends SIGKILL and resolves when the process has ended.
  *
  * @category model
  */
 export interface StorageProcess {
   readonly storage: CheckpointStorage
-  /** Ends the process with SIGKILL. Calls that are under way reject, and so do later ones. */
+  /** Ends the process with SIGKILL. Calls in flight reject, and so do later ones. */
   readonly kill: () => Promise<void>
 }
 
@@ -26,26 +26,25 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** A process, and the calls that it has not answered. */
 interface Line {
   readonly child: ChildProcess
   readonly waiting: Map<number, Waiting>
   readonly lost: Map<string, AbortController>
-  readonly gone: Promise<string>
-  isGone: boolean
+  readonly exited: Promise<string>
+  hasEnded: boolean
   calls: number
 }
 
 /**
- * Starts a Node process that imports a module, makes a store with a function of that module, and does with it what is
- * asked of `storage` here. It is for tests: what happens when a process dies can be tried with one that does.
+ * Starts a Node process that imports a module, creates a store with one of its functions, and forwards the calls of
+ * `storage` to it. Tests use it to check what happens when a process dies.
  *
- * `module` is a URL, or a path (relative to the current folder); `exportName` the function (default `storage`), called
- * with `argument`, which gives a store or a promise of one. It rejects if there is no such module or function, or if that
- * gives no store.
+ * `module` is a URL or a path (relative to the current folder). `exportName` is the function (default `storage`); it
+ * is called with `argument` and returns a store or a promise of one. The result rejects if the module or the function
+ * does not exist, or if the function returns no store.
  *
- * The process ends with this one. When it is gone, calls reject: whether they took effect is for the next load to tell.
- * What it prints goes to error output.
+ * The process ends with this one. After its death every call rejects; only the next load shows which of them took
+ * effect. Its standard output goes to error output.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -75,7 +74,7 @@ export const storageProcess = async (
   const kill = async (): Promise<void> => {
     line.child.ref()
     line.child.kill('SIGKILL')
-    await line.gone
+    await line.exited
   }
   const why = await started(line, {
     _tag: 'Start',
@@ -87,7 +86,7 @@ export const storageProcess = async (
     await kill()
     return Promise.reject(new Error(why))
   }
-  line.child.on('message', (reply: Reply) => take(line, reply))
+  line.child.on('message', (reply: Reply) => settle(line, reply))
   rest(line)
   return { storage: storageOver(line), kill }
 }
@@ -106,42 +105,42 @@ const open = (): Line => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
     child.once('error', (error) => resolve(error.message))
   })
-  // What it said before it died may still be on its way.
+  // Messages that it sent before it died may still arrive.
   const silent = new Promise<void>((resolve) => {
     child.once('disconnect', resolve)
     child.once('error', () => resolve())
   })
-  const gone = ended.then(async (how) => {
+  const exited = ended.then(async (how) => {
     await silent
     return how
   })
-  const line: Line = { child, waiting: new Map(), lost: new Map(), gone, isGone: false, calls: 0 }
-  void gone.then((how) => {
-    line.isGone = true
+  const line: Line = { child, waiting: new Map(), lost: new Map(), exited, hasEnded: false, calls: 0 }
+  void exited.then((how) => {
+    line.hasEnded = true
     for (const { reject } of line.waiting.values()) reject(new Error(`The process of the store has ended: ${how}`))
     line.waiting.clear()
   })
   return line
 }
 
-/** Why it could not start; nothing if it could. */
-const started = async ({ child, gone }: Line, request: Request): Promise<string | undefined> => {
+/** The reason why the store could not start; `undefined` if it did. */
+const started = async ({ child, exited }: Line, request: Request): Promise<string | undefined> => {
   const said = new Promise<string | undefined>((resolve) => {
     child.once('message', (reply: Reply) => resolve(reply._tag === 'NotStarted' ? reply.why : undefined))
   })
-  // The failure is that of the process: `gone` tells of it.
+  // The promise `exited` reports the failure.
   child.send(request, () => undefined)
-  return Promise.race([said, gone.then((how) => `The process of the store ended before it could be used: ${how}`)])
+  return Promise.race([said, exited.then((how) => `The process of the store ended before it could be used: ${how}`)])
 }
 
-/** It keeps this process from ending only while a call waits for it. */
+/** The channel keeps this process alive only while a call waits for an answer. */
 const rest = ({ child, waiting }: Line): void => {
   if (waiting.size > 0) return
   child.unref()
   child.channel?.unref()
 }
 
-const take = (line: Line, reply: Reply): void => {
+const settle = (line: Line, reply: Reply): void => {
   switch (reply._tag) {
     case 'Lost':
       line.lost.get(keyOf(reply.claim))?.abort(receivedError(reply.reason))
@@ -161,13 +160,13 @@ const take = (line: Line, reply: Reply): void => {
 }
 
 const call = (line: Line, method: Method, args: ReadonlyArray<unknown>): Promise<unknown> => {
-  if (line.isGone) return Promise.reject(new Error('The process of the store has ended'))
+  if (line.hasEnded) return Promise.reject(new Error('The process of the store has ended'))
   return new Promise((resolve, reject) => {
     line.calls += 1
     line.waiting.set(line.calls, { resolve, reject })
     line.child.ref()
     line.child.channel?.ref()
-    // What can't be sent to a process that is about to be gone is rejected when it is.
+    // If the process dies before it receives the message, its death rejects the call.
     line.child.send({ _tag: 'Call', id: line.calls, method, args } satisfies Request, () => undefined)
   })
 }

@@ -1,4 +1,4 @@
-/** What `storageProcess` starts: a process with a store in it, which does what it is told over its IPC channel. */
+/** The child process of `storageProcess`: it creates a store and serves calls over its IPC channel. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type {
@@ -13,7 +13,7 @@ import type {
 import type { Reply, Request, SentClaim, SentRevision } from './storageProcessMessages.js'
 import { keyOf, METHODS, sentCause, sentError } from './storageProcessMessages.js'
 
-/** The claims that were ever granted, as the store gave them: it may know them by more than their number. */
+/** Granted claims as the store returned them, because a store may recognise a claim by identity. */
 const claims = new Map<string, Claim>()
 
 const tell = (reply: Reply): void => {
@@ -50,7 +50,7 @@ const answer = async (storage: CheckpointStorage, call: Extract<Request, { _tag:
     const granted = call.method === 'claim' && E.isRight(result) ? (result.right as Claimed) : undefined
     if (granted !== undefined) claims.set(keyOf(granted.claim), granted.claim)
     tell({ _tag: 'Answer', id, answer: granted === undefined ? sentAnswer(result) : sentGranted(granted) })
-    if (granted !== undefined) tellWhenLost(granted.claim)
+    if (granted !== undefined) reportLoss(granted.claim)
   } catch (error) {
     tell({ _tag: 'Rejected', id, cause: sentCause(error) })
   }
@@ -95,7 +95,7 @@ const sentGranted = ({ claim: { runId, epoch }, stored }: Claimed): unknown =>
 const sentAnswer = (result: E.Either<StorageError, unknown>): unknown =>
   E.isLeft(result) ? E.left(sentError(result.left)) : result
 
-const tellWhenLost = ({ runId, epoch, lost }: Claim): void => {
+const reportLoss = ({ runId, epoch, lost }: Claim): void => {
   const told = (): void => tell({ _tag: 'Lost', claim: { runId, epoch }, reason: sentError(lost.reason) })
   if (lost.aborted) told()
   else lost.addEventListener('abort', told, { once: true })

@@ -1,12 +1,10 @@
-/** What a process with a store in it and the one that started it tell each other. */
+/** The messages between a `storageProcess` and its parent. */
 import { inspect } from 'node:util'
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Encoded, Revision } from '../../ports/CheckpointStorage.js'
 
-/** A function of a store, by its name. */
 export type Method = keyof CheckpointStorage
 
-/** All of them. */
 export const METHODS: ReadonlyArray<Method> = [
   'claim',
   'save',
@@ -18,30 +16,28 @@ export const METHODS: ReadonlyArray<Method> = [
   'remove'
 ]
 
-/** A claim, without what can't be sent. */
+/** A claim without the parts that cannot be serialized. */
 export interface SentClaim {
   readonly runId: string
   readonly epoch: number
 }
 
-/** A revision, with its checkpoint made. */
+/** A revision with its checkpoint computed. */
 export interface SentRevision extends Pick<Revision, 'revision' | 'change'> {
   readonly encoded: Encoded
 }
 
-/** Something that was thrown, or a cause: an error as its parts, anything else as it is or as a text. */
+/** A thrown value or a cause: an error as its parts, anything else unchanged or as a string. */
 export type SentCause =
   | { readonly _tag: 'Error'; readonly message: string; readonly facts: Readonly<Record<string, unknown>> }
   | { readonly _tag: 'Other'; readonly value: unknown }
 
-/** What is asked of the process: first which store to make, then calls of its functions. */
+/** A request to the process: first the store to create, then calls of its functions. */
 export type Request =
   | { readonly _tag: 'Start'; readonly module: string; readonly exportName: string; readonly argument?: Json }
   | { readonly _tag: 'Call'; readonly id: number; readonly method: Method; readonly args: ReadonlyArray<unknown> }
 
-/**
- * What it answers. `answer` is an `Either`; the claim in a granted one is a {@link SentClaim}, the `cause` in an error a {@link SentCause}.
- */
+/** The answer to a request. A granted claim is sent as a {@link SentClaim}, the `cause` of an error as a {@link SentCause}. */
 export type Reply =
   | { readonly _tag: 'Started' }
   | { readonly _tag: 'NotStarted'; readonly why: string }
@@ -49,12 +45,11 @@ export type Reply =
   | { readonly _tag: 'Rejected'; readonly id: number; readonly cause: SentCause }
   | { readonly _tag: 'Lost'; readonly claim: SentClaim; readonly reason: unknown }
 
-/** By what both sides know a claim. */
+/** The identity of a claim on both sides. */
 export const keyOf = ({ runId, epoch }: SentClaim): string => `${epoch} ${runId}`
 
 const FACTS = ['name', 'stack', 'code', 'errno', 'syscall', 'path'] as const
 
-/** Anything that was thrown, so that it can be sent. */
 export const sentCause = (cause: unknown): SentCause => {
   if (!(cause instanceof Error)) return { _tag: 'Other', value: cloneable(cause) }
   const given = cause as unknown as Readonly<Record<string, unknown>>
@@ -70,7 +65,6 @@ const cloneable = (value: unknown): unknown => {
   }
 }
 
-/** What was thrown on the other side. */
 export const receivedCause = (cause: SentCause): unknown => {
   if (cause._tag === 'Other') return cause.value
   const error = new Error(cause.message)
@@ -80,11 +74,9 @@ export const receivedCause = (cause: SentCause): unknown => {
   return error
 }
 
-/** A storage error as it can be sent. */
 export const sentError = (error: unknown): unknown =>
   hasCause(error) ? { ...error, cause: sentCause(error.cause) } : error
 
-/** A storage error as it was. */
 export const receivedError = (error: unknown): unknown =>
   hasCause(error) ? { ...error, cause: receivedCause(error.cause as SentCause) } : error
 

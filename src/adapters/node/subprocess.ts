@@ -1,4 +1,4 @@
-/** Commands of the operating system, as child processes. */
+/** Runs commands of the operating system as child processes. */
 import type { ChildProcessByStdio, SpawnOptionsWithStdioTuple, StdioNull, StdioPipe } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -13,9 +13,9 @@ import { keepHead, keepTail } from './output.js'
 import { guard, isWindows, stopGroup } from './processGroup.js'
 
 /**
- * A command to run. A `Shell` script is given to the system's shell; an `Argv` is executed as it is, with no shell, so
- * its words are data. `env` is the whole environment. Standard input is empty: a command that runs in a process group
- * of its own could not read a terminal.
+ * A command to run. The system's shell runs a `Shell` script; an `Argv` is executed without a shell, so its words are
+ * data. `env` is the whole environment. Standard input is empty, because a command in its own process group cannot
+ * read a terminal.
  *
  * @category model
  */
@@ -25,20 +25,20 @@ export interface Command {
     | { readonly _tag: 'Argv'; readonly argv: ReadonlyNonEmptyArray<string> }
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
-  /** Ends the command's whole process group: SIGTERM, and SIGKILL for what still lives after `graceMillis`. */
+  /** Ends the command's whole process group: SIGTERM, then SIGKILL after `graceMillis`. */
   readonly signal: AbortSignal
   readonly graceMillis: number
-  /** How many bytes of standard output are kept. */
+  /** The most bytes of standard output to keep. */
   readonly captureBytes: number
-  /** Values that are `***` in all output that is kept or handed on: see `Redaction`. */
+  /** Values that are replaced with `***` in all output: see `Redaction`. */
   readonly secrets?: ReadonlyArray<string>
-  /** Gets every piece of output as it comes. Must not throw. */
+  /** Receives every piece of output as it arrives. Must not throw. */
   readonly onOutput: (stream: 'stdout' | 'stderr', chunk: Uint8Array) => void
 }
 
 /**
- * How a command ended. `stdout` is what was kept of its output (UTF-8), `truncatedBytes` how much was not;
- * `stderrTail` the end of its error output, for a message.
+ * How a command ended. `stdout` is the part of its output that was kept (UTF-8), `truncatedBytes` the number of bytes
+ * that were dropped; `stderrTail` is the end of its error output, for a message.
  *
  * @category model
  */
@@ -50,8 +50,8 @@ export interface Ended {
 }
 
 /**
- * The command could not be started: nothing of it ran. `code` is the system's (`ENOENT`, `EACCES`, `E2BIG`), Node's
- * (`ERR_INVALID_ARG_VALUE`: a NUL character), or `ABORT_ERR` if the signal had fired before.
+ * The command could not be started, so no part of it ran. `code` is the system's (`ENOENT`, `EACCES`, `E2BIG`), Node's
+ * (`ERR_INVALID_ARG_VALUE`: a NUL character), or `ABORT_ERR` if the signal had already fired.
  *
  * @category errors
  */
@@ -62,8 +62,8 @@ export interface NotStarted {
 }
 
 /**
- * Runs commands. A task resolves when its command has ended and, if it was aborted, nothing of its process group lives.
- * What a command leaves running in the background is not waited for and, unless aborted, not ended.
+ * Runs commands. A task resolves when its command has ended and, if it was aborted, no process of its group lives. It
+ * does not wait for processes that a command leaves in the background and ends them only on abort.
  *
  * @category model
  */
@@ -72,23 +72,25 @@ export interface Subprocess {
   readonly run: (command: Command) => TaskEither<NotStarted, Ended>
 }
 
-/** How much of the error output is kept. */
+/** The most bytes of error output to keep. */
 const STDERR_TAIL_BYTES = 4_096
 
-/** How long the pipes may stay open after the command has ended, because something in the background holds them. */
+/** How long a background process may keep the pipes open after the command has ended. */
 const DRAIN_MILLIS = 200
 
 type Child = ChildProcessByStdio<null, Readable, Readable>
 
 /**
- * Runs commands as child processes, each the leader of a process group of its own.
+ * Runs commands as child processes, each the leader of its own process group.
  *
- * - A script goes to `/bin/sh -c`, on Windows to `cmd.exe /d /s /c`.
- * - Abort ends the whole group, also what outlives its leader. On Windows the process tree is ended without grace.
- * - A process that the command left in the background keeps running, and loses its standard output and error output
- *   a moment after the command has ended: let it redirect them.
- * - When this process exits by itself, the commands that run are killed. If it is killed (SIGKILL, out of memory),
- *   they go on: no POSIX system offers more. Such a step shows as in flight, and may still be at work when it is resumed.
+ * - A script runs with `/bin/sh -c`, on Windows with `cmd.exe /d /s /c`.
+ * - An abort ends the whole group, including processes that outlive their leader. On Windows it kills the process tree
+ *   without grace.
+ * - A process that the command left in the background keeps running. Its standard output and error output close
+ *   shortly after the command has ended, so redirect them.
+ * - When this process exits by itself, it kills the running commands. If it is killed (SIGKILL, out of memory), they
+ *   keep running: no POSIX system prevents that. Such a step is recorded as in flight, and its command may still be
+ *   running at the resume.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -122,7 +124,7 @@ export const subprocess: Subprocess = {
     )()
 }
 
-/** Some failures to start come as exceptions; the others come later, as an event. */
+/** Node throws some start failures and emits the others as an event. */
 const start = (command: Command): E.Either<NotStarted, Child> =>
   command.signal.aborted
     ? E.left({ _tag: 'NotStarted', code: 'ABORT_ERR', message: 'stopped before it started' })
@@ -142,7 +144,7 @@ const launch = ({ what, cwd, env }: Command): Child => {
     : spawn('/bin/sh', ['-c', what.script], options)
 }
 
-/** A child without an id was not started, and is about to say why. */
+/** A child without a process id did not start; an `error` event follows. */
 const failure =
   (command: Command, child: Child): TE.TaskEither<NotStarted, never> =>
   () =>
@@ -165,12 +167,12 @@ const supervise =
   async () => {
     const stdout = keepHead(command.captureBytes)
     const stderr = keepTail(STDERR_TAIL_BYTES)
-    const take = (stream: 'stdout' | 'stderr', chunk: Uint8Array): void => {
+    const receive = (stream: 'stdout' | 'stderr', chunk: Uint8Array): void => {
       ;(stream === 'stdout' ? stdout : stderr).add(chunk)
       command.onOutput(stream, chunk)
     }
     const ends = (['stdout', 'stderr'] as const).map((stream) => {
-      const output = hiding(command.secrets ?? [], (chunk) => take(stream, chunk))
+      const output = redacting(command.secrets ?? [], (chunk) => receive(stream, chunk))
       child[stream].on('data', output.add)
       return output.end
     })
@@ -191,8 +193,8 @@ const supervise =
     })
   }
 
-/** Hands output on without the values of secrets. What may be the begin of one waits for what follows, or for the end. */
-const hiding = (
+/** Redacts output. Holds back what may be the beginning of a secret until more output or the end arrives. */
+const redacting = (
   secrets: ReadonlyArray<string>,
   then: (chunk: Uint8Array) => void
 ): { readonly add: (chunk: Uint8Array) => void; readonly end: () => void } => {
@@ -217,7 +219,7 @@ const exitOf = (child: Child): Promise<Ended['exit']> =>
     )
   )
 
-/** Has the group end when the signal fires. `done` resolves when a stop that has begun is through. */
+/** Ends the group when the signal fires. `done` resolves when a stop in progress has finished. */
 const stopOnAbort = (
   { signal, graceMillis }: Command,
   pid: number
@@ -237,10 +239,7 @@ const stopOnAbort = (
   }
 }
 
-/**
- * Resolves when all output was read. What the command itself wrote is in the pipes when it has ended, and is read in
- * one turn of the event loop; if they stay open longer, they are cut.
- */
+/** Resolves when all output has been read. The command's own output is in the pipes when it ends, so pipes that stay open longer are closed. */
 const drained = async (child: Child, closed: Promise<void>): Promise<void> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {

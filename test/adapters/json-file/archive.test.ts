@@ -28,7 +28,7 @@ const RUN = { runId: 'release-1', createdAt: '2026-01-02T03:04:05.678Z', checkpo
 const filesIn = (): ReadonlyArray<string> => readdirSync(join(root, 'archive')).sort()
 
 describe('the archive', () => {
-  test('has a file for each run, as people read it, for this user alone', async () => {
+  test('the archive has one indented file for each run, readable only by this user', async () => {
     const kept = await fileArchive(root).keep(RUN)()
     const path = join(root, 'archive', 'release-1-20260102T030405678Z.json')
     assert.deepEqual(kept, E.right(path))
@@ -37,7 +37,7 @@ describe('the archive', () => {
     assert.equal(statSync(join(root, 'archive')).mode & 0o777, 0o700)
   })
 
-  test('replaces what it has of the same run, and keeps another that had the same id', async () => {
+  test('the archive replaces the file of the same run and keeps that of an earlier run with the same id', async () => {
     await fileArchive(root).keep(RUN)()
     await fileArchive(root).keep({ ...RUN, checkpoint: { revision: 8 } })()
     await fileArchive(root).keep({ ...RUN, createdAt: '2026-02-02T03:04:05.678Z' })()
@@ -45,7 +45,7 @@ describe('the archive', () => {
     assert.match(readFileSync(join(root, 'archive', filesIn()[0] ?? ''), 'utf8'), /8/)
   })
 
-  test('has a file only when it is whole and synced', async () => {
+  test('an archived file gets its name only when it is complete and synced', async () => {
     const calls: Array<string> = []
     const fs = {
       ...nodeFileSystem,
@@ -70,7 +70,7 @@ describe('the archive', () => {
     assert.deepEqual(filesIn(), ['release-1-20260102T030405678Z.json'])
   })
 
-  test('follows no link, and takes no id that is none', async () => {
+  test('the archive follows no link and refuses invalid ids', async () => {
     mkdirSync(join(root, 'elsewhere'), { recursive: true })
     symlinkSync(join(root, 'elsewhere'), join(root, 'archive'))
     const linked = await fileArchive(root).keep(RUN)()
@@ -80,7 +80,7 @@ describe('the archive', () => {
     assert.ok(E.isLeft(named) && named.left._tag === 'InvalidRunId')
   })
 
-  test('is cleaned of what a crash left in the making, once that is old', async () => {
+  test('the archive deletes old unfinished files of a crash', async () => {
     mkdirSync(join(root, 'archive'), { recursive: true, mode: 0o700 })
     const [old, young] = ['a', 'b'].map((digit) => join(root, 'archive', `keep-${digit.repeat(32)}.tmp`))
     for (const path of [old, young]) writeFileSync(path ?? '', '')

@@ -1,4 +1,4 @@
-/** Artifacts in files: whole or not there, whatever happens meanwhile; nobody else's files; gone with their run. */
+/** Artifacts in files are complete or missing, belong to this user, and are deleted with their run. */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import {
@@ -44,8 +44,8 @@ const idsOf = async (store: ArtifactStore, runId: string): Promise<ReadonlyArray
   return listed.right.map(({ id }) => id)
 }
 
-describe('an artifact', () => {
-  test('is a file of its run that only its user can read, a line and the content', async () => {
+describe('artifacts in files', () => {
+  test('an artifact is a file of its run, readable only by its user: one line, then the content', async () => {
     const root = folder()
     await putText(fileArtifacts(root), 'r', 'reports/unit.txt', '12 passed')
     const place = join(root, 'runs', 'r', 'artifacts')
@@ -63,7 +63,7 @@ describe('an artifact', () => {
     assert.equal(statSync(place).mode & 0o777, 0o700)
   })
 
-  test('has a name of its own for each id, where names fold case and letters are composed', () => {
+  test('each artifact id has a different name, even where names fold case and letters are composed', () => {
     const layout = Layout.of('/root', 'r')
     fc.assert(
       fc.property(
@@ -80,7 +80,7 @@ describe('an artifact', () => {
       assert.match(Layout.artifact(layout, id), /^\/root\/runs\/r\/artifacts\/(h-[a-z0-9_-]{1,126}|hash-[0-9a-f]{64})$/)
   })
 
-  test('over the limit is refused with what it has and what it may have, and nothing is touched', async () => {
+  test('an artifact over the limit is refused with its size and the limit, and no file is changed', async () => {
     const root = folder()
     const put = await fileArtifacts(root, { maxBytes: 10 }).put('r', 'x', 'eleven bytes')()
     assert.ok(E.isLeft(put) && put.left._tag === 'TooLarge')
@@ -88,7 +88,7 @@ describe('an artifact', () => {
     assert.deepEqual(readdirSync(root), [])
   })
 
-  test('that a newer version wrote is refused, and not taken for damage', async () => {
+  test('an artifact of a newer format is refused and does not count as damaged', async () => {
     const root = folder()
     const store = fileArtifacts(root)
     await putText(store, 'r', 'x', 'x')
@@ -99,7 +99,7 @@ describe('an artifact', () => {
     assert.equal(found.left.found, 2)
   })
 
-  test('under the name of another is Corrupt', async () => {
+  test('an artifact under the name of another is Corrupt', async () => {
     const root = folder()
     const store = fileArtifacts(root)
     await putText(store, 'r', 'x', 'x')
@@ -111,8 +111,8 @@ describe('an artifact', () => {
   })
 })
 
-describe('somebody else’s', () => {
-  test.each(['file', 'artifacts', 'run'] as const)('link in the place of the %s is not followed', async (what) => {
+describe('foreign files among artifacts', () => {
+  test.each(['file', 'artifacts', 'run'] as const)('a link in place of the %s is not followed', async (what) => {
     const root = folder()
     const elsewhere = folder()
     const store = fileArtifacts(root)
@@ -132,7 +132,7 @@ describe('somebody else’s', () => {
     assert.equal(readdirSync(elsewhere, { recursive: true }).length, before)
   })
 
-  test('names in the folder are left alone', async () => {
+  test('unknown names in the artifacts folder are left alone', async () => {
     const root = folder()
     const store = fileArtifacts(root)
     await putText(store, 'r', 'x', 'x')
@@ -143,7 +143,7 @@ describe('somebody else’s', () => {
     assert.deepEqual(readdirSync(place).sort(), ['.DS_Store', 'H-X', 'notes.txt', 'put-1.tmp'])
   })
 
-  test('unfinished put is left for an hour, and then tidied away', async () => {
+  test('an unfinished put of another process is deleted after an hour', async () => {
     const root = folder()
     await putText(fileArtifacts(root), 'r', 'x', 'x')
     const place = Layout.artifacts(Layout.of(root, 'r'))
@@ -160,9 +160,9 @@ describe('somebody else’s', () => {
 const failing = (calls: ReadonlyArray<Call>, code: string) =>
   intercepted(({ call }) => (calls.includes(call) ? assert.fail(systemError(code)) : undefined))
 
-describe('a put that fails', () => {
+describe('failing puts', () => {
   test.each(['open', 'write', 'fdatasync', 'renameSync', 'mkdir', 'fsyncFolder'] as const)(
-    'in %s is WriteFailed, and what was there before is there',
+    'a put that fails in %s returns WriteFailed and keeps the previous artifact',
     async (call) => {
       const root = folder()
       await putText(fileArtifacts(root), 'r', 'x', 'before')
@@ -174,7 +174,7 @@ describe('a put that fails', () => {
     }
   )
 
-  test('to read is ReadFailed, and not taken for nothing', async () => {
+  test('an unreadable artifact is ReadFailed and does not count as missing', async () => {
     const root = folder()
     await putText(fileArtifacts(root), 'r', 'x', 'x')
     for (const call of ['open', 'read', 'fstat'] as const) {
@@ -184,30 +184,34 @@ describe('a put that fails', () => {
   })
 })
 
-describe('after a power cut', () => {
-  test('an artifact is whole: what was acknowledged, or what was under way', { timeout: 60_000 }, async () => {
-    const files = crashFiles()
-    const store = fileArtifacts('/store', { fs: files.fs })
-    const contents = ['old', 'n'.repeat(6_000), '', 'x'.repeat(3_000)]
-    const done: Array<number> = []
-    for (const content of contents) {
-      await putText(store, 'r', 'x', content)
-      done.push(files.operations.length)
-    }
-    let states = 0
-    for (let after = 0; after <= files.operations.length; after++) {
-      const acknowledged = done.findLastIndex((operations) => operations <= after)
-      const allowed = [contents[acknowledged], contents[acknowledged + 1]]
-      for (const { files: left, what } of files.powerCuts({ after, limit: 40 })) {
-        states += 1
-        const found = await bytesOf(fileArtifacts('/store', { fs: left.fs }), 'r', 'x')
-        assert.ok(allowed.includes(found), `after ${after} operations ${what()} leaves ${String(found).slice(0, 20)}`)
+describe('artifacts after a power cut', () => {
+  test(
+    'after a power cut an artifact is complete: the acknowledged one, or the one in flight',
+    { timeout: 60_000 },
+    async () => {
+      const files = crashFiles()
+      const store = fileArtifacts('/store', { fs: files.fs })
+      const contents = ['old', 'n'.repeat(6_000), '', 'x'.repeat(3_000)]
+      const done: Array<number> = []
+      for (const content of contents) {
+        await putText(store, 'r', 'x', content)
+        done.push(files.operations.length)
       }
+      let states = 0
+      for (let after = 0; after <= files.operations.length; after++) {
+        const acknowledged = done.findLastIndex((operations) => operations <= after)
+        const allowed = [contents[acknowledged], contents[acknowledged + 1]]
+        for (const { files: left, what } of files.powerCuts({ after, limit: 40 })) {
+          states += 1
+          const found = await bytesOf(fileArtifacts('/store', { fs: left.fs }), 'r', 'x')
+          assert.ok(allowed.includes(found), `after ${after} operations ${what()} leaves ${String(found).slice(0, 20)}`)
+        }
+      }
+      assert.ok(states > 100, `${states} states are too few`)
     }
-    assert.ok(states > 100, `${states} states are too few`)
-  })
+  )
 
-  test('what was removed or cleared stays away', async () => {
+  test('removed and cleared artifacts stay deleted after a power cut', async () => {
     const files = crashFiles()
     const store = fileArtifacts('/store', { fs: files.fs })
     for (const id of ['x', 'y', 'z', '_own/z']) await putText(store, 'r', id, id)
@@ -220,8 +224,8 @@ describe('after a power cut', () => {
   })
 })
 
-describe('a run that is removed', () => {
-  test('takes its artifacts along, and an id that is used again has none, whenever the power was cut', async () => {
+describe('artifacts of removed runs', () => {
+  test('removing a run deletes its artifacts, and a reused id has none, whenever the power is cut', async () => {
     const files = crashFiles()
     const storage = jsonFileStorage('/store', { fs: files.fs })
     const claim = await claimed(storage, 'r', OWNER)
@@ -245,7 +249,7 @@ describe('a run that is removed', () => {
     assert.deepEqual(await idsOf(store, 'r'), [])
   })
 
-  test('is not there because of its artifacts alone: it is claimed, and removed, like any other', async () => {
+  test('artifacts alone do not make a run, which can be claimed and removed like any other', async () => {
     const root = folder()
     const [storage, store] = [jsonFileStorage(root), fileArtifacts(root)]
     await putText(store, 'r', 'x', 'x')
@@ -260,7 +264,7 @@ describe('a run that is removed', () => {
   })
 })
 
-test('an artifact that two processes put is whole whenever they are killed', { timeout: 60_000 }, async () => {
+test('an artifact that two processes put is complete whenever they are killed', { timeout: 60_000 }, async () => {
   const root = folder()
   const script = join(import.meta.dirname, 'children', 'putter.js')
   for (let round = 0; round < 8; round++) {

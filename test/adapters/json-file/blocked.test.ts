@@ -1,4 +1,4 @@
-/** A process whose saves and releases fail can claim its runs again; another one that holds a run keeps it. */
+/** A process whose saves and releases fail can claim its runs again; another process that holds a run keeps it. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'

@@ -1,4 +1,4 @@
-/** checkpoint.json: what is in it, when it is written, and what becomes of it when things go wrong. */
+/** The content of checkpoint.json, when it is written, and what happens after failures. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
@@ -36,7 +36,7 @@ const interrupted: Change = { _tag: 'Interrupted', at: AT, unit: 'x', reason: 's
 const confirmed: Change = { _tag: 'Confirmed', at: AT, unit: 'x' }
 
 describe('checkpoint.json', () => {
-  test("is the newest checkpoint as people read it: indented, a newline at the end, the checkpoint's own fields", async () => {
+  test("checkpoint.json is the newest checkpoint: indented, with a newline at the end and the checkpoint's own fields", async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2, 3])
     const text = readFileSync(placesOf(root).copy, 'utf8')
@@ -47,7 +47,7 @@ describe('checkpoint.json', () => {
     assert.equal(statSync(placesOf(root).copy).mode & 0o777, 0o600)
   })
 
-  test('is there soon after the first save, and is current when the run rests or is given back', async () => {
+  test('checkpoint.json exists soon after the first save and is current when the run rests or is released', async () => {
     const root = folder()
     const storage = next(root)
     const claim = await claimed(storage, 'a')
@@ -67,7 +67,7 @@ describe('checkpoint.json', () => {
     assert.equal(copyOf(root)['at'], 'the end')
   })
 
-  test('takes a small part of the time of a run that saves a lot', async () => {
+  test('copies take a small part of the time of a run that saves often', async () => {
     const root = folder()
     const { fs, calls } = recorded()
     const storage = next(root, { fs })
@@ -146,7 +146,7 @@ describe('checkpoint.json', () => {
     assert.ok(after < 900, `it ended ${after} ms after its last save`)
   })
 
-  test('any JSON comes back from it: no object, or one with fields that it has itself', async () => {
+  test("any JSON value can be read back from a copy, including a checkpoint with the copy's own fields", async () => {
     for (const checkpoint of [
       null,
       7,
@@ -168,7 +168,7 @@ describe('checkpoint.json', () => {
     }
   })
 
-  test('reformatted by a tool still verifies; with a changed value it does not', async () => {
+  test('a reformatted copy verifies, and one with a changed value does not', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     rmSync(placesOf(root).history, { recursive: true })
@@ -186,7 +186,7 @@ describe('checkpoint.json', () => {
     await left(next(root).load('a'), 'Corrupt')
   })
 
-  test('of a newer format is refused where it is needed, and else not looked at', async () => {
+  test('a copy of a newer format is refused if it is needed and ignored otherwise', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     const fields = copyOf(root)
@@ -197,7 +197,7 @@ describe('checkpoint.json', () => {
     assert.deepEqual([found, supported], [2, 1])
   })
 
-  test('that is ahead of the journals means that acknowledged lines were lost: recovered, with all that it has', async () => {
+  test('a copy ahead of the journals proves that acknowledged lines were lost, and the run recovers from it', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2, 3])
     const bytes = readFileSync(journalOf(root, 1))
@@ -212,7 +212,7 @@ describe('checkpoint.json', () => {
     await assertLoads(storage, 'a', [1, 2, 3, 4])
   })
 
-  test('that is ahead of the journals tells so also when it can not be used itself', async () => {
+  test('a copy ahead of the journals proves a loss even if it does not verify', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2, 3])
     const lines = readFileSync(journalOf(root, 1), 'utf8').split('\n')
@@ -227,7 +227,7 @@ describe('checkpoint.json', () => {
     }
   })
 
-  test('that a zombie of a removed run wrote is ignored', async () => {
+  test('a copy that a zombie of a removed run wrote is ignored', async () => {
     const root = folder()
     await seed(next(root), 'a', ['old', 'old', 'old'])
     const old = readFileSync(placesOf(root).copy)
@@ -243,7 +243,7 @@ describe('checkpoint.json', () => {
     assert.deepEqual(copyOf(root)['payloads'], ['new', 2])
   })
 
-  test('of a superseded owner is not written', async () => {
+  test('a superseded owner writes no copy', async () => {
     const root = folder()
     const former = next(root)
     const claim = await work(former, [1, 2])
@@ -255,8 +255,8 @@ describe('checkpoint.json', () => {
   })
 })
 
-describe('when checkpoint.json cannot be written', () => {
-  test('saves and the release succeed all the same', async () => {
+describe('an unwritable checkpoint.json', () => {
+  test('saves and the release succeed without the copy', async () => {
     const root = folder()
     const fs = { ...nodeFileSystem, replace: () => Promise.reject(systemError('ENOSPC')) }
     await seed(next(root, { fs }), 'a', [1, 2, 3])
@@ -264,7 +264,7 @@ describe('when checkpoint.json cannot be written', () => {
     await assertLoads(next(root), 'a', [1, 2, 3])
   })
 
-  test('and later can, the release does it', async () => {
+  test('a release retries a failed copy', async () => {
     const root = folder()
     let tried = 0
     const fs = {
@@ -279,7 +279,7 @@ describe('when checkpoint.json cannot be written', () => {
     assert.deepEqual(copyOf(root)['payloads'], [1])
   })
 
-  test('as a whole, as on a full disk, half of it is not left lying about', async () => {
+  test('a partly written copy, as on a full disk, is deleted', async () => {
     const root = folder()
     const fs = {
       ...nodeFileSystem,
@@ -291,8 +291,8 @@ describe('when checkpoint.json cannot be written', () => {
   })
 })
 
-describe('what crashes left', () => {
-  test('is deleted by the next claim: temporary files of an hour ago; fresh ones and all else stay', async () => {
+describe('leftovers of crashes', () => {
+  test('the next claim deletes temporary files older than an hour and keeps all others', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     const { run, history } = placesOf(root)
@@ -320,7 +320,7 @@ describe('what crashes left', () => {
     assert.deepEqual(readFileSync(placesOf(root).copy), copy)
   })
 
-  test('of the owner that is taken over is deleted at once', async () => {
+  test("a takeover deletes the previous owner's leftovers at once", async () => {
     const root = folder()
     await work(next(root), [1])
     const { run, history } = placesOf(root)
@@ -336,7 +336,7 @@ describe('what crashes left', () => {
     )
   })
 
-  test('of a removal is deleted by the next one', async () => {
+  test('a removal deletes the leftovers of an interrupted one', async () => {
     const root = folder()
     await seed(next(root), 'a', [1])
     const fs = { ...nodeFileSystem, removeTree: () => Promise.reject(systemError('EIO')) }
@@ -349,7 +349,7 @@ describe('what crashes left', () => {
     await assertLoads(next(root), 'a', ['new'])
   })
 
-  test('of a run that was released is nothing but its journal and its copy', async () => {
+  test('a released run consists of its journal and its copy', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     assert.deepEqual(readdirSync(placesOf(root).run).sort(), ['checkpoint.json', 'history'])

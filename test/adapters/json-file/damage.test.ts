@@ -1,4 +1,4 @@
-/** Every byte of a small run is changed, or all from it on is cut off; whole files are lost. */
+/** Changes every byte of a small run, truncates its files everywhere, and deletes whole files. */
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -37,7 +37,7 @@ const copyingOnce = (): FileSystem => {
   return { ...nodeFileSystem, replace }
 }
 
-/** A run of two claims that came to rest, or whose second owner was killed. */
+/** A run of two claims that rests, or whose second owner was killed. */
 const make = async (isAtRest: boolean): Promise<string> => {
   const root = folder()
   const first = next(root)
@@ -49,13 +49,13 @@ const make = async (isAtRest: boolean): Promise<string> => {
   return root
 }
 
-/** What a checkpoint and its changes say: the list of payloads. */
+/** The payloads in a checkpoint and its changes. */
 const payloadsOf = ({ checkpoint, changes }: Stored): ReadonlyArray<Json> => [
   ...(checkpoint as { payloads: ReadonlyArray<Json> }).payloads,
   ...changes.map((change) => (change as { output: Json }).output)
 ]
 
-/** Exact and whole; or recovered, right as far as it goes, and said so; or an error. Nothing on disk changes. */
+/** Exact and complete; or recovered, correct as far as it goes, and reported; or an error. Nothing on disk changes. */
 const assertIsHonest = async (root: string, what: string): Promise<string> => {
   const before = digestOf(root)
   const result = await next(root).load('a')()
@@ -116,24 +116,24 @@ function* cuts(bytes: Buffer): Iterable<readonly [string, Buffer]> {
   for (let at = 0; at < bytes.length; at += sweep ? 1 : 5) yield [`cut at ${at}`, bytes.subarray(0, at)]
 }
 
-describe('a run at rest', () => {
-  test('with any byte changed is exact, or recovered and says so, or refused', async () => {
+describe('damage to a run at rest', () => {
+  test('with any byte changed, a run loads exactly, or recovers and reports it, or is refused', async () => {
     const root = await make(true)
     for (const file of filesOf(root)) {
       const tally = await tallyOf(root, file, flips(readFileSync(file)))
       if (file === journalOf(root, 2)) assert.ok((tally['Recovered'] ?? 0) > 500 / STRIDE, JSON.stringify(tally))
       else if (file === journalOf(root, 1)) assert.deepEqual(Object.keys(tally), ['Exact'])
-      // It may tell of a revision that there never was. What is there is whole all the same.
+      // The copy may claim a revision that never existed; the stored state is complete all the same.
       else assert.ok((tally['Exact'] ?? 0) > 300 / STRIDE && (tally['Recovered'] ?? 0) < 10, JSON.stringify(tally))
     }
   })
 
-  test('with any file cut off anywhere is exact, or recovered and says so, or refused', async () => {
+  test('with any file truncated anywhere, a run loads exactly, or recovers and reports it, or is refused', async () => {
     const root = await make(true)
     for (const file of filesOf(root)) await tallyOf(root, file, cuts(readFileSync(file)))
   })
 
-  test('that lost its newest journal is recovered whole from checkpoint.json', async () => {
+  test('a run that lost its newest journal recovers completely from checkpoint.json', async () => {
     const root = await make(true)
     rmSync(journalOf(root, 2))
     const { revision, found } = some(await right(next(root).load('a')))
@@ -141,7 +141,7 @@ describe('a run at rest', () => {
     assert.ok(found._tag === 'Recovered' && found.from.includes('checkpoint.json'))
   })
 
-  test('that lost its journals is recovered from checkpoint.json; that lost this too, is not there only without its folder', async () => {
+  test('a run without journals recovers from checkpoint.json; without that too, it is missing only if its folder is missing', async () => {
     const root = await make(true)
     rmSync(placesOf(root).history, { recursive: true })
     assert.equal(await assertIsHonest(root, 'no journals'), 'Recovered')
@@ -149,7 +149,7 @@ describe('a run at rest', () => {
     assert.equal(await assertIsHonest(root, 'no journals, and nothing in checkpoint.json'), 'Corrupt')
   })
 
-  test('with all that it has damaged is refused, never taken for a run that is not there', async () => {
+  test('a run in which everything is damaged is refused and never counts as missing', async () => {
     const root = await make(true)
     for (const file of filesOf(root)) truncateSync(file, 100)
     const { where, why } = await left(next(root).load('a'), 'Corrupt')
@@ -162,8 +162,8 @@ describe('a run at rest', () => {
   })
 })
 
-describe('a run whose owner was killed', () => {
-  test('with any byte changed is exact, or recovered and says so, or refused', async () => {
+describe('damage to a run whose owner was killed', () => {
+  test('with any byte changed, the run of a killed owner loads exactly, or recovers and reports it, or is refused', async () => {
     const root = await make(false)
     const file = journalOf(root, 2)
     const tally = await tallyOf(root, file, flips(readFileSync(file)))
@@ -191,7 +191,7 @@ describe('a run whose owner was killed', () => {
     }
   })
 
-  test('in the middle of a write has what was acknowledged, exactly, wherever the write was torn', async () => {
+  test('a run killed during a write has exactly what was acknowledged, wherever the write was torn', async () => {
     const root = await make(false)
     const file = journalOf(root, 2)
     const bytes = readFileSync(file)
@@ -205,9 +205,9 @@ describe('a run whose owner was killed', () => {
     }
   })
 
-  test('by a power cut has what was acknowledged, exactly, whichever sectors of the last line are missing', async () => {
+  test('after a power cut a run has exactly what was acknowledged, whichever sectors of the last line are missing', async () => {
     const root = folder()
-    // Without checkpoint.json, which would have the lost line.
+    // Without checkpoint.json, which would contain the lost line.
     const fs = { ...nodeFileSystem, replace: () => Promise.reject(new Error('not now')) }
     const storage = next(root, { fs })
     const claim = await work(storage, upTo(SAVED))
@@ -228,7 +228,7 @@ describe('a run whose owner was killed', () => {
   })
 })
 
-describe('going on after damage', () => {
+describe('continuing after damage', () => {
   const damaged = async (): Promise<string> => {
     const root = await make(true)
     rmSync(placesOf(root).copy)
@@ -239,7 +239,7 @@ describe('going on after damage', () => {
     return root
   }
 
-  test('to refuse a recovery changes nothing: whoever comes next finds the same', async () => {
+  test('refusing a recovery changes nothing, and the next load finds the same', async () => {
     const root = await damaged()
     const first = some(await right(next(root).load('a')))
     assert.equal(first.found._tag, 'Recovered')
@@ -253,7 +253,7 @@ describe('going on after damage', () => {
     }
   })
 
-  test('the first save makes the run exact again, and the damaged journal stays under another name, whatever is pruned', async () => {
+  test('the first save makes the run exact again, and pruning keeps the damaged journal under another name', async () => {
     const root = await damaged()
     const evidence = readFileSync(journalOf(root, 2))
     let payloads: ReadonlyArray<Json> = []
@@ -271,7 +271,7 @@ describe('going on after damage', () => {
     assert.deepEqual(readFileSync(join(history, kept ?? '')), evidence)
   })
 
-  test('the history and its revisions are what can still be read', async () => {
+  test('the history has every revision that can still be read', async () => {
     const root = await damaged()
     const entries = await right(next(root).history('a'))
     assert.deepEqual(
@@ -299,27 +299,27 @@ describe('damage of the first line', () => {
     return root
   }
 
-  test('alone loses no revision, and says so', async () => {
+  test('damage of the first line alone loses no revision and is reported', async () => {
     const { revision, found } = some(await right(next(await withDamage(1)).load('a')))
     assert.equal(revision, SAVED - 1)
     assert.ok(found._tag === 'Recovered' && found.lost.includes('no revision'), JSON.stringify(found))
   })
 
-  test('does not hide that others were lost', async () => {
+  test('damage of the first line does not hide the loss of other lines', async () => {
     const { revision, found } = some(await right(next(await withDamage(1, 4)).load('a')))
     assert.equal(revision, 2)
     assert.ok(found._tag === 'Recovered' && !found.lost.includes('no revision'), JSON.stringify(found))
     assert.ok(found.lost.includes('line 1') && found.lost.includes('line 4'), found.lost)
   })
 
-  test('and of the second is enough to know that nothing in it is of use', () => {
+  test('damage of the first two lines makes a journal useless', () => {
     const begun = performance.now()
     assert.ok(E.isRight(parse(Buffer.alloc(8 * 1_048_576, '\n'), 'a', 1)))
     assert.ok(performance.now() - begun < 1000, `${performance.now() - begun} ms`)
   })
 })
 
-describe('journals that do not belong together', () => {
+describe('mismatched journals', () => {
   const swapped = async (change: (root: string) => void | Promise<void>): Promise<string> => {
     const root = await make(true)
     rmSync(placesOf(root).copy)
@@ -327,12 +327,12 @@ describe('journals that do not belong together', () => {
     return root
   }
 
-  test('a journal under another number is damage', async () => {
+  test('a journal under another number is damaged', async () => {
     const root = await swapped((at) => cpSync(journalOf(at, 1), journalOf(at, 3)))
     assert.equal(some(await right(next(root).load('a'))).found._tag, 'Recovered')
   })
 
-  test('a journal of another run is damage', async () => {
+  test('a journal of another run is damaged', async () => {
     const root = await swapped(async (at) => {
       const storage = next(at)
       const claim = await claimed(storage, 'b')
@@ -345,7 +345,7 @@ describe('journals that do not belong together', () => {
     assert.deepEqual(payloadsOf(stored), upTo(SAVED))
   })
 
-  test('lines that were left out, doubled or put in another order are damage', async () => {
+  test('missing, repeated or reordered lines are damage', async () => {
     const lines = (at: string) => readFileSync(journalOf(at, 2), 'utf8').split('\n').slice(0, -1)
     const cases: Record<string, (all: ReadonlyArray<string>) => ReadonlyArray<string>> = {
       'the base left out': (all) => all.filter((line) => !line.includes('"base"')),

@@ -1,4 +1,4 @@
-/** Each call to the file system fails, in each place where it is made: once, or from then on. */
+/** Every call to the file system fails once, or from then on. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
@@ -35,7 +35,7 @@ import {
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
-/** A life of a run: two claims with saves, loads between; a third one with little to keep. Says what was acknowledged. */
+/** Two claims with saves and loads, then a small third one. Returns what was acknowledged. */
 const live = async (root: string, fs: FileSystem, errors: Array<StorageError>): Promise<number> => {
   let acknowledged = 0
   const attempt = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promise<A | undefined> => {
@@ -70,7 +70,7 @@ const live = async (root: string, fs: FileSystem, errors: Array<StorageError>): 
   return acknowledged
 }
 
-/** What a process without any trouble finds afterwards. */
+/** What a process without faults finds afterwards. */
 const assertNothingIsLost = async (root: string, acknowledged: number): Promise<void> => {
   const storage = next(root)
   const loaded = await right(storage.load('a'))
@@ -103,9 +103,9 @@ const CODES: Partial<Record<Call, ReadonlyArray<string>>> = {
   fdatasync: ['EIO', 'ENOSPC']
 }
 
-describe('when a call to the file system fails', () => {
+describe('failing file system calls', () => {
   for (const call of CALLS) {
-    test(`${call}: every error is one of the port, and nothing acknowledged is lost`, async () => {
+    test(`a failing ${call} returns an error of the port and loses nothing acknowledged`, async () => {
       const count = await countOf(call)
       const stride = sweep ? 1 : Math.ceil(count / 4)
       for (const code of CODES[call] ?? ['EIO']) {
@@ -127,7 +127,7 @@ describe('when a call to the file system fails', () => {
     }, 120_000)
   }
 
-  test('what cannot be read is an error, never something older', async () => {
+  test('unreadable state is an error and never returns an older checkpoint', async () => {
     const root = folder()
     const storage = next(root)
     await right(storage.release(await work(storage, [0, 1])))
@@ -152,7 +152,7 @@ describe('when a call to the file system fails', () => {
   })
 })
 
-describe('after a failed write or sync', () => {
+describe('failed writes and syncs', () => {
   const breaking = (root: string, call: Call) => {
     let broken = false
     const writes: Array<Call> = []
@@ -165,7 +165,7 @@ describe('after a failed write or sync', () => {
   }
 
   for (const call of ['writeSync', 'fdatasync'] as const) {
-    test(`(${call}) the journal is never written again, and every later save gets the same error`, async () => {
+    test(`after a failed ${call} the journal is never written again, and every later save returns the same error`, async () => {
       const root = folder()
       const { storage, writes, break: broken } = breaking(root, call)
       const claim = await work(storage, [0, 1])
@@ -178,7 +178,7 @@ describe('after a failed write or sync', () => {
       assert.equal(claim.lost.aborted, false)
     })
 
-    test(`(${call}) the same process claims the run again at once, also without a release`, async () => {
+    test(`after a failed ${call} the same process can claim the run at once, even without a release`, async () => {
       const root = folder()
       const { storage, break: broken } = breaking(root, call)
       const claim = await work(storage, [0, 1])
@@ -194,7 +194,7 @@ describe('after a failed write or sync', () => {
       await right(storage.release(again))
     })
 
-    test(`(${call}) after a release other processes can claim the run, though the owner's process lives`, async () => {
+    test(`after a failed ${call} and a release, other processes can claim the run although the owner lives`, async () => {
       const root = folder()
       const { storage, break: broken } = breaking(root, call)
       const claim = await work(storage, [0, 1])
@@ -209,7 +209,7 @@ describe('after a failed write or sync', () => {
 
   const ELSEWHERE = { host: 'h', pid: 1, thread: 1, start: 'x', bootId: null, pidNamespace: null, timeNamespace: null }
 
-  test('a journal that cannot be made longer for want of space is appended to; after any other error it is not', async () => {
+  test('a journal that cannot be preallocated for lack of space is appended to; any other error fails the save', async () => {
     for (const code of ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS']) {
       const root = folder()
       const fs = intercepted((made) => {
@@ -225,7 +225,7 @@ describe('after a failed write or sync', () => {
     }
   })
 
-  test('a release that failed does not keep the process from claiming again', async () => {
+  test('the process can claim a run again after a failed release', async () => {
     const root = folder()
     const { storage, break: broken } = breaking(root, 'write')
     const claim = await work(storage, [0, 1])
@@ -237,15 +237,15 @@ describe('after a failed write or sync', () => {
   })
 })
 
-describe('any one call that fails, while the process lives on', () => {
-  /** Of three processes: the first is dead for the others, the last alive. */
+describe('one failing call in a living process', () => {
+  /** Three processes: the first is dead for the others, the last alive. */
   const storageOf = (root: string, process: 1 | 2 | 3, options: JsonFileOptions = {}) =>
     jsonFileStorage(root, { processes: processNumber(process), ...options })
 
   /** Every nth call fails. */
   const STRIDE = sweep ? 1 : 2
 
-  /** Fails the nth call once something has begun; whether there were so many. */
+  /** Fails the nth call after a start; returns false if there were fewer calls. */
   const failing = (nth: number, code: string) => {
     let seen = -1
     const fs = intercepted(() => {
@@ -254,7 +254,7 @@ describe('any one call that fails, while the process lives on', () => {
     return { fs, begin: () => void (seen = 0), wasReached: () => seen > nth }
   }
 
-  test('descriptors that run out in a claim and stay out: when it is refused, it holds nothing', async () => {
+  test('a claim that is refused for lack of file descriptors holds nothing', async () => {
     for (let nth = 0; ; nth++) {
       const root = folder()
       await work(storageOf(root, 1), [0, 1])
@@ -275,7 +275,7 @@ describe('any one call that fails, while the process lives on', () => {
     }
   })
 
-  test('a journal that can be read but not written by the next owner is no obstacle', async () => {
+  test('the next owner can claim a run whose journal it can read but not write', async () => {
     const root = folder()
     await work(storageOf(root, 1), [0, 1])
     const fs: FileSystem = {
@@ -291,7 +291,7 @@ describe('any one call that fails, while the process lives on', () => {
 
   for (const code of ['EIO', 'EMFILE']) {
     for (const before of [[], [0, 1]]) {
-      test(`(${code}) in a claim of a run with ${before.length} revisions: when it is refused, it holds nothing`, async () => {
+      test(`a claim refused for ${code} on a run with ${before.length} revisions holds nothing`, async () => {
         for (let nth = 0; ; nth += STRIDE) {
           const root = folder()
           if (before.length > 0) await work(storageOf(root, 1), before)
@@ -309,7 +309,7 @@ describe('any one call that fails, while the process lives on', () => {
       })
     }
 
-    test(`(${code}) in a compaction: when it is refused and given back, it holds nothing`, async () => {
+    test(`a claim released after ${code} in a compaction holds nothing`, async () => {
       const limits = { compactBytes: 0 }
       let count = 0
       for (; ; count++) {
@@ -337,7 +337,7 @@ describe('any one call that fails, while the process lives on', () => {
 
 describe('short writes', () => {
   for (const size of [1, 7, 100]) {
-    test(`of ${size} bytes at a time lose nothing`, async () => {
+    test(`writes of ${size} bytes at a time lose nothing`, async () => {
       const root = folder()
       const fs: FileSystem = {
         ...nodeFileSystem,
@@ -353,7 +353,7 @@ describe('short writes', () => {
     })
   }
 
-  test('of nothing at all are an error', async () => {
+  test('writes of no bytes are an error', async () => {
     const root = folder()
     let stuck = false
     const fs: FileSystem = {

@@ -1,4 +1,4 @@
-/** A disk that is really full. It takes a file system of its own, and so the rights to mount one. */
+/** A disk that is really full, on a separate file system; needs the right to mount one. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ describe.runIf(root !== undefined)('a full disk', () => {
     writeFileSync(ballast, Buffer.alloc(bavail * bsize))
   }
 
-  test('refuses saves with ENOSPC; twenty claims later, with space again, the newest checkpoint is there', async () => {
+  test('a full disk refuses saves with ENOSPC; after twenty claims and with space again, the newest checkpoint loads', async () => {
     const first = next(disk)
     const claim = await claimed(first, 'a')
     let n = 0
@@ -77,7 +77,7 @@ describe.runIf(root !== undefined)('a full disk', () => {
     await right(storage.remove('a'))
   })
 
-  test('a new run on it is refused with ENOSPC, and succeeds when there is space', async () => {
+  test('a new run on a full disk is refused with ENOSPC and succeeds when there is space', async () => {
     fill()
     await left(next(disk).claim('b', OTHER), 'WriteFailed')
     rmSync(ballast)

@@ -1,4 +1,4 @@
-/** What format 1 wrote stays readable, for ever, and what is written today is format 1. */
+/** Files of format 1 stay readable, and files written today have format 1. */
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const golden = fileURLToPath(new URL('../../golden/json-file/format-1', import.m
 
 const TAGS = ['Started', 'AttemptStarted', 'UnitCompleted', 'AttemptStarted', 'UnitFailed', 'Confirmed']
 
-/** The revision that each run has, and the one of its newest whole checkpoint. */
+/** The revision of each run, and that of its newest whole checkpoint. */
 const RUNS: Record<string, { readonly newest: number; readonly base: number }> = {
   'at-rest': { newest: 4, base: 4 },
   compacted: { newest: 5, base: 3 },
@@ -30,7 +30,7 @@ const copyOfGolden = (): string => {
 
 describe('format 1', () => {
   for (const [runId, { newest, base }] of Object.entries(RUNS)) {
-    test(`the run ${runId} is read exactly, every revision of it, and nothing is written`, async () => {
+    test(`every revision of the run ${runId} loads exactly, and nothing is written`, async () => {
       const before = digestOf(golden)
       const storage = next(golden)
       const stored = some(await right(storage.load(runId)))
@@ -57,9 +57,9 @@ describe('format 1', () => {
       assert.equal(digestOf(golden), before)
     })
 
-    test(`the run ${runId} goes on from there`, async () => {
+    test(`the run ${runId} can be continued`, async () => {
       const root = copyOfGolden()
-      // Whoever wrote it is long dead.
+      // The process that wrote it is long dead.
       const storage = next(root, { processes: { self: nodeProcesses.self, isAlive: () => false } })
       const { claim, stored } = await right(storage.claim(runId, OTHER))
       assert.equal(some(stored).revision, newest)
@@ -73,7 +73,7 @@ describe('format 1', () => {
     assert.deepEqual(await right(next(golden).load('claimed-only')), O.none)
   })
 
-  test('the text of a value is what it was', async () => {
+  test('the JSON of a value is unchanged', async () => {
     const { changes } = some(await right(next(golden).load('killed')))
     assert.deepEqual((changes[1] as { readonly output: Json }).output, {
       version: '1.2.3',
@@ -81,7 +81,7 @@ describe('format 1', () => {
     })
   })
 
-  test('checkpoint.json alone is enough', async () => {
+  test('a run loads from checkpoint.json alone', async () => {
     for (const runId of ['at-rest', 'compacted']) {
       const root = folder()
       cpSync(join(golden, 'runs', runId, 'checkpoint.json'), join(root, 'runs', runId, 'checkpoint.json'))
@@ -110,7 +110,7 @@ const shapesIn = (root: string): ReadonlyArray<string> =>
     )
   ].sort()
 
-test('what is written today has the fields of format 1, in their order', async () => {
+test('written files have the fields of format 1 in their order', async () => {
   const root = folder()
   await seed(next(root), 'a', [1, 2])
   const storage = next(root, { limits: { compactBytes: 0 } })
@@ -123,7 +123,7 @@ test('what is written today has the fields of format 1, in their order', async (
   assert.deepEqual(kindsOf(shapesIn(root)), kindsOf(known))
 })
 
-test('a golden run of a newer format is refused, and nothing older used in its place', async () => {
+test('a run of a newer format is refused, and nothing older is used in its place', async () => {
   const root = copyOfGolden()
   const path = join(placesOf(root, 'at-rest').history, 'e000003.jsonl')
   const { hash } = await import('node:crypto')

@@ -1,4 +1,4 @@
-/** Compaction, pruning, limits, and what many saves cost. */
+/** Compaction, pruning, limits, and the cost of many saves. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_,
 
 const MIB = 1_048_576
 
-/** A save of a run like those of programs: a step's record, and a checkpoint with all records so far. */
+/** A save like those of real programs: the record of a step, and a checkpoint with all records so far. */
 const step = (n: number, size = 200): ReadonlyNonEmptyArray<Revision> => [
   {
     revision: n,
@@ -38,7 +38,7 @@ const step = (n: number, size = 200): ReadonlyNonEmptyArray<Revision> => [
 ]
 
 describe('compaction', () => {
-  test('goes on in the next number when the changes have outgrown the base; every revision can still be had', async () => {
+  test('compaction moves to the next number when the changes outgrow the base, and every revision still loads', async () => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
     const claim = await work(storage, upTo(20))
@@ -59,7 +59,7 @@ describe('compaction', () => {
     isAlive: () => true
   }
 
-  test('never jumps over a claim: whoever was superseded is told by it, too', async () => {
+  test('compaction never skips a claim, and a superseded owner is fenced by it', async () => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
     const claim = await work(storage, upTo(2))
@@ -71,7 +71,7 @@ describe('compaction', () => {
     await assertLoads(next(root), 'a', [0, 1, 'second'])
   })
 
-  /** After how many saves the next one goes into another journal. */
+  /** The number of saves after which the next one starts another journal. */
   const beforeCompaction = async (): Promise<number> => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
@@ -83,7 +83,7 @@ describe('compaction', () => {
   }
 
   for (const when of ['before', 'after its file was made', 'before that is linked'] as const) {
-    test(`of a run that was removed (${when}) puts nothing into the run that uses its id`, async () => {
+    test(`compaction of a removed run (${when}) writes nothing into a new run with its id`, async () => {
       const root = folder()
       const later: { successor?: CheckpointStorage; claim?: Claim } = {}
       const replace = async (): Promise<void> => {
@@ -122,7 +122,7 @@ describe('compaction', () => {
     })
   }
 
-  test('that is interrupted anywhere loses nothing', async () => {
+  test('an interrupted compaction loses nothing', async () => {
     for (let nth = 0; nth < 40; nth++) {
       const root = folder()
       let armed = false
@@ -139,7 +139,7 @@ describe('compaction', () => {
     }
   })
 
-  /** A file system in which no file can be made as long as descriptors have run out. */
+  /** A file system that cannot create files while descriptors have run out. */
   const withoutNewFiles = () => {
     let isShort = false
     const fs: FileSystem = {
@@ -150,7 +150,7 @@ describe('compaction', () => {
     return { fs, runOut: (on: boolean) => void (isShort = on) }
   }
 
-  test('for which there is no file is put off: the save is an append', async () => {
+  test('compaction waits if its file cannot be created, and the save is an append', async () => {
     const root = folder()
     const files = withoutNewFiles()
     const storage = next(root, { fs: files.fs, limits: { compactBytes: 0 } })
@@ -164,7 +164,7 @@ describe('compaction', () => {
     await assertLoads(storage, 'a', upTo(100))
   })
 
-  test('that must be, and for which there is no file, fails the save and leaves the claim as it was', async () => {
+  test('a required compaction whose file cannot be created fails the save and leaves the claim unchanged', async () => {
     const root = folder()
     const files = withoutNewFiles()
     const storage = next(root, { fs: files.fs, limits: { compactBytes: 0, checkpointBytes: 4096 } })
@@ -178,39 +178,43 @@ describe('compaction', () => {
     await assertLoads(storage, 'a', upTo(n))
   })
 
-  test('is rare: ten thousand saves write less than three times what they save', { timeout: 120_000 }, async () => {
-    const root = folder()
-    let written = 0
-    const count = (bytes: Uint8Array): void => void (written += bytes.length)
-    const fs = {
-      ...nodeFileSystem,
-      // Durability is not what is measured here.
-      fdatasync: (_: number, done: (error: Error | null) => void) => void queueMicrotask(() => done(null)),
-      write: (fd: number, bytes: Uint8Array, position: number) => {
-        count(bytes)
-        return nodeFileSystem.write(fd, bytes, position)
-      },
-      writeSync: (fd: number, bytes: Uint8Array, position: number) => {
-        count(bytes)
-        return nodeFileSystem.writeSync(fd, bytes, position)
-      },
-      replace: (path: string, text: string) => {
-        written += text.length
-        return nodeFileSystem.replace(path, text)
+  test(
+    'ten thousand saves with compactions write less than three times the saved bytes',
+    { timeout: 120_000 },
+    async () => {
+      const root = folder()
+      let written = 0
+      const count = (bytes: Uint8Array): void => void (written += bytes.length)
+      const fs = {
+        ...nodeFileSystem,
+        // This test does not measure durability.
+        fdatasync: (_: number, done: (error: Error | null) => void) => void queueMicrotask(() => done(null)),
+        write: (fd: number, bytes: Uint8Array, position: number) => {
+          count(bytes)
+          return nodeFileSystem.write(fd, bytes, position)
+        },
+        writeSync: (fd: number, bytes: Uint8Array, position: number) => {
+          count(bytes)
+          return nodeFileSystem.writeSync(fd, bytes, position)
+        },
+        replace: (path: string, text: string) => {
+          written += text.length
+          return nodeFileSystem.replace(path, text)
+        }
       }
+      const storage = next(root, { fs })
+      const claim = await claimed(storage, 'a')
+      let saved = 0
+      for (let n = 0; n < 10_000; n++) {
+        saved += JSON.stringify(step(n)[0].change).length
+        await right(storage.save(claim, step(n)))
+      }
+      await right(storage.release(claim))
+      assert.ok(written < 3 * saved, `${(written / saved).toFixed(2)} times`)
     }
-    const storage = next(root, { fs })
-    const claim = await claimed(storage, 'a')
-    let saved = 0
-    for (let n = 0; n < 10_000; n++) {
-      saved += JSON.stringify(step(n)[0].change).length
-      await right(storage.save(claim, step(n)))
-    }
-    await right(storage.release(claim))
-    assert.ok(written < 3 * saved, `${(written / saved).toFixed(2)} times`)
-  })
+  )
 
-  test('comes when the changes have outgrown 1 MiB and the checkpoint has not grown with them', async () => {
+  test('compaction happens when the changes exceed 1 MiB and the checkpoint has not grown with them', async () => {
     const root = folder()
     const storage = next(root)
     const claim = await claimed(storage, 'a')
@@ -222,7 +226,7 @@ describe('compaction', () => {
 })
 
 describe('pruning', () => {
-  test('keeps so many journals that have a checkpoint, and what is between them', async () => {
+  test('pruning keeps the configured number of journals with a checkpoint, and those between them', async () => {
     const root = folder()
     for (let n = 1; n <= 15; n++) {
       const storage = next(root)
@@ -241,7 +245,7 @@ describe('pruning', () => {
     )
   })
 
-  test('ten are kept by default', async () => {
+  test('pruning keeps ten journals by default', async () => {
     const root = folder()
     const storage = next(root, { limits: { compactBytes: 0 } })
     const claim = await work(storage, upTo(60))
@@ -250,7 +254,7 @@ describe('pruning', () => {
     await assertLoads(next(root), 'a', upTo(60))
   })
 
-  test('that is interrupted anywhere loses nothing', async () => {
+  test('interrupted pruning loses nothing', async () => {
     for (let nth = 0; nth < 6; nth++) {
       const root = folder()
       for (let n = 1; n <= 6; n++) {
@@ -279,7 +283,7 @@ describe('pruning', () => {
   })
 })
 
-test('claims without a save are not looked at by all later ones', async () => {
+test('later claims do not read all earlier claims without a save', async () => {
   const root = folder()
   await work(next(root), [1, 2])
   for (let n = 0; n < 30; n++) await seed(next(root), 'a', [])
@@ -305,7 +309,7 @@ describe('a checkpoint that is too large', () => {
     }
   ]
 
-  test('is refused, with its biggest values, largest first; the claim and what is stored stay as they are', async () => {
+  test('a too large checkpoint is refused with its largest values, and the claim and the stored state stay unchanged', async () => {
     const root = folder()
     const storage = next(root, { limits: { checkpointBytes: 100_000 } })
     const claim = await claimed(storage, 'a')
@@ -322,7 +326,7 @@ describe('a checkpoint that is too large', () => {
     assert.equal(some(await right(storage.load('a'))).revision, 1)
   })
 
-  test('is told of once, with its biggest values, long before it is refused; not because of a long journal', async () => {
+  test('a large checkpoint is reported once with its largest values, long before it is refused, and not for a long journal', async () => {
     const told: Array<LargeCheckpoint> = []
     const storage = next(folder(), {
       limits: { checkpointBytes: 300_000, warnBytes: 100_000, compactBytes: MIB },
@@ -343,7 +347,7 @@ describe('a checkpoint that is too large', () => {
     assert.ok(told.every(({ bytes }) => bytes > 150_000 && bytes < 300_000))
   })
 
-  test('however small that is, what an owner that was killed left can be read, also by who says to read less', async () => {
+  test('the journal of a killed owner is readable under any limits', async () => {
     for (const compactBytes of [0, 1000, MIB]) {
       const root = folder()
       const limits = { checkpointBytes: 4000, compactBytes }
@@ -364,7 +368,7 @@ describe('a checkpoint that is too large', () => {
     }
   })
 
-  test('by default has more than 64 MiB', { timeout: 60_000 }, async () => {
+  test('the default limit of a checkpoint is 64 MiB', { timeout: 60_000 }, async () => {
     const root = folder()
     const storage = next(root)
     const claim = await claimed(storage, 'a')
@@ -372,7 +376,7 @@ describe('a checkpoint that is too large', () => {
     assert.equal(limitBytes, 64 * MIB)
   })
 
-  test('may also be one that grew: the compaction refuses it, and nothing is lost', async () => {
+  test('a checkpoint that grew over the limit is refused by the compaction, and nothing is lost', async () => {
     const root = folder()
     const storage = next(root, { limits: { checkpointBytes: 20_000, compactBytes: 0 } })
     const claim = await claimed(storage, 'a')
@@ -384,7 +388,7 @@ describe('a checkpoint that is too large', () => {
   })
 })
 
-test('many saves leave nothing behind but their lines', { timeout: 600_000 }, async () => {
+test('many saves leave only their lines', { timeout: 600_000 }, async () => {
   const root = folder()
   const fs = {
     ...nodeFileSystem,

@@ -1,4 +1,4 @@
-/** What somebody may have put in our place: each gets an error of the port or is stepped over; nothing is run, followed or changed. */
+/** Hostile files in place of those of the store: each causes an error of the port or is skipped; nothing is executed, followed or changed. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ import {
 } from '../../../src/testing/conformance/fixtures.js'
 import { assertIsStorageError, digestOf, folder, journalOf, next, placesOf, untilCopied } from './kit.js'
 
-/** A line with the right checksum, of whatever text. */
+/** A line with the right checksum around any content. */
 const line = (body: string | Buffer): Buffer => {
   const rest = Buffer.from(body)
   return Buffer.concat([Buffer.from(`{"sum":"${hash('sha256', rest, 'hex').slice(0, 32)}",`), rest, Buffer.from('\n')])
@@ -63,14 +63,17 @@ const journals: Record<
   string,
   { readonly bytes: Buffer | string; readonly gives: StorageError['_tag'] | 'None' | 'Recovered' }
 > = {
-  nothing: { bytes: '', gives: 'Corrupt' },
+  'no bytes': { bytes: '', gives: 'Corrupt' },
   'NULs only': { bytes: Buffer.alloc(4096), gives: 'Corrupt' },
   'a newline': { bytes: '\n', gives: 'Corrupt' },
   'many newlines': { bytes: '\n'.repeat(1000), gives: 'Corrupt' },
-  text: { bytes: 'hello\n', gives: 'Corrupt' },
-  binary: { bytes: Buffer.from(Array.from({ length: 2048 }, (_, index) => (index * 7) % 256)), gives: 'Corrupt' },
-  null: { bytes: 'null\n', gives: 'Corrupt' },
-  'a list': { bytes: '[]\n', gives: 'Corrupt' },
+  'a word': { bytes: 'hello\n', gives: 'Corrupt' },
+  'binary data': {
+    bytes: Buffer.from(Array.from({ length: 2048 }, (_, index) => (index * 7) % 256)),
+    gives: 'Corrupt'
+  },
+  'JSON null': { bytes: 'null\n', gives: 'Corrupt' },
+  'an array': { bytes: '[]\n', gives: 'Corrupt' },
   'a number': { bytes: '1\n', gives: 'Corrupt' },
   'an empty object': { bytes: '{}\n', gives: 'Corrupt' },
   'a byte order mark': {
@@ -82,8 +85,8 @@ const journals: Record<
   'a claim without a token': { bytes: object({ ...claimRecord, token: undefined }), gives: 'Corrupt' },
   'a claim with a token that is a path': { bytes: object({ ...claimRecord, token: '../../x' }), gives: 'Corrupt' },
   'a claim without an owner': { bytes: object({ ...claimRecord, owner: null }), gives: 'Corrupt' },
-  'a claim whose owner is a list': { bytes: object({ ...claimRecord, owner: [] }), gives: 'Corrupt' },
-  'a claim whose process is text': { bytes: object({ ...claimRecord, process: 'x' }), gives: 'Corrupt' },
+  'a claim whose owner is an array': { bytes: object({ ...claimRecord, owner: [] }), gives: 'Corrupt' },
+  'a claim whose process is a string': { bytes: object({ ...claimRecord, process: 'x' }), gives: 'Corrupt' },
   'a claim with a negative pid': {
     bytes: object({ ...claimRecord, process: { ...claimRecord.process, pid: -1 } }),
     gives: 'Corrupt'
@@ -116,7 +119,7 @@ const journals: Record<
     bytes: Buffer.concat([object(claimRecord), object({ ...base, changes: [] })]),
     gives: 'Corrupt'
   },
-  'a base whose changes are no list': {
+  'a base whose changes are no array': {
     bytes: Buffer.concat([object(claimRecord), object({ ...base, changes: { length: 5 } })]),
     gives: 'Corrupt'
   },
@@ -159,7 +162,7 @@ const journals: Record<
   'a checksum at the end': { bytes: `${JSON.stringify({ ...claimRecord, sum: '0'.repeat(32) })}\n`, gives: 'Corrupt' },
   'JSON with a comment': { bytes: line('"kind":"claim" /* x */}'), gives: 'Corrupt' },
   'JSON that is cut off': { bytes: line('"kind":"claim","format":1'), gives: 'Corrupt' },
-  'UTF-8 that is none': {
+  'invalid UTF-8': {
     bytes: line(Buffer.concat([Buffer.from('"kind":"'), Buffer.from([0xc3, 0x28]), Buffer.from('"}')])),
     gives: 'Corrupt'
   },
@@ -194,9 +197,9 @@ const outcome = async (root: string): Promise<string> => {
   return E.isLeft(result) ? result.left._tag : O.isNone(result.right) ? 'None' : result.right.value.found._tag
 }
 
-describe('a journal that has', () => {
+describe('hostile journals', () => {
   for (const [what, { bytes, gives }] of Object.entries(journals)) {
-    test(`${what}: ${gives}, for whoever asks, and nothing changes`, async () => {
+    test(`a journal with ${what} is ${gives} for loads and claims, and nothing changes`, async () => {
       const root = runWith(bytes)
       const before = digestOf(root)
       assert.equal(await outcome(root), gives)
@@ -211,7 +214,7 @@ describe('a journal that has', () => {
     })
   }
 
-  test('keys that every object has: they are plain properties', async () => {
+  test('keys such as __proto__ in a journal are plain properties', async () => {
     const text = '"checkpoint":{"__proto__":{"polluted":1},"constructor":2,"toString":3}'
     const root = runWith(Buffer.concat([object(claimRecord), baseText(text)]))
     const { checkpoint } = some(await right(next(root).load('a')))
@@ -219,7 +222,7 @@ describe('a journal that has', () => {
     assert.equal(({} as { polluted?: number }).polluted, undefined)
   })
 
-  test('the same key twice: the last counts, as JSON has it', async () => {
+  test('the last of two equal keys in a journal counts, as in JSON', async () => {
     const root = runWith(Buffer.concat([object(claimRecord), baseText('"checkpoint":1,"checkpoint":2')]))
     assert.equal(some(await right(next(root).load('a'))).checkpoint, 2)
   })
@@ -227,7 +230,7 @@ describe('a journal that has', () => {
 
 const POSIX = process.platform !== 'win32'
 
-/** Puts something in a place; what stood there is kept elsewhere. Gives back how to end it. */
+/** Puts a file in a place and keeps the original elsewhere. Returns the cleanup. */
 type Make = (path: string, kept: string) => void | Promise<() => void>
 
 const kinds: Record<string, Make> = {
@@ -245,7 +248,7 @@ const kinds: Record<string, Make> = {
     : {})
 }
 
-describe.runIf(POSIX)('in the place of', () => {
+describe.runIf(POSIX)('hostile files', () => {
   const run = async (): Promise<string> => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
@@ -261,7 +264,7 @@ describe.runIf(POSIX)('in the place of', () => {
   for (const [place, at] of Object.entries(places)) {
     for (const [kind, make] of Object.entries(kinds)) {
       if (kind === 'a folder' && place.endsWith('folder')) continue
-      test(`${place}, ${kind}: Insecure, at once, and other runs are as they were`, async () => {
+      test(`${place} as ${kind} is Insecure at once, and other runs are unchanged`, async () => {
         const root = await run()
         const path = at(root)
         const kept = join(folder(), 'kept')
@@ -274,7 +277,7 @@ describe.runIf(POSIX)('in the place of', () => {
         if (place !== 'checkpoint.json') await left(next(root).remove('a'), 'Insecure')
         assert.deepEqual(await right(next(root).list()), ['a', 'b'])
         await assertLoads(next(root), 'b', ['b'])
-        // Whether the run may be removed does not depend on a copy.
+        // A removal does not depend on the copy.
         if (place === 'checkpoint.json') await right(next(root).remove('a'))
         if (place === 'checkpoint.json') assert.deepEqual(await right(next(root).load('a')), O.none)
         end?.()
@@ -283,7 +286,7 @@ describe.runIf(POSIX)('in the place of', () => {
     }
   }
 
-  test('the root, a symbolic link to a folder is fine: it is the user who put it there', async () => {
+  test('the root may be a symbolic link to a folder', async () => {
     const root = folder()
     mkdirSync(join(root, 'real'))
     symlinkSync(join(root, 'real'), join(root, 'link'))
@@ -293,7 +296,7 @@ describe.runIf(POSIX)('in the place of', () => {
     await right(storage.remove('a'))
   })
 
-  test('the runs folder, a symbolic link: Insecure', async () => {
+  test('a runs folder that is a symbolic link is Insecure', async () => {
     const root = folder()
     mkdirSync(join(root, 'real'))
     symlinkSync(join(root, 'real'), join(root, 'runs'))
@@ -304,7 +307,7 @@ describe.runIf(POSIX)('in the place of', () => {
 })
 
 describe('names in the folders', () => {
-  test('that are none of ours are left alone', async () => {
+  test('unknown names in the folders are left alone', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2])
     const { history, run } = placesOf(root)
@@ -331,7 +334,7 @@ describe('names in the folders', () => {
     for (const name of strangers) assert.equal(readFileSync(join(history, name), 'utf8'), 'x')
   })
 
-  test('the greatest number leaves none for a claim, and says so', async () => {
+  test('a claim after the highest number is refused with the reason', async () => {
     const root = folder()
     mkdirSync(placesOf(root).history, { recursive: true })
     const epoch = 999_999_999_999

@@ -1,4 +1,4 @@
-/** Which process this is, and whether another one lives, on a system that is short of something or shows another /proc. */
+/** The identity and liveness of processes on a system that is short of resources or shows another /proc. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import type * as Fs from 'node:fs'
@@ -12,7 +12,7 @@ import { folder, next, systemError } from './kit.js'
 
 const LINUX = process.platform === 'linux'
 
-/** The system's error for what is read below /proc, if there is one. */
+/** The injected error for reads below /proc. */
 let trouble: { readonly code: string; readonly at: RegExp } | undefined
 
 vi.mock('node:fs', async (original) => {
@@ -30,7 +30,7 @@ afterEach(() => {
   trouble = undefined
 })
 
-/** As a process has it that was just started. */
+/** The module as a newly started process loads it. */
 const fresh = async (): Promise<Processes> => {
   vi.resetModules()
   return (await import('../../../src/adapters/json-file/claim/Processes.js')).nodeProcesses
@@ -38,10 +38,10 @@ const fresh = async (): Promise<Processes> => {
 
 const SHORT = ['EMFILE', 'ENFILE', 'ENOMEM']
 
-describe.runIf(LINUX)('when the system is short of file descriptors', () => {
+describe.runIf(LINUX)('process identity without file descriptors', () => {
   const another: ProcessIdentity = { ...nodeProcesses.self(), thread: nodeProcesses.self().pid, start: 'unknown' }
 
-  test('nobody is taken for dead: it is not known', () => {
+  test('no owner is dead for a process without file descriptors', () => {
     assert.equal(nodeProcesses.isAlive(another), false)
     for (const code of [...SHORT, 'EIO', 'EACCES']) {
       trouble = { code, at: /^\/proc\/\d+\/task/ }
@@ -53,7 +53,7 @@ describe.runIf(LINUX)('when the system is short of file descriptors', () => {
     }
   })
 
-  test('a process does not take itself for one that it is not, then or later', async () => {
+  test('a process never mistakes its identity, during a shortage or after it', async () => {
     for (const code of SHORT) {
       const processes = await fresh()
       trouble = { code, at: /^\/proc/ }
@@ -64,7 +64,7 @@ describe.runIf(LINUX)('when the system is short of file descriptors', () => {
     }
   })
 
-  test('a claim fails and says why; a load does not need to know', async () => {
+  test('a claim without file descriptors fails with the reason, and a load needs no identity', async () => {
     const root = folder()
     const owner = jsonFileStorage(root)
     const claim = await claimed(owner, 'a')
@@ -79,7 +79,7 @@ describe.runIf(LINUX)('when the system is short of file descriptors', () => {
     await right(owner.release(claim))
   })
 
-  test('without a /proc that tells, it is known by what Node says', async () => {
+  test('without a readable /proc, Node identifies the process', async () => {
     for (const code of ['ENOENT', 'EACCES']) {
       trouble = { code, at: /^\/proc\/(?!self\/fd)/ }
       const processes = await fresh()
@@ -92,8 +92,8 @@ describe.runIf(LINUX)('when the system is short of file descriptors', () => {
 const script = fileURLToPath(new URL('children/namespace.js', import.meta.url))
 const canUnshare = LINUX && spawnSync('unshare', ['-pf', 'true'], { stdio: 'ignore' }).status === 0
 
-describe.runIf(canUnshare)('in a pid namespace of its own that shows the /proc outside', () => {
-  test('an owner that lives is alive, and one that died is dead', () => {
+describe.runIf(canUnshare)('a pid namespace that shows the outer /proc', () => {
+  test('a living owner is alive and a dead one dead in a pid namespace that shows the outer /proc', () => {
     const { stdout, stderr } = spawnSync('unshare', ['-pf', process.execPath, script, folder()], { encoding: 'utf8' })
     assert.deepEqual(stdout.trim().split('\n'), ['own Right', 'other HeldBy', 'ended Right'], stderr)
   })

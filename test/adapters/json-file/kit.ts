@@ -1,4 +1,4 @@
-/** What the tests of the JSON store are written with. */
+/** Helpers for tests of the JSON store. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -50,7 +50,7 @@ export const journalsOf = (root: string, runId = 'a'): ReadonlyArray<string> =>
     .filter((name) => /^e\d+\.jsonl$/.test(name))
     .sort()
 
-/** Waits until something is so; work in the background takes its time on a busy machine. */
+/** Waits until a condition holds, because background work takes time on a busy machine. */
 export const until = async (isSo: () => boolean): Promise<void> => {
   for (let n = 0; n < 2000 && !isSo(); n++) await new Promise((resolve) => setTimeout(resolve, 10))
   assert.ok(isSo(), 'it did not come about within 20 s')
@@ -81,7 +81,7 @@ export const digestOf = (path: string): string => {
 // processes
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A made-up process of this machine: it takes all those with lower numbers for dead. */
+/** A simulated process of this machine, for which all processes with lower numbers are dead. */
 export const processNumber = (number: number): Processes => ({
   self: () => ({ ...nodeProcesses.self(), start: String(number) }),
   isAlive: ({ start }) => Number(start) > number
@@ -89,11 +89,11 @@ export const processNumber = (number: number): Processes => ({
 
 let number = 0
 
-/** A store of a process that was just started: the owners of all claims before it are dead. */
+/** The store of a newly started process: the owners of all earlier claims are dead. */
 export const next = (root: string, options: JsonFileOptions = {}): CheckpointStorage =>
   jsonFileStorage(root, { processes: processNumber(++number), ...options })
 
-/** Saves payloads one by one, after those that are there; gives nothing back. */
+/** Saves payloads one by one after the stored ones, without a release. */
 export const work = async (
   storage: CheckpointStorage,
   payloads: ReadonlyArray<Json>,
@@ -115,17 +115,17 @@ export { systemError } from '../../testing/files/Intercept.js'
 
 export const CALLS = Object.keys(nodeFileSystem) as ReadonlyArray<Call>
 
-/** A file system in which something happens before each call; what `before` throws is what the call fails with. */
+/** A file system that calls `before` ahead of each call, and fails the call if `before` throws. */
 export const intercepted = (before: BeforeCall, base: FileSystem = nodeFileSystem): FileSystem =>
   Intercept.interceptedFiles(before)(base)
 
-/** A file system that notes its calls. */
+/** A file system that records its calls. */
 export const recorded = (base?: FileSystem): { readonly fs: FileSystem; readonly calls: Array<Made> } => {
   const calls: Array<Made> = []
   return { fs: intercepted((made) => void calls.push(made), base), calls }
 }
 
-/** Whether something is an error of the port, with the facts that it promises. */
+/** Asserts that a value is an error of the port with its documented fields. */
 export const assertIsStorageError = (error: StorageError): void => {
   const tags: ReadonlyArray<StorageError['_tag']> = [
     'HeldBy',

@@ -1,4 +1,4 @@
-/** How deep a line may nest: looked at before it is parsed. */
+/** The nesting of a line is checked before it is parsed. */
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -10,7 +10,7 @@ import { law } from '../../domain/law.js'
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0
 
-/** Text with what looks like an end of it, or like a level. */
+/** Strings whose content looks like their end or like a level. */
 const confusing = fc.string({
   unit: fc.constantFrom('[', ']', '{', '}', '"', '\\', ',', '\n', 'a', 'é', '😀', '\ud800')
 })
@@ -27,7 +27,7 @@ const { value: json } = fc.letrec<{ readonly value: unknown }>((tie) => ({
 
 const lineOf = (body: string): Buffer => Buffer.from(`{"sum":"${hash('sha256', body, 'hex').slice(0, 32)}",${body}`)
 
-describe('text', () => {
+describe('nesting of strings', () => {
   law(
     'nests as deep as what it is parsed to, however long it is and whatever its strings look like',
     fc.tuple(json, fc.nat(7), fc.constantFrom(0, 1), fc.boolean()),
@@ -39,22 +39,22 @@ describe('text', () => {
     }
   )
 
-  test.each(['[', '{"a":', '[{"a":'])('that is never closed is too deep all the same: %s', (level) => {
+  test.each(['[', '{"a":', '[{"a":'])('unclosed nesting is too deep as well: %s', (level) => {
     const levels = MAX_LINE_DEPTH / (level.match(/[[{]/g)?.length ?? 1)
     assert.equal(isDeeperThan(level.repeat(levels), MAX_LINE_DEPTH), false)
     assert.equal(isDeeperThan(level.repeat(levels + 1), MAX_LINE_DEPTH), true)
   })
 })
 
-describe('a line', () => {
+describe('lines', () => {
   const nested = (levels: number): string => `"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
 
-  test('is taken as deep as it may be, and no deeper', () => {
+  test('a line may nest to the limit and no deeper', () => {
     assert.ok(E.isRight(decode(lineOf(nested(MAX_LINE_DEPTH - 1)))))
     assert.deepEqual(decode(lineOf(nested(MAX_LINE_DEPTH))), E.left('it nests deeper than 516 levels'))
   })
 
-  test('that is longer than a text can be is refused as well', () => {
+  test('a line longer than the longest string is refused', () => {
     const line = lineOf('"a":1}')
     const tooLong = (): never => {
       throw Object.assign(new Error('too long'), { code: 'ERR_STRING_TOO_LONG' })

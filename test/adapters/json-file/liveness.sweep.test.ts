@@ -10,11 +10,11 @@ import { folder } from './kit.js'
 import { CONTAINER, holding, needs, OTHER_TIME, started, wait } from './owners.js'
 import { blind, LINUX, recordOf, seen } from './sockets.js'
 
-describe('each Node', LINUX, () => {
+describe('liveness on every Node version', LINUX, () => {
   const all = [...(process.platform === 'linux' ? nodes() : new Map<string, string>())]
 
   test.each(all)(
-    '%s has one socket per run under long paths, and tells dead owners from living ones',
+    '%s has one socket per run under long paths and distinguishes dead owners from living ones',
     async (_, node) => {
       const root = join(folder(), 'd'.repeat(60), 'e'.repeat(60))
       const ids = ['1', '2'].map((end) => `${'r'.repeat(127)}${end}`) as [string, string]

@@ -1,4 +1,4 @@
-/** Who is taken for alive, and what that decides: whether a claim may be tried, and nothing else. */
+/** Which owners count as alive, which decides only whether a claim may be tried. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -71,14 +71,14 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     assert.equal(await livenessOf(other), 'alive')
   })
 
-  test('keeps its heartbeat fresh itself', async () => {
+  test('an owner keeps its heartbeat fresh', async () => {
     const { other } = await owned({ updateMillis: 1000 }, { staleMillis: 2500 })
     await left(other.claim('a', OTHER), 'HeldBy')
     await wait(3500)
     assert.equal((await left(other.claim('a', OTHER), 'HeldBy')).holder.liveness, 'alive')
   })
 
-  test('is not dead earlier than a heartbeat can be that proper-lockfile keeps, whatever one asks for', async () => {
+  test('an owner is not dead before proper-lockfile could have touched its heartbeat, whatever the settings', async () => {
     const { other } = await owned({}, { staleMillis: 100 })
     await left(other.claim('a', OTHER), 'HeldBy')
     await wait(1500)
@@ -132,7 +132,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     await right(other.claim('a', OTHER, { takeOver: true }))
   })
 
-  test('whose heartbeat somebody disturbed goes on, and nobody is hurt', async () => {
+  test('an owner whose heartbeat was disturbed keeps its claim and restarts the heartbeat', async () => {
     const { root, storage, claim, other } = await owned({ updateMillis: 1000, staleMillis: 5000 })
     const old = Date.now() / 1000 - 10
     utimesSync(heartbeatOf(root), old, old)
@@ -147,7 +147,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     assert.deepEqual(readdirSync(placesOf(root).run).sort(), ['checkpoint.json', 'history'])
   })
 
-  test('that was superseded learns it from its heartbeat, too', async () => {
+  test('a superseded owner learns it from its heartbeat, too', async () => {
     const root = folder()
     const storage = jsonFileStorage(root, {
       processes: faraway('near'),
@@ -194,7 +194,7 @@ describe('a claim with takeOver', () => {
   })
 })
 
-describe('after a reboot', { skip: process.platform !== 'linux' }, () => {
+describe('runs after a reboot', { skip: process.platform !== 'linux' }, () => {
   test('a run on a disk can be claimed at once after a reboot, even if the clock was a day ahead at the crash', async () => {
     const root = folder()
     const owner = await holding(root, {}, 3)
@@ -228,14 +228,14 @@ describe('after a reboot', { skip: process.platform !== 'linux' }, () => {
   })
 })
 
-describe('our own claim', () => {
-  test('is alive, whatever store of this thread asks', async () => {
+describe('claims of this thread', () => {
+  test('a claim of this thread is alive for every store of this thread', async () => {
     const root = folder()
     await claimed(jsonFileStorage(root), 'a')
     await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
   })
 
-  test('that is not released leaves no journal behind for each time that somebody is refused', async () => {
+  test('an unreleased claim leaves no journal for each refused claim', async () => {
     const root = folder()
     await claimed(jsonFileStorage(root), 'a')
     for (let n = 0; n < 10; n++) await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
@@ -243,7 +243,7 @@ describe('our own claim', () => {
   })
 })
 
-describe('an owner that lives, whose journal is damaged', () => {
+describe('a living owner with a damaged journal', () => {
   const damaged = async (end: (storage: CheckpointStorage, claim: Claim) => Promise<unknown>) => {
     const root = folder()
     const storage = jsonFileStorage(root)
@@ -258,7 +258,7 @@ describe('an owner that lives, whose journal is damaged', () => {
     return { root, storage }
   }
 
-  test('is not taken for one that still holds the run, if it released it', async () => {
+  test('a damaged owner that released its run no longer holds it', async () => {
     const { root, storage } = await damaged((store, claim) => right(store.release(claim)))
     for (const store of [storage, jsonFileStorage(root, { processes: { ...nodeProcesses, isAlive: () => true } })]) {
       assert.equal(some(await right(store.load('a'))).heldBy, O.none)
@@ -276,14 +276,14 @@ describe('an owner that lives, whose journal is damaged', () => {
     }
   })
 
-  test('holds it as long as it has a heartbeat', async () => {
+  test('a damaged owner holds its run as long as it has a heartbeat', async () => {
     const { storage } = await damaged(() => Promise.resolve())
     await left(storage.claim('a', OTHER), 'HeldBy')
   })
 })
 
-describe('what a claim found', () => {
-  test('hides what its predecessor still wrote, and was refused', async () => {
+describe('the found line of a claim', () => {
+  test('a found line hides the refused writes of the previous owner', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await work(former, [1, 2])
@@ -301,7 +301,7 @@ describe('what a claim found', () => {
     assert.equal(second.epoch, 2)
   })
 
-  test('hides a predecessor that had nothing yet', async () => {
+  test('a found line hides a previous owner that had saved nothing', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await claimed(former, 'a')
@@ -313,7 +313,7 @@ describe('what a claim found', () => {
     assert.deepEqual(stored, O.none)
   })
 
-  test('is missed when it is gone: lines cut off exactly between two of them', async () => {
+  test('a found line reveals lines that were cut off exactly at a newline', async () => {
     const root = folder()
     const storage = next(root)
     await right(storage.release(await work(storage, [1, 2, 3])))
@@ -328,7 +328,7 @@ describe('what a claim found', () => {
   })
 })
 
-test('an empty folder of a run, as a claim leaves it that was killed early, holds nothing and is in nobody’s way', async () => {
+test('an empty run folder, as left by a claim killed early, holds nothing and blocks no claim', async () => {
   const root = folder()
   mkdirSync(placesOf(root).run, { recursive: true })
   assert.deepEqual(await right(next(root).load('a')), O.none)

@@ -1,4 +1,4 @@
-/** Ways in which acknowledged saves were once lost, hidden or forked, each as it was found. */
+/** Regressions: acknowledged saves that were once lost, hidden or forked. */
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -36,13 +36,13 @@ const damageLine = (path: string, line: number): void => {
 }
 
 describe('pruning', () => {
-  test('that was put off until a compaction is under way does not delete the only journal with a synced base', async () => {
+  test('pruning during a compaction does not delete the only journal with a synced base', async () => {
     const root = folder()
     let copied: (() => void) | undefined
     let begun = false
     const fs: FileSystem = {
       ...nodeFileSystem,
-      // The first copy takes until the base of the second journal is about to be synced.
+      // The first copy ends when the base of the second journal is about to be synced.
       replace: async (path, text) => {
         if (!begun) {
           begun = true
@@ -67,12 +67,12 @@ describe('pruning', () => {
     await assertLoads(next(root), 'a', upTo(8))
   })
 
-  test('that keeps a damaged journal as evidence leaves its owner no way to think that it still has the run', async () => {
+  test('pruning renames a damaged journal, so that its owner cannot believe that it still holds the run', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await work(former, [0, 1])
     damageLine(journalOf(root, 1), 4)
-    // The owner after it, too, is one that only sleeps, and its journal is evidence as well.
+    // The next owner is stopped too, and its journal is evidence as well.
     const second = next(root)
     const { claim: other, stored: found } = await right(second.claim('a', OTHER))
     let payloads: ReadonlyArray<Json> = upTo(some(found).revision + 1)
@@ -99,7 +99,7 @@ describe('pruning', () => {
 })
 
 describe('a recovery from checkpoint.json', () => {
-  test('that was refused is offered again, as long as nothing is saved', async () => {
+  test('a refused recovery is offered again until the next save', async () => {
     const root = folder()
     await seed(next(root), 'a', [0, 1, 2])
     rmSync(placesOf(root).history, { recursive: true })
@@ -113,7 +113,7 @@ describe('a recovery from checkpoint.json', () => {
     }
   })
 
-  test('is offered again also when no journal says any more whose it is', async () => {
+  test('a recovery is offered again even if no journal has the lineage', async () => {
     const root = folder()
     await seed(next(root), 'a', [0, 1, 2])
     truncateSync(journalOf(root, 1), 100)
@@ -125,7 +125,7 @@ describe('a recovery from checkpoint.json', () => {
     }
   })
 
-  test('does not hide what was saved after it, though the copy has a higher number and cannot be renewed', async () => {
+  test('a recovery does not hide later saves, even if the copy has a higher number and cannot be rewritten', async () => {
     const root = folder()
     for (let n = 1; n <= 3; n++) {
       const storage = next(root)
@@ -144,8 +144,8 @@ describe('a recovery from checkpoint.json', () => {
   })
 })
 
-describe('a line that was refused', () => {
-  test('is no loss, also when it is damaged', async () => {
+describe('refused lines', () => {
+  test('a damaged line that was refused does not count as a loss', async () => {
     const root = folder()
     const former = next(root)
     const zombie = await work(former, [0, 1])
@@ -160,8 +160,8 @@ describe('a line that was refused', () => {
   })
 })
 
-describe('what a claim found', () => {
-  /** A file system in which nothing that is written to a file becomes durable by itself; and what has. */
+describe('the state that a claim found', () => {
+  /** A file system in which a write becomes durable only by a sync; and the durable content. */
   const synced = () => {
     const names = new Map<number, string>()
     const journals: Array<string> = []
@@ -184,7 +184,7 @@ describe('what a claim found', () => {
     return { fs, journals }
   }
 
-  test('is durable before it is noted: its owner may have been killed between a write and its sync', async () => {
+  test('found state is durable before it is recorded, because its owner may have been killed before its sync', async () => {
     const root = folder()
     await work(next(root), [0, 1])
     const { fs, journals } = synced()
@@ -193,7 +193,7 @@ describe('what a claim found', () => {
     assert.ok(noted > 0 && journals.slice(0, noted).includes(journalName(1)), journals.join())
   })
 
-  test('is durable anyway if its owner gave it back', async () => {
+  test('found state needs no further sync if its owner released it', async () => {
     const root = folder()
     await seed(next(root), 'a', [0, 1])
     const { fs, journals } = synced()
@@ -201,7 +201,7 @@ describe('what a claim found', () => {
     assert.ok(!journals.includes(journalName(1)), journals.join())
   })
 
-  test('is not noted if it cannot be made durable: the claim is refused', async () => {
+  test('a claim is refused if the found state cannot be made durable', async () => {
     const root = folder()
     await work(next(root), [0, 1])
     const names = new Map<number, string>()

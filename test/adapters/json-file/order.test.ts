@@ -1,4 +1,4 @@
-/** The order in which things are done, as docs/file-format.md has it: each test goes red when two of them are swapped. */
+/** The order of operations in docs/file-format.md: each test fails if two of them are swapped. */
 import assert from 'node:assert/strict'
 import { basename, dirname } from 'node:path'
 import { describe, test } from 'vitest'
@@ -29,8 +29,8 @@ const indexOf = (calls: ReadonlyArray<Made>, call: Call, target?: string | numbe
   return index
 }
 
-describe('a claim', () => {
-  test('is complete and synced before it has its name, and its folder is synced before anything is read', async () => {
+describe('the order of a claim', () => {
+  test('a claim is complete and synced before it has its name, and its folder is synced before anything is read', async () => {
     const root = folder()
     await work(next(root), [1, 2])
     const { fs, calls } = recorded()
@@ -47,7 +47,7 @@ describe('a claim', () => {
     assert.equal(calls.filter(({ call, target }) => call === 'open' && target === journalOf(root, 2)).length, 1)
   })
 
-  test('makes its file before the listing that gives it its number, and ends with the check', async () => {
+  test('a claim creates its file before the listing that determines its number, and ends with the check', async () => {
     const root = folder()
     await work(next(root), [1])
     const { fs, calls } = recorded()
@@ -60,7 +60,7 @@ describe('a claim', () => {
     assert.ok(calls.findLastIndex(({ target }) => target === journalOf(root, 3)) > synced)
   })
 
-  test('notes what it found, and syncs that by itself', async () => {
+  test('a claim records what it found with a separate sync', async () => {
     const root = folder()
     await work(next(root), [1])
     const { fs, calls } = recorded()
@@ -70,7 +70,7 @@ describe('a claim', () => {
     assert.ok(written > 0 && after.indexOf('fdatasync', written) > written)
   })
 
-  test('of a new run makes every folder durable before the first journal has its name', async () => {
+  test('a claim of a new run makes every folder durable before the first journal has its name', async () => {
     const root = `${folder()}/deep/er`
     const { fs, calls } = recorded()
     await claimed(next(root, { fs }), 'a')
@@ -82,7 +82,7 @@ describe('a claim', () => {
       assert.ok(synced.includes(path), path)
   })
 
-  test('makes the folders durable also when somebody else made them and was killed', async () => {
+  test('a claim makes folders durable that a killed process created', async () => {
     const root = folder()
     const crashing = intercepted(({ call }) => {
       if (call === 'fsyncFolder') throw systemError('EIO')
@@ -93,7 +93,7 @@ describe('a claim', () => {
     assert.ok(indexOf(calls, 'fsyncFolder', dirname(placesOf(root).run)) < indexOf(calls, 'link'))
   })
 
-  test('that is refused changes nothing', async () => {
+  test('a refused claim changes nothing', async () => {
     const root = folder()
     const owner = next(root)
     await work(owner, [1])
@@ -129,8 +129,8 @@ describe('a claim', () => {
 
 const self = { host: 'h', pid: 1, thread: 1, start: '1', bootId: null, pidNamespace: null, timeNamespace: null }
 
-describe('a save', () => {
-  test('is one write, one sync, and then the check', async () => {
+describe('the order of a save', () => {
+  test('a save is one write, one sync, and then the check', async () => {
     const root = folder()
     const { fs, calls } = recorded()
     const storage = next(root, { fs })
@@ -144,7 +144,7 @@ describe('a save', () => {
         names(calls).filter((call) => writing.includes(call)),
         ['writeSync', 'fdatasync']
       )
-      // checkpoint.json may be made in the background at any time, with a check of its own.
+      // checkpoint.json may be written in the background at any time, with a separate check.
       const synced = indexOf(calls, 'fdatasync')
       const checked = indexOf(calls, 'lstatSync', journalOf(root, 2), synced)
       if (process.platform === 'linux') indexOf(calls, 'placeSync', calls[synced]?.target, checked)
@@ -152,7 +152,7 @@ describe('a save', () => {
     }
   })
 
-  test('with several revisions is one write and one sync, the first one too', async () => {
+  test('a save of several revisions is one write and one sync, even if it is the first', async () => {
     const root = folder()
     const { fs, calls } = recorded()
     const storage = next(root, { fs })
@@ -168,7 +168,7 @@ describe('a save', () => {
     }
   })
 
-  test('is refused when the successor published between the sync and the check', async () => {
+  test('a save is refused if the successor published between the sync and the check', async () => {
     const root = folder()
     let claimNow: (() => Promise<unknown>) | undefined
     const fs = {
@@ -189,7 +189,7 @@ describe('a save', () => {
     assert.equal(epoch, 1)
   })
 
-  test('is refused when the own file was pruned, though the next number is free again', async () => {
+  test("a save is refused if the owner's file was pruned, even if the next number is free again", async () => {
     const root = folder()
     const storage = next(root)
     const claim = await work(storage, [1])
@@ -201,7 +201,7 @@ describe('a save', () => {
     await left(storage.save(claim, revisions([1, 2])), 'Fenced')
   })
 
-  test('is refused when another file has the own name', async () => {
+  test("a save is refused if another file has the journal's name", async () => {
     const root = folder()
     const storage = next(root)
     const claim = await work(storage, [1])
@@ -213,8 +213,8 @@ describe('a save', () => {
   })
 })
 
-describe('pruning', () => {
-  test('deletes the oldest first, after the own base was synced and checked, and keeps so many', async () => {
+describe('the order of pruning', () => {
+  test('pruning deletes the oldest journals first, after the own base is synced and checked, and keeps the configured number', async () => {
     const root = folder()
     for (let n = 1; n <= 5; n++) {
       const storage = next(root, { keep: 10 })

@@ -1,4 +1,4 @@
-/** Real processes: claimed by many, killed, stopped and woken. */
+/** Real processes that compete for a claim, and are killed, stopped and woken. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
@@ -23,7 +23,7 @@ const contentOf = ({ checkpoint, changes }: Stored): ReadonlyArray<string> => [
   ...changes.map((change) => (change as { step: string }).step)
 ]
 
-/** Every acknowledged save is there, under its revision, and no revision was acknowledged twice. */
+/** Every acknowledged save is stored under its revision, and no revision was acknowledged twice. */
 const assertAllThere = async (
   root: string,
   runId: string,
@@ -48,7 +48,7 @@ const assertAllThere = async (
 }
 
 describe('many processes', () => {
-  test('that claim a run at once: one is granted, the others are told who has it', async () => {
+  test('one of many processes that claim a run at once succeeds, and the others get the holder', async () => {
     const root = folder()
     const owners = await Promise.all([1, 2, 3, 4].map(() => started(root)))
     for (let n = 0; n < (SWEEP ? 200 : 15); n++) {
@@ -67,8 +67,8 @@ describe('many processes', () => {
   })
 })
 
-describe('an owner that was killed', () => {
-  test('anywhere in its work has lost nothing that it was told is saved, and is followed within a second', async () => {
+describe('killed owners', () => {
+  test('an owner killed anywhere loses no acknowledged save, and its run can be claimed within a second', async () => {
     const root = folder()
     for (let n = 0; n < (SWEEP ? 300 : 10); n++) {
       const runId = `run-${n % 3}`
@@ -89,7 +89,7 @@ describe('an owner that was killed', () => {
     }
   })
 
-  test('is dead at once, though its heartbeat is a day ahead', async () => {
+  test('a killed owner is dead at once, even if its heartbeat is a day ahead', async () => {
     const root = folder()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
@@ -105,8 +105,8 @@ describe('an owner that was killed', () => {
     assert.ok(!existsSync(join(run, heartbeat)))
   })
 
-  test('and is not yet reaped by its parent is dead', { skip: !LINUX }, async () => {
-    // The shell becomes a process that never reaps the child that it had as a shell.
+  test('a killed owner is dead before its parent has reaped it', { skip: !LINUX }, async () => {
+    // The shell becomes a process that never reaps the child of the shell.
     const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
     children.push(parent)
     const [output] = (await once(parent.stdout, 'data')) as [Buffer]
@@ -123,8 +123,8 @@ describe('an owner that was killed', () => {
   })
 })
 
-describe('an owner that was stopped', { skip: !LINUX }, () => {
-  test('is alive: nobody of its machine takes its run', async () => {
+describe('stopped owners', { skip: !LINUX }, () => {
+  test('a stopped owner is alive for processes of its machine', async () => {
     const root = folder()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
@@ -132,7 +132,7 @@ describe('an owner that was stopped', { skip: !LINUX }, () => {
     await left(jsonFileStorage(root).claim('a', OTHER), 'HeldBy')
   })
 
-  test('and woken while two others claim: whatever was acknowledged, by whomever, is there', async () => {
+  test('an owner stopped and woken while two others claim loses no acknowledged save of any of them', async () => {
     const root = folder()
     const owners = await Promise.all([1, 2, 3].map(() => started(root)))
     for (let n = 0; n < (SWEEP ? 500 : 12); n++) {
@@ -163,7 +163,7 @@ describe('an owner that was stopped', { skip: !LINUX }, () => {
     }
   })
 
-  test('and woken after its run was removed, and the id used again: it is refused, and the new run is as it was', async () => {
+  test('an owner woken after its run was removed and the id reused is refused, and the new run is unchanged', async () => {
     const root = folder()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
@@ -185,7 +185,7 @@ describe('an owner that was stopped', { skip: !LINUX }, () => {
     assert.deepEqual(readdirSync(root), ['runs'])
   })
 
-  test('learns during a long step that its claim is lost', async () => {
+  test('a superseded owner learns during a long step that its claim is lost', async () => {
     const root = folder()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: 'a' }, 'Granted')
@@ -195,14 +195,14 @@ describe('an owner that was stopped', { skip: !LINUX }, () => {
   })
 })
 
-describe('a worker thread', () => {
+describe('worker threads', () => {
   const worker = async (root: string, releases = false) => {
     const thread = new Worker(script('worker.js'), { workerData: { root, releases } })
     const [outcome] = (await once(thread, 'message')) as [string]
     return { thread, outcome }
   }
 
-  test('is another owner, though its pid is ours: refused while we have the run', async () => {
+  test('a worker thread is refused while another thread of its process holds the run', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
     const claim = await claimed(storage, 'a')
@@ -216,7 +216,7 @@ describe('a worker thread', () => {
     await second.thread.terminate()
   })
 
-  test('that ended is dead, though its process lives', { skip: !LINUX }, async () => {
+  test('a worker thread that ended is dead, although its process lives', { skip: !LINUX }, async () => {
     const root = folder()
     const { thread, outcome } = await worker(root)
     assert.equal(outcome, 'Granted')
@@ -225,7 +225,7 @@ describe('a worker thread', () => {
     await right(jsonFileStorage(root).claim('a', OTHER))
   })
 
-  test('that released its claim holds nothing', async () => {
+  test('a worker thread that released its claim holds nothing', async () => {
     const root = folder()
     const { thread, outcome } = await worker(root, true)
     assert.equal(outcome, 'Granted')
@@ -234,7 +234,7 @@ describe('a worker thread', () => {
   })
 })
 
-test('importing and loading load none of the two packages, and add no listener; the first claim does', () => {
+test('importing and loading neither load the two packages nor add listeners; the first claim does', () => {
   const output = execFileSync(process.execPath, [script('imports.js'), folder()], { encoding: 'utf8' })
   const { atFirst, before, after } = JSON.parse(output) as Record<'atFirst' | 'before' | 'after', Loaded>
   assert.deepEqual(before, atFirst)

@@ -1,4 +1,4 @@
-/** What others do between two calls of ours: each case is one in which a protocol with one rule less fails. */
+/** Calls of other processes between two calls of one: each case fails in a protocol with one rule less. */
 import assert from 'node:assert/strict'
 import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
@@ -23,7 +23,7 @@ import { folder, journalName, journalOf, journalsOf, next, placesOf, untilCopied
 
 type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder'
 
-/** A file system in which something happens once, before or after the first call that fits. */
+/** A file system in which something happens once, before or after the first matching call. */
 const meanwhile = (
   call: Asynchronous,
   happens: () => Promise<unknown>,
@@ -50,10 +50,10 @@ const isFile =
   (target: string | number): boolean =>
     basename(String(target)) === name
 
-// Stores of this file count as processes: whoever was started later is alive for those before it, and they dead for it.
+// Each store of this file counts as a process: a later one is alive for earlier ones, and they are dead for it.
 
-describe('while somebody claims', () => {
-  test('what the former owner has acknowledged before the new file had its name is what the claim finds', async () => {
+describe('races of a claim', () => {
+  test('a claim finds what the previous owner acknowledged before the new file had its name', async () => {
     const root = folder()
     const former = next(root)
     const claim = await work(former, [0, 1])
@@ -65,7 +65,7 @@ describe('while somebody claims', () => {
     await assertLoads(next(root), 'a', upTo(4))
   })
 
-  test('somebody else takes the number: the slower one is refused', async () => {
+  test('the slower of two claims for one number is refused', async () => {
     const root = folder()
     await work(next(root), [0])
     const fs = meanwhile('link', () => claimed(next(root), 'a'))
@@ -73,7 +73,7 @@ describe('while somebody claims', () => {
     assert.deepEqual(journalsOf(root), [1, 2].map(journalName))
   })
 
-  test('others claim, save and prune: a number that is free again is not taken', async () => {
+  test('a claim does not take a number that pruning has freed', async () => {
     const root = folder()
     await work(next(root), [0])
     const others = async (): Promise<void> => {
@@ -93,7 +93,7 @@ describe('while somebody claims', () => {
     await assertLoads(next(root), 'a', upTo(5))
   })
 
-  test('the run is removed and its id used again: the old number does not get into the new run', async () => {
+  test('a slow claim of a removed run writes nothing into a new run with its id', async () => {
     for (let nth = 1; nth <= 8; nth++) {
       const root = folder()
       for (let n = 1; n <= 5; n++) {
@@ -105,7 +105,7 @@ describe('while somebody claims', () => {
         await right(successor.remove('a'))
         await right(successor.save(await claimed(successor, 'a'), revisions(['new'])))
       }
-      // After each listing there is, one time, or before the link.
+      // Once after each listing, or before the link.
       let seen = 0
       const isNth = (path: string | number): boolean => path === placesOf(root).history && ++seen === nth
       const fs = nth === 8 ? meanwhile('link', replace) : meanwhile('readdir', replace, 'after', isNth)
@@ -121,7 +121,7 @@ describe('while somebody claims', () => {
   })
 
   for (const when of ['fsyncFolder', 'read'] as const) {
-    test(`it is superseded before it is granted (${when}): then it is not granted`, async () => {
+    test(`a claim that is superseded before it is granted (${when}) is not granted`, async () => {
       const root = folder()
       await work(next(root), [0, 1])
       let armed = false
@@ -147,8 +147,8 @@ describe('while somebody claims', () => {
   }
 })
 
-describe('while somebody loads', () => {
-  test('the journal that was listed is pruned: the newer one is found', async () => {
+describe('races of a load', () => {
+  test('a load finds the newer journal if the listed one was pruned', async () => {
     const root = folder()
     const first = next(root)
     await right(first.release(await work(first, [0])))
@@ -163,7 +163,7 @@ describe('while somebody loads', () => {
     await assertLoads(next(root, { fs }), 'a', upTo(2))
   })
 
-  test('the newest of the journals that were listed are pruned: nothing older is served', async () => {
+  test('a load returns nothing older if the newest listed journals were pruned', async () => {
     const root = folder()
     for (let n = 1; n <= 3; n++) {
       const storage = next(root)
@@ -178,13 +178,13 @@ describe('while somebody loads', () => {
       await right(storage.release(claim))
       nodeFileSystem.unlinkSync(journalOf(root, 3))
     }
-    // It would give the loss away.
+    // The copy would reveal the loss.
     nodeFileSystem.unlinkSync(placesOf(root).copy)
     const fs = meanwhile('open', lose, 'before', isFile(journalName(3)))
     await assertLoads(next(root, { fs }), 'a', upTo(4))
   })
 
-  test('the listing misses the only journal: it is listed again', async () => {
+  test('a load lists again if the listing misses the only journal', async () => {
     const root = folder()
     await work(next(root), [0, 1])
     let times = 0
@@ -195,7 +195,7 @@ describe('while somebody loads', () => {
     await assertLoads(next(root, { fs }), 'a', [0, 1])
   })
 
-  test('a line is being written, and its beginning is still zeros: it is read again before damage is said', async () => {
+  test('a load reads a line that begins with zeros again before it reports damage', async () => {
     const root = folder()
     await work(next(root), [0, 1, 2])
     const content = readFileSync(journalOf(root, 1))
@@ -214,7 +214,7 @@ describe('while somebody loads', () => {
     assert.ok(times >= 2)
   })
 
-  test('its owner saves and copies: the copy is not taken for lines that were lost', async () => {
+  test('a copy written during a load does not count as lost lines', async () => {
     for (const call of ['open', 'readdir', 'read'] as const) {
       for (const when of ['before', 'after'] as const) {
         const root = folder()
@@ -230,7 +230,7 @@ describe('while somebody loads', () => {
     }
   })
 
-  test('the run is removed: there is none', async () => {
+  test('a load returns none if the run is removed during it', async () => {
     for (const call of ['readdir', 'open'] as const) {
       const root = folder()
       const first = next(root)
@@ -289,7 +289,7 @@ describe('a fenced save', () => {
   })
 })
 
-describe('an owner whose files vanish learns what happened to them:', () => {
+describe('owners whose files vanish', () => {
   const happens: Record<string, (root: string) => unknown> = {
     'Removed runs/a': (root) => right(next(root).remove('a')),
     'Deleted runs/a': (root) => rmSync(placesOf(root).run, { recursive: true }),
@@ -303,7 +303,7 @@ describe('an owner whose files vanish learns what happened to them:', () => {
     }
   }
   for (const [what, act] of Object.entries(happens)) {
-    test(what, async () => {
+    test(`a fenced owner reports the cause: ${what}`, async () => {
       const root = folder()
       const storage = next(root)
       const claim = await work(storage, [0])
@@ -318,8 +318,8 @@ describe('an owner whose files vanish learns what happened to them:', () => {
   }
 })
 
-describe('while somebody removes a run', () => {
-  test('another one claims it: the removal is refused', async () => {
+describe('races of a removal', () => {
+  test('a removal is refused if another process claims the run', async () => {
     const root = folder()
     await work(next(root), [0])
     const fs = meanwhile('link', () => claimed(next(root), 'a'))
@@ -327,7 +327,7 @@ describe('while somebody removes a run', () => {
     await assertLoads(next(root), 'a', [0])
   })
 
-  test('another one claims it just before it is removed: that is said, and the run is still there', async () => {
+  test('a removal just after another claim is refused with the reason, and the run stays', async () => {
     const root = folder()
     await work(next(root), [0])
     const fs = meanwhile(
@@ -340,7 +340,7 @@ describe('while somebody removes a run', () => {
     await assertLoads(next(root), 'a', [0])
   })
 
-  test('another one claims it: what it finds is no folder, and it makes a new one', async () => {
+  test('a claim that finds no folder during a removal makes a new one', async () => {
     for (const call of ['mkdir', 'open', 'fsyncFolder', 'link'] as const) {
       const root = folder()
       await seed(next(root), 'a', [0])

@@ -71,8 +71,8 @@ const right = <A>(result: E.Either<unknown, A>): A =>
 const left = (result: E.Either<{ readonly _tag: string }, unknown>): string =>
   E.isLeft(result) ? result.left._tag : assert.fail('it was accepted')
 
-describe('a request in a file', () => {
-  test('is found by another process, and leaves no folder once it is withdrawn', async () => {
+describe('requests in files', () => {
+  test('another process finds a request, and withdrawing it leaves no folder', async () => {
     right(await requests.leave(request)())
     const other = fileRequests(root)
     assert.equal(other.isAny('r'), true)
@@ -81,7 +81,7 @@ describe('a request in a file', () => {
     assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
   })
 
-  test('has a file for its kind, an answer for its unit', async () => {
+  test('a request has one file for each kind, and an answer one for each unit', async () => {
     for (const one of [request, cancelled, answer]) right(await requests.leave(one)())
     const digest = createHash('sha256').update('approve/release').digest('hex').slice(0, 32)
     assert.deepEqual(readdirSync(inbox()).sort(), [`answer-${digest}.json`, 'cancel.json', 'pause.json'])
@@ -89,7 +89,7 @@ describe('a request in a file', () => {
   })
 
   test.each(['open', 'write', 'fdatasync', 'renameSync', 'mkdir'] as const)(
-    'that cannot be written because the disk is full at the %s leaves everything as it was',
+    'a request that cannot be written because the disk is full at the %s changes nothing',
     async (call) => {
       const full = (): never => {
         throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
@@ -105,7 +105,7 @@ describe('a request in a file', () => {
     }
   )
 
-  test('that cannot be left leaves no folder', async () => {
+  test('a request that fails leaves no folder', async () => {
     const full = (): never => {
       throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
     }
@@ -114,27 +114,27 @@ describe('a request in a file', () => {
     assert.equal(requests.isAny('r'), false)
   })
 
-  test('of a run that does not exist is refused, and nothing is made', async () => {
+  test('a request to a run that does not exist is refused and creates nothing', async () => {
     assert.equal(left(await requests.leave({ ...request, runId: 'none' })()), 'WriteFailed')
     assert.deepEqual(readdirSync(join(root, 'runs')), ['r'])
   })
 
-  test('can be read by its user alone', async () => {
+  test('a request can be read only by its user', async () => {
     right(await requests.leave(request)())
     assert.equal(lstatSync(inbox()).mode & 0o777, 0o700)
     assert.equal(lstatSync(join(inbox(), 'pause.json')).mode & 0o777, 0o600)
   })
 
   test.each([
-    ['not JSON', '{', 'Corrupt'],
-    ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'Corrupt'],
+    ['with invalid JSON', '{', 'Corrupt'],
+    ['with invalid UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'Corrupt'],
     ['of another run', JSON.stringify({ format: 1, ...request, runId: 'other' }), 'Corrupt'],
     ['of another kind', JSON.stringify({ format: 1, ...cancelled }), 'Corrupt'],
     ['without a format', JSON.stringify(request), 'Corrupt'],
     ['of a newer format', JSON.stringify({ ...request, format: 2 }), 'UnsupportedFormat'],
-    ['that is nothing but brackets', '['.repeat(60_000), 'Corrupt'],
-    ['too large', 'x'.repeat(70_000), 'TooLarge']
-  ])('%s is refused, left as it is, and cleared when its execution ends', async (_, content, tag) => {
+    ['that consists of brackets', '['.repeat(60_000), 'Corrupt'],
+    ['over 64 KiB', 'x'.repeat(70_000), 'TooLarge']
+  ])('a request %s is refused, stays unchanged, and is cleared when its execution ends', async (_, content, tag) => {
     mkdirSync(inbox())
     const path = join(inbox(), 'pause.json')
     writeFileSync(path, content)
@@ -144,7 +144,7 @@ describe('a request in a file', () => {
     assert.deepEqual(readdirSync(join(root, 'runs/r')), [])
   })
 
-  test('with a value that JSON values cannot nest so deep is refused', async () => {
+  test('a request whose value nests too deep is refused', async () => {
     right(await requests.leave(answer)())
     const [name = ''] = readdirSync(inbox())
     const deep = `${'['.repeat(501)}${']'.repeat(501)}`
@@ -152,7 +152,7 @@ describe('a request in a file', () => {
     assert.equal(left(await requests.list('r')()), 'Corrupt')
   })
 
-  test('with an answer has a value of up to 16 MiB', async () => {
+  test('an answer can have a value of up to 16 MiB', async () => {
     const large = { ...answer, value: 'x'.repeat(16_777_214) }
     right(await requests.leave(large)())
     assert.deepEqual(right(await requests.list('r')()), [large])
@@ -161,7 +161,7 @@ describe('a request in a file', () => {
     assert.equal(readdirSync(inbox()).length, 1)
   })
 
-  test('that is a link is not followed, and is replaced', async () => {
+  test('a link in place of a request is not followed and is replaced', async () => {
     const target = join(root, 'target')
     writeFileSync(target, 'mine')
     mkdirSync(inbox())
@@ -172,7 +172,7 @@ describe('a request in a file', () => {
     assert.deepEqual(right(await requests.list('r')()), [request])
   })
 
-  test('in a run or an inbox that is a link is neither left nor removed', async () => {
+  test('no request is left or removed through a run folder or inbox that is a link', async () => {
     const elsewhere = join(root, 'elsewhere')
     mkdirSync(elsewhere)
     right(await requests.leave(request)())
@@ -188,7 +188,7 @@ describe('a request in a file', () => {
     assert.deepEqual([readdirSync(elsewhere), requests.isAny('r')], [[], true])
   })
 
-  test('that comes while an older one is compared is the one that stays', async () => {
+  test('a request that arrives while an older one is compared stays', async () => {
     const newest = { ...request, requestedAt: '2026-01-02T03:04:09.000Z' }
     const fs = {
       ...nodeFileSystem,
@@ -203,7 +203,7 @@ describe('a request in a file', () => {
     assert.deepEqual([readdirSync(inbox()), readdirSync(join(root, 'runs/r'))], [['pause.json'], ['requests']])
   })
 
-  test('that was compared comes back if the inbox is removed meanwhile', async () => {
+  test('a compared request is restored even if the inbox was removed in the meantime', async () => {
     const newer = { ...request, requestedAt: '2026-01-02T03:04:07.000Z' }
     right(await requests.leave(newer)())
     const fs = {
@@ -217,7 +217,7 @@ describe('a request in a file', () => {
     assert.deepEqual(right(await requests.list('r')()), [newer])
   })
 
-  test('is left although an owner removes the empty inbox again and again', async () => {
+  test('a request is left even if an owner removes the empty inbox repeatedly', async () => {
     for (const one of [request, answer]) {
       let times = 5
       const fs = {
@@ -234,7 +234,7 @@ describe('a request in a file', () => {
     }
   })
 
-  test('that an owner takes in at once was left all the same', async () => {
+  test('a request that an owner takes in at once counts as left', async () => {
     const fs = {
       ...nodeFileSystem,
       fsyncFolder: async (path: string) => {
@@ -246,12 +246,12 @@ describe('a request in a file', () => {
     assert.equal(requests.isAny('r'), false)
   })
 
-  test('for an invalid run id touches no file', async () => {
+  test('a request for an invalid run id touches no file', async () => {
     assert.equal(left(await requests.leave({ ...request, runId: '../r' })()), 'InvalidRunId')
     assert.equal(requests.isAny('../r'), false)
   })
 
-  test('is looked for with one lstat', () => {
+  test('looking for requests costs one lstat', () => {
     const calls: Array<string> = []
     const fs = Object.fromEntries(
       Object.keys(nodeFileSystem).map((name) => [name, () => void calls.push(name)])
@@ -260,7 +260,7 @@ describe('a request in a file', () => {
     assert.deepEqual(calls, ['lstatSync'])
   })
 
-  test('is removed with its run', async () => {
+  test('removing a run deletes its requests', async () => {
     const storage = jsonFileStorage(root)
     await seed(storage, 'removed', [1])
     right(await requests.leave({ ...cancelled, runId: 'removed' })())
@@ -269,8 +269,8 @@ describe('a request in a file', () => {
   })
 })
 
-describe('the pointer to the run that paused last', () => {
-  test('says where it is, is found by another process, and is replaced by the next', async () => {
+describe('the pause pointer', () => {
+  test('the pause pointer names the position, is found by another process, and is replaced by the next pause', async () => {
     assert.deepEqual(right(await requests.pointer()), O.none)
     assert.equal(right(await requests.point(pointer)()), join(root, 'continue-here.json'))
     assert.deepEqual(right(await fileRequests(root).pointer()), O.some(pointer))
@@ -279,7 +279,7 @@ describe('the pointer to the run that paused last', () => {
     assert.equal(lstatSync(join(root, 'continue-here.json')).mode & 0o777, 0o600)
   })
 
-  test('is taken away with the run that it leads to, and with no other', async () => {
+  test('the pause pointer is deleted with its run and with no other', async () => {
     right(await requests.point(pointer)())
     right(await requests.unpoint('other')())
     assert.deepEqual(right(await requests.pointer()), O.some(pointer))
@@ -288,13 +288,13 @@ describe('the pointer to the run that paused last', () => {
   })
 
   test.each([
-    ['not JSON', '{'],
-    ['that is nothing but brackets', '['.repeat(3_000_000)],
-    ['whose id leads elsewhere', JSON.stringify({ format: 1, ...pointer, runId: '../../etc' })],
+    ['with invalid JSON', '{'],
+    ['that consists of brackets', '['.repeat(3_000_000)],
+    ['whose id is a path', JSON.stringify({ format: 1, ...pointer, runId: '../../etc' })],
     ['with a hash that is an option of git', JSON.stringify({ format: 1, ...pointer, committed: '--upload-pack=x' })],
     ['with control characters', JSON.stringify({ format: 1, ...pointer, unit: '\u001b[2J' })],
     ['of a newer format', JSON.stringify({ ...pointer, format: 2 })]
-  ])('%s is refused and left as it is', async (_, content) => {
+  ])('a pause pointer %s is refused and stays unchanged', async (_, content) => {
     const path = join(root, 'continue-here.json')
     writeFileSync(path, content)
     assert.equal(left(await requests.pointer()), 'InvalidPointer')
@@ -302,19 +302,19 @@ describe('the pointer to the run that paused last', () => {
   })
 
   test.each([
-    ['no JSON', 'a JSON object', (path: string) => writeFileSync(path, '{')],
-    ['a list', 'a JSON object', (path: string) => writeFileSync(path, '[]')],
+    ['invalid JSON', 'a JSON object', (path: string) => writeFileSync(path, '{')],
+    ['an array', 'a JSON object', (path: string) => writeFileSync(path, '[]')],
     ['a folder', 'it is not a regular file', (path: string) => mkdirSync(path)],
     ['a FIFO', 'it is not a regular file', (path: string) => execFileSync('mkfifo', [path])],
-    ['too large', 'it has 16777217 bytes', (path: string) => writeFileSync(path, Buffer.alloc(16_777_217))]
-  ])('that is %s is refused, and it is said why', async (_, why, spoil) => {
+    ['more than 16 MiB', 'it has 16777217 bytes', (path: string) => writeFileSync(path, Buffer.alloc(16_777_217))]
+  ])('a pause pointer that is %s is refused with the reason', async (_, why, spoil) => {
     spoil(join(root, 'continue-here.json'))
     const found = await requests.pointer()
     assert.ok(E.isLeft(found) && found.left._tag === 'InvalidPointer')
     assert.match(found.left.why, new RegExp(why))
   })
 
-  test('that is a link is not followed, and is replaced and not written through', async () => {
+  test('a link in place of the pause pointer is not followed and is replaced', async () => {
     const target = join(root, 'target')
     writeFileSync(target, JSON.stringify({ format: 1, ...pointer }))
     symlinkSync(target, join(root, 'continue-here.json'))
@@ -324,14 +324,14 @@ describe('the pointer to the run that paused last', () => {
   })
 })
 
-describe('what a process that was killed has left unfinished', () => {
+describe('unfinished files of killed processes', () => {
   const token = 'ab'.repeat(16)
 
   test.each([
     ['request', (one: string) => `runs/r/request-${one}.tmp`, () => requests.leave(request)()],
     ['pointer', (one: string) => `continue-here.json.${one}`, () => requests.point(pointer)()]
   ])(
-    'of a %s is deleted by the next that leaves one, when it is older than an hour; all else stays',
+    'the unfinished file of a %s is deleted by the next write of one if it is older than an hour; all others stay',
     async (_, nameOf, leave) => {
       const old = join(root, nameOf(token))
       const young = join(root, nameOf('cd'.repeat(16)))

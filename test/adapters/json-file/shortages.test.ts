@@ -36,7 +36,7 @@ describe('a path longer than a socket address', LINUX, () => {
     const foreign = folder()
     const files = [`alive-${token}`, 'anything']
     for (const name of files) writeFileSync(join(foreign, name), '')
-    // Whatever number the folder had, one of these has it now.
+    // One of these now has the descriptor number that the folder had.
     for (let n = 0; n < 40; n++) await owner.does({ op: 'open', path: foreign }, 'Opened')
     await owner.does({ op: 'release' }, 'Released')
     assert.deepEqual(readdirSync(foreign).sort(), [...files].sort())
@@ -73,7 +73,7 @@ describe('a shortage of file descriptors', LINUX, () => {
     await owner.does({ op: 'release' }, 'Released')
   })
 
-  test('a reader short of descriptors takes no owner for dead', async () => {
+  test('no owner is dead for a reader short of descriptors', async () => {
     const root = folder()
     const owner = await holding(root)
     const other = await started(root, { around: few, options: { blind: true } })

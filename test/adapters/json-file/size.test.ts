@@ -1,4 +1,4 @@
-/** Naming the biggest values of what is too large must not take more than there is. */
+/** Finding the largest values must not need more time or memory than the values themselves. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -10,7 +10,7 @@ import type { Json } from '../../../src/domain/data/Json.js'
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
 describe('the biggest values', () => {
-  test('are named, biggest first, five at most', () => {
+  test('at most five values are reported, largest first', () => {
     const variables = Object.fromEntries([300, 100, 500, 200, 600, 400].map((bytes) => [`of${bytes}`, text(bytes)]))
     assert.deepEqual(
       biggest({ variables, other: 1 }),
@@ -18,7 +18,7 @@ describe('the biggest values', () => {
     )
   })
 
-  test('are those that hold most, not what is around them', () => {
+  test('the reported values are those with the most content, not their containers', () => {
     const value: Json = { steps: [{ output: { list: [text(90), { deep: text(1000) }], small: 1 } }, text(50)] }
     assert.deepEqual(biggest(value).slice(0, 2), [
       { path: '$.steps[0].output.list[1].deep', bytes: 1000 },
@@ -26,7 +26,7 @@ describe('the biggest values', () => {
     ])
   })
 
-  test('of many small things are what holds them', () => {
+  test('the container of many small values is reported', () => {
     const many = Array.from({ length: 1000 }, (_, index) => index)
     const [first, ...rest] = biggest({ outputs: { many, few: [1, 2] }, at: 'x' })
     assert.equal(first?.path, '$.outputs.many')
@@ -36,7 +36,7 @@ describe('the biggest values', () => {
     )
   })
 
-  test('are found in one pass, however deep they are', () => {
+  test('the largest values are found in one pass at any depth', () => {
     let value: Json = Array.from({ length: 20_000 }, () => text(100))
     for (let n = 0; n < 480; n++) value = [value]
     const begun = performance.now()
@@ -45,7 +45,7 @@ describe('the biggest values', () => {
     assert.equal(first?.path, `$${'[0]'.repeat(480)}`)
   })
 
-  test('are found with little memory, however many there are', () => {
+  test('the largest values are found with little memory, whatever their number', () => {
     const source = fileURLToPath(new URL('../../../src/adapters/json-file/journal/Size.ts', import.meta.url))
     const { href: url } = pathToFileURL(bundled(source))
     const program = `const { biggest } = await import('${url}')

@@ -1,4 +1,4 @@
-/** What a claim's socket tells a process that sees nothing else, and what it must not tell. */
+/** What a claim's socket proves to a process that sees nothing else. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import {

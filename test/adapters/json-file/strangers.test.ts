@@ -24,7 +24,7 @@ const twoRuns = async (): Promise<string> => {
   return root
 }
 
-describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and stays unchanged:', () => {
+describe.runIf(IS_ROOT)('paths of another user', () => {
   const places: Record<string, (root: string) => string> = {
     'the newest journal': (root) => journalOf(root, 1),
     'checkpoint.json': (root) => placesOf(root).copy,
@@ -32,7 +32,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
     "the run's folder": (root) => placesOf(root).run
   }
   for (const [place, at] of Object.entries(places)) {
-    test(place, async () => {
+    test(`${place} of another user is Insecure and stays unchanged`, async () => {
       const root = await twoRuns()
       lchownSync(at(root), NOBODY, NOBODY)
       const before = digestOf(root)
@@ -47,7 +47,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
   }
 
   for (const place of ['the root', 'the runs folder'] as const) {
-    test(place, async () => {
+    test(`${place} of another user is Insecure and stays unchanged`, async () => {
       const root = await twoRuns()
       const where = place === 'the root' ? root : join(root, 'runs')
       lchownSync(where, NOBODY, NOBODY)
@@ -58,7 +58,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
     })
   }
 
-  test('an empty root, and the artifacts, pauses and archive in it', async () => {
+  test('an empty root of another user, and the artifacts, pauses and archive in it, are Insecure and stay unchanged', async () => {
     const root = join(folder(), 'state')
     mkdirSync(root)
     lchownSync(root, NOBODY, NOBODY)
@@ -68,7 +68,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
     assert.deepEqual(readdirSync(root), [])
   })
 
-  test('a link to the root', async () => {
+  test('a root link of another user is Insecure and stays unchanged', async () => {
     const root = await twoRuns()
     const link = join(folder(), 'link')
     symlinkSync(root, link)
@@ -77,7 +77,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
     assert.equal((await left(next(link).load('a'), 'Insecure')).where, link)
   })
 
-  test('the pointer of a paused run', async () => {
+  test('a pause pointer of another user is Insecure and stays unchanged', async () => {
     const root = await twoRuns()
     const pointer = join(root, 'continue-here.json')
     execFileSync('cp', ['/dev/null', pointer])
@@ -86,7 +86,7 @@ describe.runIf(IS_ROOT)('a path that belongs to another user is Insecure and sta
   })
 })
 
-describe.runIf(IS_ROOT)('who may use state', () => {
+describe.runIf(IS_ROOT)('users of the state folder', () => {
   const script = fileURLToPath(new URL('children/claimer.js', import.meta.url))
 
   /** Claims run `a` as a user; returns the result and the warnings. */
@@ -138,7 +138,7 @@ describe.runIf(IS_ROOT)('who may use state', () => {
   })
 })
 
-describe.runIf(process.platform !== 'win32')('a claim warns', () => {
+describe.runIf(process.platform !== 'win32')('warnings of a claim', () => {
   const exposures: Array<Exposure> = []
   afterEach(() => void exposures.splice(0))
 

@@ -9,7 +9,7 @@ const DAY = 86_400_000
 describe('the system clock', () => {
   afterEach(() => void vi.useRealTimers())
 
-  /** How long a sleep takes, by fake timers that go on as far as they are needed. */
+  /** Measures a sleep with fake timers. */
   const slept = async (millis: number): Promise<number> => {
     vi.useFakeTimers()
     const start = Date.now()
@@ -21,7 +21,7 @@ describe('the system clock', () => {
     return end ?? assert.fail('it never woke up')
   }
 
-  test('it tells the milliseconds since 1970', () => {
+  test('the clock returns the milliseconds since 1970', () => {
     const before = Date.now()
     const now = systemClock.now()
     assert.ok(before <= now && now <= Date.now())
@@ -33,7 +33,7 @@ describe('the system clock', () => {
     })
   }
 
-  test('a sleep of no time, or of less, ends at once', async () => {
+  test('a sleep of zero or negative time ends at once', async () => {
     assert.ok((await slept(0)) <= 1)
     assert.ok((await slept(-5)) <= 1)
   })
@@ -58,13 +58,13 @@ describe('the system clock', () => {
     assert.equal(getEventListeners(signal, 'abort').length, 0)
   })
 
-  test('a sleep whose signal has fired before does not begin', async () => {
+  test('a sleep whose signal has already fired does not start', async () => {
     vi.useFakeTimers()
     await systemClock.sleep(60_000, AbortSignal.abort())()
     assert.equal(vi.getTimerCount(), 0)
   })
 
-  test('a sleep begins when its task is run', () => {
+  test('a sleep starts when its task is run', () => {
     vi.useFakeTimers()
     systemClock.sleep(60_000, new AbortController().signal)
     assert.equal(vi.getTimerCount(), 0)
@@ -72,7 +72,7 @@ describe('the system clock', () => {
 })
 
 describe('the owner of claims', () => {
-  test('is this process on this host', () => {
+  test('processOwner is this process on this host', () => {
     assert.deepEqual(processOwner(), { host: hostname(), pid: process.pid })
   })
 })

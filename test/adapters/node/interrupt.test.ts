@@ -5,14 +5,14 @@ import { describe, test } from 'vitest'
 import { abortOnSignals, exitCode, interruptFrom, neverInterrupted } from '../../../src/adapters/node/index.js'
 import { isRunning, program, until } from './processes.js'
 
-/** A repetition of the same signal that comes earlier than this is no second one. */
+/** The same signal within this time does not count as a second one. */
 const REPEATED_MILLIS = 500
 
 const wait = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
 
-/** Prints that it is ready, then each signal that it is told of, and lives on. */
+/** Prints that it is ready, then each signal that it receives, and keeps running. */
 const LIVES_ON = `
 const handlers = node.abortOnSignals()
 handlers.interrupt.signal.addEventListener('abort', () =>
@@ -20,15 +20,15 @@ handlers.interrupt.signal.addEventListener('abort', () =>
 setInterval(() => {}, 1000)
 print('ready')`
 
-describe('an interrupt', () => {
-  test('that never comes has a signal that does not fire and gathers no listeners', () => {
+describe('interrupt sources', () => {
+  test('neverInterrupted has a signal that never fires and accumulates no listeners', () => {
     const listen = (): void => neverInterrupted.signal.addEventListener('abort', () => {})
     for (let n = 0; n < 20; n++) listen()
     assert.equal(getEventListeners(neverInterrupted.signal, 'abort').length, 0)
     assert.equal(neverInterrupted.signal.aborted, false)
   })
 
-  test('from an AbortSignal is that signal, with the reason "aborted"', () => {
+  test('interruptFrom returns its AbortSignal, with the reason "aborted"', () => {
     const stop = new AbortController()
     const interrupt = interruptFrom(stop.signal)
     assert.equal(interrupt.signal, stop.signal)
@@ -37,7 +37,7 @@ describe('an interrupt', () => {
 })
 
 describe('signal handlers', () => {
-  test('are not there before they are asked for', async () => {
+  test('importing the module installs no signal handlers', async () => {
     const { printed, ended } = program(`print(names.join()); print(process.eventNames().join())`)
     await ended
     const [before, after] = printed().split('\n')
@@ -45,7 +45,7 @@ describe('signal handlers', () => {
     assert.equal(after, before)
   })
 
-  test('are gone after dispose, leaving what was there before', () => {
+  test('dispose removes the signal handlers and leaves earlier ones in place', () => {
     const own = (): void => {}
     process.on('SIGHUP', own)
     const names = process.eventNames()
@@ -63,7 +63,7 @@ describe('signal handlers', () => {
     process.off('SIGHUP', own)
   })
 
-  test('are installed for the signals that were asked for alone, each once', () => {
+  test('signal handlers are installed once for each requested signal and for no other', () => {
     const handlers = abortOnSignals({ signals: ['SIGHUP', 'SIGHUP'] })
     assert.equal(process.listenerCount('SIGHUP'), 1)
     assert.equal(process.listenerCount('SIGINT'), 0)
@@ -71,7 +71,7 @@ describe('signal handlers', () => {
     assert.equal(process.listenerCount('SIGHUP'), 0)
   })
 
-  test('after dispose a signal ends the process as it always did', async () => {
+  test('after dispose a signal ends the process as before', async () => {
     const { child, printed, ended } = program(
       `node.abortOnSignals().dispose(); setInterval(() => {}, 1000); print('ready')`
     )
@@ -81,7 +81,7 @@ describe('signal handlers', () => {
   })
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT'] as const) {
-    test(`the first ${signal} asks to stop and says which it was; a second one ends the process at once`, async () => {
+    test(`the first ${signal} requests a stop and is named; a second one ends the process at once`, async () => {
       const { child, printed, ended } = program(LIVES_ON)
       await until('it is ready', () => printed() === 'ready\n')
       child.kill(signal)
@@ -95,7 +95,7 @@ describe('signal handlers', () => {
     })
   }
 
-  test('the same signal twice at once is one, as npm makes of a Ctrl+C; later it ends the process at once', async () => {
+  test('a signal repeated at once, as by Ctrl+C under npm, counts once; repeated later, it ends the process at once', async () => {
     const { child, printed, ended } = program(LIVES_ON)
     await until('it is ready', () => printed() === 'ready\n')
     child.kill('SIGINT')
@@ -109,7 +109,7 @@ describe('signal handlers', () => {
     assert.deepEqual(await ended, { code: null, signal: 'SIGINT' })
   })
 
-  test('the first SIGHUP asks to stop, and a later one changes nothing', async () => {
+  test('the first SIGHUP requests a stop, and a later one changes nothing', async () => {
     const { child, printed, ended } = program(LIVES_ON)
     await until('it is ready', () => printed() === 'ready\n')
     child.kill('SIGHUP')
@@ -126,7 +126,7 @@ describe('signal handlers', () => {
     ['SIGQUIT', 'SIGHUP'],
     ['SIGHUP', 'SIGQUIT']
   ] as const) {
-    test(`${first}, then ${then}, is one request, as Ctrl+\\ makes of a shell that dies; SIGQUIT later ends the process at once`, async () => {
+    test(`${first}, then ${then}, counts as one request, as when Ctrl+\\ ends the shell; a later SIGQUIT ends the process at once`, async () => {
       const { child, printed, ended } = program(LIVES_ON)
       await until('it is ready', () => printed() === 'ready\n')
       child.kill(first)
@@ -139,7 +139,7 @@ describe('signal handlers', () => {
     })
   }
 
-  test('the second signal may be another one than the first', async () => {
+  test('a second signal of another kind ends the process at once', async () => {
     const { child, printed, ended } = program(LIVES_ON)
     await until('it is ready', () => printed() === 'ready\n')
     child.kill('SIGINT')
@@ -148,7 +148,7 @@ describe('signal handlers', () => {
     assert.deepEqual(await ended, { code: null, signal: 'SIGTERM' })
   })
 
-  test('the second signal ends the process even if another handler takes it', async () => {
+  test('the second signal ends the process even if another handler catches it', async () => {
     const { child, printed, ended } = program(`${LIVES_ON}\nprocess.on('SIGTERM', () => {})`)
     await until('it is ready', () => printed() === 'ready\n')
     child.kill('SIGTERM')
@@ -158,12 +158,12 @@ describe('signal handlers', () => {
     assert.deepEqual(await ended, { code: 143, signal: null })
   })
 
-  test('the exit code of a signal is 128 and its number', () => {
+  test('the exit code of a signal is 128 plus its number', () => {
     assert.deepEqual(SIGNALS.map(exitCode), [130, 143, 129, 131])
   })
 })
 
-/** A command that ignores SIGTERM and SIGINT, started by a program; prints the ids of its leader and a grandchild. */
+/** A program that starts a command that ignores SIGTERM and SIGINT; prints the ids of its leader and a grandchild. */
 const RUNS_A_COMMAND = `
 const command = (signal) => node.subprocess.run({
   what: { _tag: 'Shell', script: "trap '' TERM INT; sleep 100 & echo $$ $!; wait" },
@@ -183,7 +183,7 @@ describe('the end of the process', () => {
     return how
   }
 
-  test('by a second signal ends the commands that run, whatever their grace', async () => {
+  test('a second signal kills the running commands, whatever their grace period', async () => {
     const how = await endsItsCommands(
       `const { interrupt } = node.abortOnSignals()
        interrupt.signal.addEventListener('abort', () => print('stopping'))
@@ -198,7 +198,7 @@ describe('the end of the process', () => {
     assert.deepEqual(how, { code: null, signal: 'SIGINT' })
   })
 
-  test('by process.exit ends the commands that run', async () => {
+  test('process.exit kills the running commands', async () => {
     const how = await endsItsCommands(
       `process.on('SIGUSR2', () => process.exit(7)); await command(new AbortController().signal)`,
       ({ child }) => Promise.resolve(void child.kill('SIGUSR2'))

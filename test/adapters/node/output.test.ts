@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { keepHead, keepTail } from '../../../src/adapters/node/output.js'
 
-// One, two, three and four bytes long.
+// Characters of one, two, three and four bytes.
 const TEXT = 'aé漢👩'.repeat(3)
 const BYTES = Buffer.from(TEXT)
 
@@ -10,9 +10,9 @@ const BYTES = Buffer.from(TEXT)
 const halves = (bytes: Uint8Array): ReadonlyArray<ReadonlyArray<Uint8Array>> =>
   Array.from({ length: bytes.length + 1 }, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)])
 
-describe('what is kept of an output', () => {
+describe('limited output', () => {
   for (const [name, keep] of Object.entries({ head: keepHead, tail: keepTail })) {
-    test(`within the limit, the ${name} is all of it, however it came`, () => {
+    test(`within the limit, the ${name} is the whole output, in chunks of any size`, () => {
       for (const chunks of halves(BYTES)) {
         const keeper = keep(BYTES.length)
         chunks.forEach(keeper.add)
@@ -21,7 +21,7 @@ describe('what is kept of an output', () => {
       }
     })
 
-    test(`over the limit, the ${name} is as many whole characters as fit, and the rest is counted`, () => {
+    test(`over the limit, the ${name} has as many whole characters as fit, and the dropped bytes are counted`, () => {
       for (let limit = 1; limit < BYTES.length; limit++) {
         for (const chunks of halves(BYTES)) {
           const keeper = keep(limit)
@@ -35,13 +35,13 @@ describe('what is kept of an output', () => {
       }
     })
 
-    test(`bytes that are no UTF-8 become replacement characters in the ${name}`, () => {
+    test(`invalid UTF-8 becomes replacement characters in the ${name}`, () => {
       const keeper = keep(4)
       keeper.add(Uint8Array.of(0x61, 0xff, 0x80, 0x62))
       assert.equal(keeper.text(), 'a\ufffd\ufffdb')
     })
 
-    test(`of bytes that are no UTF-8, the ${name} loses three at most`, () => {
+    test(`the ${name} of invalid UTF-8 drops at most three bytes`, () => {
       for (const byte of [0x80, 0xbf, 0xc3, 0xff]) {
         const keeper = keep(16)
         keeper.add(new Uint8Array(100).fill(byte))
@@ -50,21 +50,21 @@ describe('what is kept of an output', () => {
     })
   }
 
-  test('a character that was never finished is kept as far as it came', () => {
+  test('an unfinished character at the end of the output is kept as a replacement character', () => {
     const keeper = keepHead(10)
     keeper.add(BYTES.subarray(0, 2))
     assert.equal(keeper.text(), 'a\ufffd')
     assert.equal(keeper.truncatedBytes(), 0)
   })
 
-  test('with a limit of nothing, nothing is kept and all is counted', () => {
+  test('with a limit of 0, all bytes are counted and none are kept', () => {
     const keeper = keepHead(0)
     keeper.add(BYTES)
     assert.equal(keeper.text(), '')
     assert.equal(keeper.truncatedBytes(), BYTES.length)
   })
 
-  test('what is kept is a copy', () => {
+  test('the kept output is a copy of the chunks', () => {
     const chunk = Buffer.from('abc')
     const keeper = keepTail(10)
     keeper.add(chunk)

@@ -1,4 +1,4 @@
-/** What the tests that start real processes share. */
+/** Helpers for tests that start real processes. */
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ export const inFolder = async (test: (folder: string) => Promise<void>): Promise
   }
 }
 
-/** Whether a process runs. A dead one whose parent has not asked for it does not. */
+/** False for a dead process that its parent has not reaped. */
 export const isRunning = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
@@ -32,7 +32,7 @@ export const until = async (what: string, holds: () => boolean): Promise<void> =
   }
 }
 
-/** A Node process that runs a script, which has `dogear/node` as `node`, and what it has printed. */
+/** A Node process that runs a script with `dogear/node` as `node`, and its output. */
 export interface Program {
   readonly child: ChildProcess
   readonly printed: () => string

@@ -43,18 +43,18 @@ const refused = async (what: Command['what'], changes: Partial<Command> = {}): P
   return E.isLeft(result) ? result.left : assert.fail('it was started')
 }
 
-describe('a command', () => {
-  test('ends with its exit code', async () => {
+describe('commands', () => {
+  test('a command returns its exit code', async () => {
     for (const code of [0, 1, 42, 255])
       assert.deepEqual((await ended(shell(`exit ${code}`))).exit, { _tag: 'Code', code })
   })
 
-  test('that dies of a signal says of which', async () => {
+  test('a command that dies of a signal returns the signal', async () => {
     assert.deepEqual((await ended(shell('kill -KILL $$'))).exit, { _tag: 'Signal', signal: 'SIGKILL' })
     assert.deepEqual((await ended(shell('kill -SEGV $$'))).exit, { _tag: 'Signal', signal: 'SIGSEGV' })
   })
 
-  test('given as a script is run by a shell, given as arguments by none', () =>
+  test('a shell runs a script, and no shell runs an argument list', () =>
     inFolder(async (cwd) => {
       assert.equal((await ended(shell('echo one; echo "$((1 + 1))"'), { cwd })).stdout, 'one\n2\n')
       const words = [
@@ -75,7 +75,7 @@ describe('a command', () => {
       assert.deepEqual(await readdir(cwd), [])
     }))
 
-  test('gets the values of its environment as data', () =>
+  test('a command receives the values of its environment as data', () =>
     inFolder(async (cwd) => {
       const value = '$(touch pwned)`touch pwned`"; touch pwned; \'\n*'
       const { stdout } = await ended(shell('printf %s "$value"'), {
@@ -86,7 +86,7 @@ describe('a command', () => {
       assert.deepEqual(await readdir(cwd), [])
     }))
 
-  test('has exactly the environment that it was given', async () => {
+  test('a command has exactly the given environment', async () => {
     const env = { ONE: '1', EMPTY: '', UNICODE: 'é漢👩', __proto__: 'own' }
     Object.defineProperty(env, '__proto__', { value: 'own', enumerable: true })
     const { stdout } = await ended(argv('/usr/bin/env'), { env })
@@ -94,22 +94,22 @@ describe('a command', () => {
     assert.equal((await ended(argv('/usr/bin/env'), { env: {} })).stdout, '')
   })
 
-  test('runs in the folder that it was given', () =>
+  test('a command runs in the given folder', () =>
     inFolder(async (cwd) => {
       assert.ok((await ended(argv('pwd'), { cwd, env: { PATH } })).stdout.trim().endsWith(cwd))
     }))
 
-  test('finds its standard input empty', async () => {
+  test('a command has an empty standard input', async () => {
     assert.deepEqual((await ended(argv('cat'))).exit, { _tag: 'Code', code: 0 })
   })
 
-  test('leads a process group of its own', async () => {
+  test('a command leads its own process group', async () => {
     const [pid, group] = (await ended(shell('echo $$; ps -o pgid= -p $$'))).stdout.split('\n').map(Number)
     assert.ok(pid !== undefined && pid > 0)
     assert.equal(group, pid)
   })
 
-  test('is started when its task is run, and again when it is run again', () =>
+  test('a command starts each time its task is run', () =>
     inFolder(async (cwd) => {
       const task = subprocess.run({
         what: shell('echo x >> log; cat log'),
@@ -126,7 +126,7 @@ describe('a command', () => {
       assert.deepEqual(await task().then(E.map(({ stdout }) => stdout)), E.right('x\nx\n'))
     }))
 
-  test('leaves no listener behind', async () => {
+  test('a finished command leaves no listener', async () => {
     const { signal } = new AbortController()
     await Promise.all(Array.from({ length: 10 }, () => ended(shell('exit 0'), { signal })))
     await refused(argv('dogear-no-such-command'), { signal })
@@ -135,48 +135,48 @@ describe('a command', () => {
   })
 })
 
-describe('a command that can not be started', () => {
-  test('because there is none of its name', async () => {
+describe('commands that cannot be started', () => {
+  test('a command that does not exist fails to start', async () => {
     const { code, message } = await refused(argv('dogear-no-such-command'))
     assert.equal(code, 'ENOENT')
     assert.match(message, /not found: dogear-no-such-command/)
   })
 
-  test('because its folder is missing, which is what the message says', async () => {
+  test('a command with a missing folder fails to start, and the message names the folder', async () => {
     const { code, message } = await refused(shell('exit 0'), { cwd: '/no/such/folder' })
     assert.equal(code, 'ENOENT')
     assert.match(message, /no such folder: \/no\/such\/folder/)
   })
 
-  test('because its file is not executable', () =>
+  test('a command whose file is not executable fails to start', () =>
     inFolder(async (cwd) => {
       await writeFile(join(cwd, 'tool'), '#!/bin/sh\n', { mode: 0o644 })
       assert.equal((await refused(argv('./tool'), { cwd })).code, 'EACCES')
     }))
 
-  test('because its folder is a file', () =>
+  test('a command whose folder is a file fails to start', () =>
     inFolder(async (cwd) => {
       await writeFile(join(cwd, 'file'), '')
       assert.equal((await refused(shell('exit 0'), { cwd: join(cwd, 'file') })).code, 'ENOTDIR')
     }))
 
-  test('because its arguments or its environment are too long', async () => {
+  test('a command with too long arguments or environment fails to start', async () => {
     assert.equal((await refused(argv('true', 'x'.repeat(3_000_000)))).code, 'E2BIG')
     assert.equal((await refused(shell('exit 0'), { env: { PATH, big: 'x'.repeat(3_000_000) } })).code, 'E2BIG')
   })
 
-  test('because a NUL character is in an argument, a script, a variable or the folder', async () => {
+  test('a NUL character in an argument, a script, a variable or the folder keeps a command from starting', async () => {
     assert.equal((await refused(argv('true', 'a\0b'))).code, 'ERR_INVALID_ARG_VALUE')
     assert.equal((await refused(shell('true \0'))).code, 'ERR_INVALID_ARG_VALUE')
     assert.equal((await refused(shell('true'), { env: { PATH, value: 'a\0b' } })).code, 'ERR_INVALID_ARG_VALUE')
     assert.equal((await refused(shell('true'), { cwd: '/tmp\0' })).code, 'ERR_INVALID_ARG_VALUE')
   })
 
-  test('because its name is empty', async () => {
+  test('a command with an empty name fails to start', async () => {
     assert.equal((await refused(argv(''))).code, 'ERR_INVALID_ARG_VALUE')
   })
 
-  test('because it was aborted before: nothing of it runs', () =>
+  test('a command that was aborted before its start never runs', () =>
     inFolder(async (cwd) => {
       assert.equal((await refused(shell('touch ran'), { cwd, signal: AbortSignal.abort() })).code, 'ABORT_ERR')
       assert.equal(existsSync(join(cwd, 'ran')), false)
@@ -187,8 +187,8 @@ const block = (millis: number): void => {
   for (const free = Date.now() + millis; Date.now() < free;);
 }
 
-describe('the output of a command', () => {
-  test('is told piece by piece, by stream, while it runs', async () => {
+describe('output of commands', () => {
+  test('output is reported piece by piece, by stream, while the command runs', async () => {
     const pieces: Array<string> = []
     const running = ended(shell('echo out; sleep 0.3; echo err >&2; sleep 0.3; echo end'), {
       onOutput: (stream, chunk) => pieces.push(`${stream} ${Buffer.from(chunk).toString()}`)
@@ -199,7 +199,7 @@ describe('the output of a command', () => {
     assert.deepEqual([stdout, stderrTail], ['out\nend\n', 'err\n'])
   })
 
-  test('is told to the last byte, also when it is large and binary', () =>
+  test('large and binary output is reported to the last byte', () =>
     inFolder(async (cwd) => {
       const hash = createHash('sha256')
       const script = 'head -c 8000000 /dev/urandom > data; cat data; sha256sum < data >&2'
@@ -212,7 +212,7 @@ describe('the output of a command', () => {
       assert.equal(truncatedBytes, 8_000_000)
     }))
 
-  test('is kept up to the limit, in whole characters, and what is missing is counted', async () => {
+  test('output is kept up to the limit, in whole characters, and the dropped bytes are counted', async () => {
     const long = argv('printf', 'aé漢👩')
     const { stdout: all, truncatedBytes: none } = await ended(long, { captureBytes: 10 })
     assert.deepEqual([all, none], ['aé漢👩', 0])
@@ -220,18 +220,18 @@ describe('the output of a command', () => {
     assert.deepEqual([cut, some], ['aé漢', 4])
   })
 
-  test('is text even if it is not UTF-8', async () => {
+  test('output that is not UTF-8 is returned as a string', async () => {
     assert.equal((await ended(argv('printf', '\\377\\000x\\355\\240\\200'))).stdout, '\ufffd\0x\ufffd\ufffd\ufffd')
   })
 
-  test('on standard error is kept from its end', async () => {
+  test('the end of standard error is kept', async () => {
     const { stderrTail, stdout } = await ended(shell('seq 1 100000 >&2; echo the reason >&2'))
     assert.ok(stderrTail.endsWith('\n99999\n100000\nthe reason\n'))
     assert.ok(stderrTail.length <= 4_096 && stderrTail.length > 4_000)
     assert.equal(stdout, '')
   })
 
-  test('has no value of a secret, however it comes, where it is kept and where it is told', async () => {
+  test('kept and reported output contains no secret, however it is cut into chunks', async () => {
     const secrets = ['geheimnis-ü', 'imnis-ü-zwei']
     const told: Array<string> = []
     const byByte = `for at in $(seq 1 39); do printf %s "$text" | head -c $at | tail -c 1; done`
@@ -250,7 +250,7 @@ describe('the output of a command', () => {
     )
   })
 
-  test('has no part of a secret where it is cut because it is too long', async () => {
+  test('output that is cut for its length contains no part of a secret', async () => {
     const secrets = ['s3cr3t-token']
     for (const at of [5, 10, 15]) {
       const { stdout } = await ended(shell(`printf 'xxxx%s' "$t"`), {
@@ -265,7 +265,7 @@ describe('the output of a command', () => {
     assert.match(stderrTail, /^\*{0,3}x{4090}$/)
   })
 
-  test('is complete when the command ends before it was read', async () => {
+  test('output is complete if the command ends before it was read', async () => {
     let blocked = false
     const onOutput = (): void => {
       if (!blocked) block(500)
@@ -275,14 +275,14 @@ describe('the output of a command', () => {
     assert.ok(stdout.endsWith('\n20000\n'))
   })
 
-  test('has what the background writes a moment after the end, also if the event loop was blocked then', async () => {
+  test('output includes what a background process writes just after the end, even if the event loop was blocked', async () => {
     const script = '(sleep 0.1; echo late) & echo now'
     assert.equal((await ended(shell(script))).stdout, 'now\nlate\n')
     const onOutput = (): void => void setTimeout(() => setImmediate(() => block(500)), 20)
     assert.equal((await ended(shell(script), { onOutput })).stdout, 'now\nlate\n')
   })
 
-  test('is complete when something in the background holds it open, which is not waited for nor ended', async () => {
+  test('output is complete while a background process holds it open, and that process is neither awaited nor ended', async () => {
     const before = Date.now()
     const { exit, stdout } = await ended(shell('sleep 60 & echo $!; seq 1 30000'))
     const [pid] = stdout.split('\n').map(Number)
@@ -297,8 +297,8 @@ describe('the output of a command', () => {
   })
 })
 
-describe('a command that is aborted', () => {
-  /** Runs a script until it has printed `ready`, aborts it, and tells how it ended, how long that took and its numbers. */
+describe('aborted commands', () => {
+  /** Runs a script until it prints `ready`, aborts it, and returns its exit, the duration and the process ids that it printed. */
   const aborted = async (script: string, graceMillis: number) => {
     const stop = new AbortController()
     let text = ''
@@ -318,7 +318,7 @@ describe('a command that is aborted', () => {
     return { ...result, millis: Date.now() - at, alive: pids.filter(isRunning), pids }
   }
 
-  test('ends by SIGTERM, at once, with all that it started', async () => {
+  test('an aborted command ends at once by SIGTERM, with every process that it started', async () => {
     const { exit, millis, pids, alive } = await aborted(
       'sleep 100 & echo $!; (sleep 100; :) & echo $!; echo $$; echo ready; wait',
       20_000
@@ -329,21 +329,21 @@ describe('a command that is aborted', () => {
     assert.ok(millis < 5_000, `${millis} ms`)
   })
 
-  test('has time to end in its own way, and its last words are kept', async () => {
+  test('an aborted command has time to clean up, and its last output is kept', async () => {
     const script = "trap 'sleep 0.3; echo bye; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
     const { exit, stdout } = await aborted(script, 20_000)
     assert.deepEqual(exit, { _tag: 'Code', code: 7 })
     assert.match(stdout, /bye\n$/)
   })
 
-  test('and ignores SIGTERM is killed after the grace', async () => {
+  test('an aborted command that ignores SIGTERM is killed after the grace period', async () => {
     const { exit, millis, alive } = await aborted("trap '' TERM; sleep 100 & echo $!; echo $$; echo ready; wait", 500)
     assert.deepEqual(exit, { _tag: 'Signal', signal: 'SIGKILL' })
     assert.deepEqual(alive, [])
     assert.ok(millis >= 490 && millis < 5_000, `${millis} ms`)
   })
 
-  test('and ends, but not what it started, has the rest killed after the grace', async () => {
+  test('processes that outlive an aborted command are killed after the grace period', async () => {
     const script = "(trap '' TERM; echo ready; while :; do sleep 0.05; done) & echo $!; wait"
     const { exit, millis, alive, pids } = await aborted(script, 500)
     assert.deepEqual(exit, { _tag: 'Signal', signal: 'SIGTERM' })
@@ -352,19 +352,19 @@ describe('a command that is aborted', () => {
     assert.ok(millis >= 490 && millis < 5_000, `${millis} ms`)
   })
 
-  test('leaves what it started its grace', async () => {
+  test('processes that an aborted command started get the grace period too', async () => {
     const script = "(trap 'sleep 0.3; echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done) & wait"
     const { stdout } = await aborted(script, 20_000)
     assert.match(stdout, /saved\n$/)
   })
 
-  test('with no grace is killed at once', async () => {
+  test('an aborted command without a grace period is killed at once', async () => {
     const { alive, millis } = await aborted("trap '' TERM; sleep 100 & echo $!; echo $$; echo ready; wait", 0)
     assert.deepEqual(alive, [])
     assert.ok(millis < 2_000, `${millis} ms`)
   })
 
-  test('when only the background still holds its output has that ended too', async () => {
+  test('aborting a command ends a background process that still holds its output', async () => {
     const stop = new AbortController()
     const { stdout } = await ended(shell("(trap '' TERM; while :; do sleep 0.05; done) & echo $!"), {
       signal: stop.signal,
@@ -374,8 +374,8 @@ describe('a command that is aborted', () => {
     assert.equal(isRunning(Number(stdout)), false)
   })
 
-  test('is not waited for when its dead are left unburied', async () => {
-    // A parent that left the group (so it is not reached) and does not ask for its dead child (which did not).
+  test('an aborted command does not wait for dead processes that are not reaped', async () => {
+    // A parent that left the group, so the abort does not reach it, and that does not reap its dead child in the group.
     const perl = `perl -MPOSIX -e 'if (!fork) { sleep 100; exit } setsid; $| = 1; print "$$\\nready\\n"; sleep 100'`
     const { millis, pids, alive } = await aborted(`${perl} & wait`, 20_000)
     process.kill(pids[0] ?? 0, 'SIGKILL')
@@ -383,7 +383,7 @@ describe('a command that is aborted', () => {
     assert.deepEqual(alive, pids)
   })
 
-  test('after it has ended is as it was', async () => {
+  test('aborting a command after its end changes nothing', async () => {
     const stop = new AbortController()
     const result = await ended(shell('echo done'), { signal: stop.signal })
     stop.abort()

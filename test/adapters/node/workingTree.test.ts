@@ -64,11 +64,11 @@ const right = async <A>(ask: TaskEither<unknown, A>): Promise<A> => {
   return E.isRight(answer) ? answer.right : assert.fail(`refused: ${JSON.stringify(answer.left)}`)
 }
 
-/** What this process has read so far, as Linux counts it. */
+/** The bytes that this process has read so far, as counted by Linux. */
 const bytesRead = (): number => Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
 
-describe('what is at a path', () => {
-  test('is told by its size and its digest, and is none if nothing is there', async () => {
+describe('the content at a path', () => {
+  test('the content of a path has its size and digest, and a missing path has none', async () => {
     const folder = newFolder()
     const tree = workingTree(folder)
     writeFileSync(join(folder, 'a.txt'), 'hello')
@@ -82,7 +82,7 @@ describe('what is at a path', () => {
     assert.equal(await right(tree.has('b.txt')), false)
   })
 
-  test('is the same for two folders exactly if all in them is', async () => {
+  test('two folders have the same digest exactly if everything in them is the same', async () => {
     const folder = newFolder()
     const make = (name: string, files: Readonly<Record<string, string>>): void => {
       mkdirSync(join(folder, name, 'inner'), { recursive: true })
@@ -103,7 +103,7 @@ describe('what is at a path', () => {
     assert.equal(new Set([one, ...others]).size, 4)
   })
 
-  test('is what a link leads to, and none if that is gone', async () => {
+  test('the content of a link is that of its target, and none if the target is missing', async () => {
     const folder = newFolder()
     const tree = workingTree(folder)
     writeFileSync(join(folder, 'app-3.tgz'), 'three')
@@ -117,7 +117,7 @@ describe('what is at a path', () => {
     }
   })
 
-  test.runIf(process.platform === 'linux')('ends where a device does not, and takes names of any bytes', async () => {
+  test.runIf(process.platform === 'linux')('reading a device ends, and names may have any bytes', async () => {
     const folder = newFolder()
     const tree = workingTree(folder)
     assert.ok(O.isSome(await right(tree.content('/dev/zero'))))
@@ -132,7 +132,7 @@ describe('what is at a path', () => {
     assert.notEqual(await named(0xe9), await named(0xe8))
   })
 
-  test('does not cover what is no part of the tree', async () => {
+  test('excluded paths do not affect the digest of a folder', async () => {
     const folder = newFolder()
     const tree = workingTree(folder, ['state'])
     mkdirSync(join(folder, 'state'))
@@ -142,30 +142,27 @@ describe('what is at a path', () => {
     assert.deepEqual(await right(tree.content('.')), before)
   })
 
-  test.runIf(process.platform === 'linux')(
-    'is not read again while the system knows it by the same stamp',
-    async () => {
-      const folder = newFolder()
-      const large = fileURLToPath(new URL('../../../node_modules/typescript/lib/typescript.js', import.meta.url))
-      const copied = join(folder, 'copied.js')
-      copyFileSync(large, copied)
-      utimesSync(copied, new Date(), new Date(Date.now() + 3_600_000))
-      const tree = workingTree(folder)
-      const bytesFor = async (path: string): Promise<number> => {
-        const before = bytesRead()
-        await right(tree.content(path))
-        return bytesRead() - before
-      }
-      const { size } = statSync(large)
-      assert.ok((await bytesFor(large)) >= size)
-      assert.ok((await bytesFor(large)) < size / 2)
-      // What was changed just now might be changed once more within the same tick of the clock.
-      assert.ok((await bytesFor(copied)) >= size)
-      assert.ok((await bytesFor(copied)) >= size)
+  test.runIf(process.platform === 'linux')('a file is read again only if its stamp has changed', async () => {
+    const folder = newFolder()
+    const large = fileURLToPath(new URL('../../../node_modules/typescript/lib/typescript.js', import.meta.url))
+    const copied = join(folder, 'copied.js')
+    copyFileSync(large, copied)
+    utimesSync(copied, new Date(), new Date(Date.now() + 3_600_000))
+    const tree = workingTree(folder)
+    const bytesFor = async (path: string): Promise<number> => {
+      const before = bytesRead()
+      await right(tree.content(path))
+      return bytesRead() - before
     }
-  )
+    const { size } = statSync(large)
+    assert.ok((await bytesFor(large)) >= size)
+    assert.ok((await bytesFor(large)) < size / 2)
+    // A file that changed just now might change again within the same clock tick.
+    assert.ok((await bytesFor(copied)) >= size)
+    assert.ok((await bytesFor(copied)) >= size)
+  })
 
-  test('of a small file is read into a small buffer, of a large one in parts', async () => {
+  test('a small file is read into a small buffer, and a large one in parts', async () => {
     const folder = newFolder()
     const tree = workingTree(folder)
     const allocate = Buffer.allocUnsafe.bind(Buffer)
@@ -186,14 +183,14 @@ describe('what is at a path', () => {
     assert.deepEqual(await right(tree.content('large')), O.some({ size: whole.length, sha256 }))
   })
 
-  test('ends when it is told to', async () => {
+  test('reading a file stops when its signal fires', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'a.txt'), 'hello')
     const stopped = await workingTree(folder).content('.', AbortSignal.abort())()
     assert.ok(E.isLeft(stopped) && stopped.left.code === 'ABORTED')
   })
 
-  test('is an error if it can not be looked at: that it is gone is not known', async () => {
+  test('an unreadable path is an error and does not count as missing', async () => {
     const tree = workingTree(newFolder())
     const tooLong = 'x'.repeat(300)
     for (const ask of [tree.content(tooLong), tree.has(tooLong)]) {
@@ -204,8 +201,8 @@ describe('what is at a path', () => {
   })
 })
 
-describe('a commit', () => {
-  test('is there while HEAD leads back to it', async () => {
+describe('commits', () => {
+  test('a commit exists while HEAD contains it', async () => {
     const { commit, tree } = newRepository()
     const hashes = ['a', 'b', 'c'].map(commit)
     assert.deepEqual(await right(tree.head), O.some(hashes[2]))
@@ -215,7 +212,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.commitsSince(O.none)), hashes)
   })
 
-  test('is gone when a rebase has written it anew, and those before it are not', async () => {
+  test('a rebased commit is missing, and the commits before it exist', async () => {
     const { commit, git, tree } = newRepository()
     const [first, second] = [commit('a'), commit('b')]
     git('commit', '--amend', '-m', 'other words')
@@ -234,7 +231,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(workingTree(newFolder()).storedCommits([first])), [])
   })
 
-  test('is gone when it is on another branch only, and there again when that is merged', async () => {
+  test('a commit that is only on another branch is missing until that branch is merged', async () => {
     const { commit, git, tree } = newRepository()
     commit('a')
     git('checkout', '-b', 'side')
@@ -245,7 +242,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([beside])), [])
   })
 
-  test('is known by any case of its hash, and by its beginning, but by no name that others give it', async () => {
+  test('a commit is found by its hash in any case and by a prefix, but not by a branch or tag name', async () => {
     const { git, commit, tree } = newRepository()
     const [one, two] = [commit('one'), commit('two')]
     git('tag', 'v1.0')
@@ -257,7 +254,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([two.toUpperCase(), one])), [])
   })
 
-  test('that a shallow clone has not got is neither there nor gone; one that it has is there', async () => {
+  test('a commit missing from a shallow clone is unknown, and one in the clone exists', async () => {
     const { folder, commit } = newRepository()
     const [one, two] = [commit('one'), commit('two')]
     const clone = newFolder()
@@ -273,7 +270,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([two, one])), [])
   })
 
-  test('that never was is gone, whatever its name', async () => {
+  test('a commit that never existed is missing, whatever its name', async () => {
     const { commit, git, tree } = newRepository()
     const hash = commit('a')
     const blob = git('rev-parse', 'HEAD:a')
@@ -281,7 +278,7 @@ describe('a commit', () => {
     assert.deepEqual(await right(tree.missingCommits([hash, ...wrong])), wrong)
   })
 
-  test('is gone where there is no repository, or no commit', async () => {
+  test('a commit is missing without a repository or without any commit', async () => {
     for (const folder of [newFolder(), newRepository().folder]) {
       const tree = workingTree(folder)
       assert.deepEqual(await right(tree.head), O.none)
@@ -290,7 +287,7 @@ describe('a commit', () => {
     }
   })
 
-  test('is looked for in our repository, whatever a hook has set', async () => {
+  test('commits are looked up in the given repository, whatever variables a hook has set', async () => {
     const { commit, tree } = newRepository()
     const hash = commit('a')
     const set = {
@@ -307,7 +304,7 @@ describe('a commit', () => {
     }
   })
 
-  test('can not be looked for without git', async () => {
+  test('looking up a commit without git fails', async () => {
     const path = process.env['PATH']
     process.env['PATH'] = '/nowhere'
     try {
@@ -320,14 +317,14 @@ describe('a commit', () => {
   })
 })
 
-describe('what differs from HEAD', () => {
-  test('is not known where there is no repository', async () => {
+describe('differences from HEAD', () => {
+  test('without a repository, the differences are unknown', async () => {
     const answer = await workingTree(newFolder()).changed()
     assert.ok(E.isLeft(answer))
     assert.equal(answer.left.why, 'there is no git repository')
   })
 
-  test('are changed, new, deleted and renamed files, and none that are ignored', async () => {
+  test('the differences are changed, new, deleted and renamed files, without ignored ones', async () => {
     const { folder, commit, git, tree } = newRepository()
     for (const name of ['kept', 'changed', 'gone', 'old name']) commit(name)
     writeFileSync(join(folder, '.git/info/exclude'), 'ignored\n')

@@ -79,14 +79,14 @@ const made = async ({ all }: ReturnType<typeof newRepository>, runId = 'r'): Pro
   return worktree as Worktree
 }
 
-/** What a step works with. */
+/** The workspace and environment that a step receives. */
 interface Tree {
   readonly git: ReturnType<typeof gitIn>
   readonly edit: (text: string) => void
 }
 
-describe('a worktree', () => {
-  test('of a repository with submodules is made and removed; they are empty in it, and may be filled', async () => {
+describe('worktrees', () => {
+  test('a repository with submodules gets a worktree in which they are empty and can be filled, and which can be removed', async () => {
     const inner = newRepository()
     const outer = newRepository()
     outer.git('submodule', 'add', inner.folder, 'inner')
@@ -103,7 +103,7 @@ describe('a worktree', () => {
     assert.equal(outer.git('branch', '--list', 'dogear/*'), '')
   })
 
-  test('that is made again is left as it is, with what was done in it', async () => {
+  test('making an existing worktree again leaves it unchanged, with the work in it', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     writeFileSync(join(worktree.root, 'a.txt'), 'changed')
@@ -111,7 +111,7 @@ describe('a worktree', () => {
     assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'changed')
   })
 
-  test('that is gone and still in the books of git, locked even, is made in the same place', async () => {
+  test('a deleted worktree that git still lists, even as locked, is made again in the same place', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     repository.git('worktree', 'lock', worktree.root)
@@ -121,7 +121,7 @@ describe('a worktree', () => {
     assert.equal(repository.git('worktree', 'list', '--porcelain').match(/^worktree /gm)?.length, 2)
   })
 
-  test('of which git has nothing in its books, and no file ever came, is not there, and is made', async () => {
+  test('a worktree that git does not list and that has no files counts as missing and is made', async () => {
     const repository = newRepository()
     const worktree = (await right(repository.all.plan('r', 'worktree'))) as Worktree
     mkdirSync(worktree.root, { recursive: true })
@@ -131,7 +131,7 @@ describe('a worktree', () => {
     assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'a')
   })
 
-  test('is none where something is that nobody knows, which stays', async () => {
+  test('a worktree is refused where an unknown file exists, and the file stays', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     assert.deepEqual(await left(repository.all.plan('r', 'directory')), {
@@ -141,18 +141,18 @@ describe('a worktree', () => {
     })
   })
 
-  test.each(['a..b', 'x.lock', 'a...b', 'lock'])('of run %j has a branch that git takes', async (runId) => {
+  test.each(['a..b', 'x.lock', 'a...b', 'lock'])('run %j has a branch name that git accepts', async (runId) => {
     const repository = newRepository()
     const { branch } = await made(repository, runId)
     assert.equal(repository.git('branch', '--list', '--format=%(refname:short)', 'dogear/*'), branch)
   })
 
-  test('has another branch than that of any other run', () => {
+  test('each run has a different branch', () => {
     const ids = ['a..b', 'a.b', 'a...b', 'a....b', 'x.lock', 'x', 'xlock', 'x.lock.lock']
     assert.equal(new Set(ids.map(branchOf)).size, ids.length)
   })
 
-  test('whose repository was moved is told from one that was cleaned up', async () => {
+  test('a worktree whose repository was moved is distinguished from one that was cleaned up', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     renameSync(repository.folder, `${repository.folder} elsewhere`)
@@ -163,7 +163,7 @@ describe('a worktree', () => {
     assert.deepEqual(await right(repository.all.find('r', worktree)), { there: false, folders: [] })
   })
 
-  test('is not merged if what is uncommitted can not be committed, and git says why', async () => {
+  test('a worktree whose uncommitted work cannot be committed is not merged, and the reason is that of git', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     const hook = join(repository.folder, '.git', 'hooks', 'pre-commit')
@@ -178,7 +178,7 @@ describe('a worktree', () => {
   test.each([
     [
       'a merge',
-      'a merge is not concluded there',
+      'a merge is in progress',
       ({ git, edit }: Tree) => {
         git('checkout', '-q', '-b', 'other')
         edit('theirs')
@@ -191,7 +191,7 @@ describe('a worktree', () => {
     ],
     [
       'a cherry-pick',
-      'a cherry-pick is not concluded there',
+      'a cherry-pick is in progress',
       ({ git, edit }: Tree) => {
         git('checkout', '-q', '-b', 'other')
         edit('theirs')
@@ -204,7 +204,7 @@ describe('a worktree', () => {
     ],
     [
       'a stash in conflict',
-      'there are conflicts',
+      'conflicts are unresolved',
       ({ git, edit }: Tree) => {
         edit('theirs')
         git('stash')
@@ -213,7 +213,7 @@ describe('a worktree', () => {
         assert.throws(() => git('stash', 'pop'))
       }
     ]
-  ])('in the middle of %s is neither committed nor merged, and stays as it is', async (_, why, begin) => {
+  ])('a worktree in the middle of %s is neither committed nor merged, and stays unchanged', async (_, why, begin) => {
     const repository = newRepository()
     const worktree = await made(repository)
     const git = gitIn(worktree.root)
@@ -231,7 +231,7 @@ describe('a worktree', () => {
   test.each([
     ['is refused by a hook', 'exit 1', 'it ended with 1'],
     ['is ended in the middle', 'kill -TERM $PPID; sleep 1', 'it was ended by SIGTERM']
-  ])('whose commit %s has staged what was staged, and nothing else', async (_, script, why) => {
+  ])('a worktree whose commit %s keeps its staged changes staged, and no others', async (_, script, why) => {
     const repository = newRepository()
     const worktree = await made(repository)
     const git = gitIn(worktree.root)
@@ -251,7 +251,7 @@ describe('a worktree', () => {
     assert.equal(existsSync(join(repository.folder, '.git', 'worktrees', 'r', 'index.dogear')), false)
   })
 
-  test('whose new files git is set to hide has them committed', async () => {
+  test('new files are committed even if git is configured to hide them', async () => {
     const repository = newRepository()
     repository.git('config', 'status.showUntrackedFiles', 'no')
     const worktree = await made(repository)
@@ -260,7 +260,7 @@ describe('a worktree', () => {
     assert.equal(gitIn(worktree.root)('ls-files', 'b.txt'), 'b.txt')
   })
 
-  test('with open work in a submodule has nothing of that to commit, is not merged, and stays', async () => {
+  test('a worktree with uncommitted work in a submodule does not commit it, is not merged, and stays', async () => {
     const inner = newRepository()
     const outer = newRepository()
     outer.git('submodule', 'add', inner.folder, 'inner')
@@ -271,12 +271,12 @@ describe('a worktree', () => {
     assert.deepEqual(await right(outer.all.commit('r', worktree)), O.none)
     writeFileSync(join(worktree.root, 'b.txt'), 'b')
     const end = await right(outer.all.merge('r', worktree))
-    const said = 'work in a submodule is not committed there'
+    const said = 'a submodule has uncommitted work'
     assert.deepEqual(end, { _tag: 'NotMerged', why: 'Refused', said, committed: true })
     assert.equal(readFileSync(join(worktree.root, 'inner', 'a.txt'), 'utf8'), 'changed')
   })
 
-  test('that would overwrite a file nobody has committed is not merged, and the file stays', async () => {
+  test('a worktree that would overwrite an uncommitted file is not merged, and the file stays', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     writeFileSync(join(worktree.root, 'b.txt'), 'theirs')
@@ -287,7 +287,7 @@ describe('a worktree', () => {
     assert.equal(repository.git('log', '--format=%s'), 'begin')
   })
 
-  test('leaves a merge of somebody else alone', async () => {
+  test('a merge in progress in the repository is left alone', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     writeFileSync(join(worktree.root, 'b.txt'), 'b')
@@ -296,11 +296,11 @@ describe('a worktree', () => {
     repository.git('checkout', '-q', 'main')
     repository.git('merge', '--no-ff', '--no-commit', 'side')
     const end = await right(repository.all.merge('r', worktree))
-    assert.equal(end._tag === 'NotMerged' && end.why === 'Refused' ? end.said : '', 'another merge is not concluded')
+    assert.equal(end._tag === 'NotMerged' && end.why === 'Refused' ? end.said : '', 'another merge is in progress')
     assert.ok(existsSync(join(repository.folder, '.git', 'MERGE_HEAD')))
   })
 
-  test('that is removed loses no commit: its branch is kept if it has any, and what was committed beside it gets one', async () => {
+  test('removing a worktree loses no commit: its branch stays if it has any, and commits beside it get a branch', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     const git = gitIn(worktree.root)
@@ -316,7 +316,7 @@ describe('a worktree', () => {
     assert.equal(repository.git('log', '--format=%s', '-1', 'dogear/s'), 'on it')
   })
 
-  test('is removed only where we make them, whatever is recorded', async () => {
+  test('a worktree is removed only where Dogear makes worktrees, whatever is recorded', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     const elsewhere = { ...worktree, root: repository.folder, path: repository.folder }
@@ -326,8 +326,8 @@ describe('a worktree', () => {
   })
 })
 
-describe('the folders of steps', () => {
-  test('are different for different steps and groups, also where case makes no difference', async () => {
+describe('folders of steps', () => {
+  test('different steps and groups have different folders, even if the file system ignores case', async () => {
     const { all } = newRepository()
     const long = 'S'.repeat(128)
     const units = ['a', 'A', 'a/a', 'a/A', long, long.toLowerCase()]
@@ -336,7 +336,7 @@ describe('the folders of steps', () => {
   })
 })
 
-describe.skipIf(process.platform === 'win32')("a link or another user's folder in place of", () => {
+describe.skipIf(process.platform === 'win32')('links and folders of other users in workspaces', () => {
   const unit = { runId: 'r', unit: 'Unpack' }
 
   /** A run with a workspace and a step folder, and a folder elsewhere that holds a file. */
@@ -375,7 +375,7 @@ describe.skipIf(process.platform === 'win32')("a link or another user's folder i
     '_gone/r': ['find', 'remove']
   }
   for (const [name, refused] of Object.entries(cases)) {
-    test(`workspaces/${name} is Insecure: nothing behind it is written or deleted`, async () => {
+    test(`a link or a folder of another user at workspaces/${name} is Insecure, and nothing behind it is written or deleted`, async () => {
       for (const ask of refused) {
         const given = await begun()
         const place = join(given.at, name)

@@ -20,7 +20,7 @@ const digest = (value) => createHash('sha256').update(JSON.stringify(value)).dig
 
 let effects = 0
 
-/** Calls a sub-step whose output is made of its path and of what it saw. */
+/** Calls a sub-step whose output contains its path and its inputs. */
 const callOf = (step) => async (name, seen, options, inside) => {
   let unit
   const ended = () => {
@@ -43,7 +43,7 @@ const callOf = (step) => async (name, seen, options, inside) => {
 
 const CAREFUL = { idempotent: false }
 
-/** What the model may ask for: how many sub-steps that takes, and how they run. */
+/** The possible requests of the model: how many sub-steps each takes, and how they run. */
 const ACTIONS = [
   {
     size: 4,
@@ -84,7 +84,7 @@ const agent = async ({ step }) => {
   return seen
 }
 
-/** Notes which changes of which units became durable, right after. */
+/** Logs directly afterwards which changes of which units became durable. */
 const noting = (storage) => ({
   ...storage,
   save: (claim, revisions) => async () => {

@@ -1,4 +1,4 @@
-// A process that does what it is told on stdin, one JSON object a line, and answers on stdout the same way.
+// A process that executes commands from stdin, one JSON object per line, and answers on stdout in the same way.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
@@ -12,7 +12,7 @@ export const obey = (commands) => {
   tell({ ready: process.pid })
 }
 
-/** All who are told the same moment start at it, give or take what the scheduler does. */
+/** All processes with the same moment start at it, apart from scheduling. */
 export const startAt = (moment = 0) => {
   while (Date.now() < moment);
 }

@@ -1,4 +1,4 @@
-// A file system on which this process dies: before the k-th call, in the middle of it, or after it.
+// A file system on which this process dies before, during or after the k-th call.
 import { appendFileSync, readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.ts'

@@ -7,7 +7,7 @@ import * as t from 'io-ts'
 import { StepError, StepFailure } from 'dogear'
 import { workflow } from 'dogear/promise'
 
-/** A Date in the program, text in the file. */
+/** A Date in the program, a string in the file. */
 const Moment = new t.Type(
   'Moment',
   (value) => value instanceof Date,
@@ -22,14 +22,14 @@ export const digest = (value) => createHash('sha256').update(JSON.stringify(valu
 
 const RETRY = { _tag: 'Constant', attempts: 30, delayMillis: 1, maxDelayMillis: 1, jitter: 0 }
 
-/** Nothing happened yet, so what is not idempotent may be tried again, too. */
+/** The failure happened before any effect, so even a step that is not idempotent may be retried. */
 const notYet = (message, bytes) => {
   const ballast = 'x'.repeat(bytes)
   const details = bytes === 0 ? {} : { stack: ballast, data: { ballast } }
   return StepFailure.transient(StepError.make('NotYet', message + ballast, details), 'notApplied')
 }
 
-/** `act(unit, attempt, output)` is the effect of a unit, which then gives `output`. */
+/** `act(unit, attempt, output)` performs the effect of a unit and returns `output`. */
 const makerOf = (act, version, bytes = 200) => {
   const work = (shape) => async (context) => {
     const { unit, attempt, outputs, variables } = context
@@ -83,7 +83,7 @@ export const release = (act, version = 1, { bytes, failures = 2, errorBytes = 0 
     )
 }
 
-/** Nine steps that may be run again at will, one of them a wave; every output says in which version it was made. */
+/** Nine repeatable steps, one of them a wave; every output contains the version that produced it. */
 export const rerunnable = (act, version) => {
   const { plain } = makerOf(act, version)
   return workflow('rerunnable')
@@ -102,13 +102,13 @@ export const rerunnable = (act, version) => {
     .step('nine', plain)
 }
 
-/** The step in the middle must not be done twice unasked. */
+/** The step in the middle must not run twice without an answer. */
 export const careful = (act, version) => {
   const { plain } = makerOf(act, version)
   return workflow('careful').step('before', plain).step('pay', { idempotent: false, run: plain }).step('after', plain)
 }
 
-/** As many steps as asked for, each with an output of so many bytes. */
+/** A chosen number of steps, each with an output of a chosen size. */
 export const heavy = (act, version, { steps = 10, bytes = 1000 } = {}) => {
   const { work } = makerOf(act, version)
   const run = work((seen, { unit }) => ({ ...seen, ballast: unit.slice(-1).repeat(bytes) }))

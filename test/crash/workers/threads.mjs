@@ -23,7 +23,7 @@ if (isMainThread) {
   const holder = first === 'main' ? { answer: await claimAs(root) } : await inThread()
   const other = first === 'main' ? (await inThread()).answer : await claimAs(root)
   const third = (await inThread()).answer
-  // A thread that ended without a word is dead, though its process lives.
+  // A thread that ended without a release is dead, although its process lives.
   const after = first === 'main' ? undefined : (await holder.worker.terminate(), await claimAs(root))
   console.log(JSON.stringify({ outcome: 'Done', holder: holder.answer, other, third, after }))
   process.exit(0)

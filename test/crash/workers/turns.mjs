@@ -17,7 +17,7 @@ const kill = () => process.kill(process.pid, 'SIGKILL')
 
 let effects = 0
 
-/** What a sub-step does outside. */
+/** The effect of a sub-step. */
 const effect = async (unit, output) => {
   note('began', unit)
   await sleep(1)

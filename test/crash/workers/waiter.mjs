@@ -1,4 +1,4 @@
-// One process that works on a run that sleeps: as a step, and in the code of a task. It stays while the run only waits.
+// A process that works on a run that sleeps, as a step and in a task, and stays while the run only waits.
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { jsonFileStorage } from 'dogear/json-file'

@@ -37,7 +37,7 @@ const unitOf = ({ unit }) => unit
 
 const DONE = new Set(['UnitCompleted', 'Assumed'])
 
-/** Notes what was acknowledged, right after. */
+/** Logs acknowledged saves directly afterwards. */
 const noting = (storage) => ({
   ...storage,
   save: (claim, revisions) => async () => {
@@ -78,7 +78,7 @@ const common = {
 }
 const input = { day: 7, channel: 'beta' }
 
-/** Resumes at once when told so on stdin, if the order says to wait. */
+/** If the order says to wait, resumes on a command from stdin. */
 if (order.wait === true) {
   print({ ready: process.pid })
   await new Promise((resolve) => process.stdin.once('data', resolve))

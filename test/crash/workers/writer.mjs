@@ -24,7 +24,7 @@ let stopAt
 const isStop = (call, [target]) =>
   typeof stopAt === 'object' ? call === stopAt.call && String(target).endsWith(stopAt.on) : calls.length === stopAt
 
-/** Stops this process before the call to the file system that it was told, until somebody wakes it. */
+/** Stops this process before the ordered call to the file system, until another process wakes it. */
 const fs = Object.fromEntries(
   Object.entries(nodeFileSystem).map(([call, act]) => [
     call,
@@ -56,7 +56,7 @@ const revisionOf = (runId, tags, tag) => {
 
 export const tagsOf = ({ checkpoint, changes }) => [...checkpoint.tags, ...changes.map(({ unit }) => unit)]
 
-/** Claims as soon as it can; `saves` revisions, or as many as it can until it is fenced; gives the claim back. */
+/** Claims as soon as possible; saves `saves` revisions, or as many as it can until it is fenced; then releases. */
 const write = async ({ runId, at, saves = Infinity, patient = true, release = true }) => {
   startAt(at)
   let claimed = await storage.claim(runId, owner)()

@@ -1,4 +1,4 @@
-/** Claims a run. `docs/file-format.md` §3 is the norm; the steps below have its numbers. */
+/** Claims a run (`docs/file-format.md` §3); the comments below use its step numbers. */
 import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -49,7 +49,7 @@ interface Attempt {
   files: number
 }
 
-/** `Again`: another claim was quicker. */
+/** `Again`: another claim was faster. */
 type Outcome = E.Either<StorageError, O.Option<Granted>>
 
 const AGAIN: Outcome = E.right(O.none)
@@ -244,7 +244,7 @@ const putBack = async (
   await quietly(() => context.fs.close(fd))
 }
 
-/** What a claim starts from; `found` says so to later readers, unless it was recovered. */
+/** The starting point of a claim; `found` is recorded for later readers unless it was recovered. */
 interface Below {
   readonly content: O.Option<Content>
   readonly found: FoundRecord | undefined

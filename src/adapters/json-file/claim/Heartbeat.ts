@@ -1,9 +1,4 @@
-/**
- * The sign of life for processes that see neither the owner's process nor its socket: a folder, touched every few seconds.
- *
- * Each claim has a path of its own, so owners never compete for one. A heartbeat only decides whether a claim may be tried. See
- * `docs/file-format.md` §5.3 and §11.
- */
+/** The liveness signal for processes that see neither the owner's process nor its socket: a folder touched every few seconds (`docs/file-format.md` §5.3 and §11). */
 import * as E from 'fp-ts/lib/Either.js'
 import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
 import type { Answer, Context, Look } from '../Context.js'
@@ -48,10 +43,7 @@ export const start = async (
   return E.map((): Heartbeat => ({ stop }))(await begin())
 }
 
-/**
- * Reads liveness from the heartbeat of this claim. The owner is dead if two looks of this thread, at least the stale time apart
- * by the monotonic clock, saw the same beat; the owner's clock never counts.
- */
+/** Dead if two looks of this thread, the stale time apart by the monotonic clock, saw the same beat; the owner's clock never counts. */
 export const look = async (context: Context, layout: Layout, token: string): Promise<Answer> => {
   const path = heartbeat(layout, token)
   const beat = beatOf(context, path)

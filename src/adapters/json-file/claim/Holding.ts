@@ -10,55 +10,56 @@ import type { Layout } from '../files/Layout.js'
 import { isInTombstone } from '../files/Layout.js'
 import type { Published } from '../journal/Publish.js'
 import { standing } from '../journal/Publish.js'
-import type { Turn } from './Turn.js'
-import { make as makeTurn } from './Turn.js'
+import type { Mutex } from './Mutex.js'
+import { make as makeMutex } from './Mutex.js'
 import type { AliveSocket } from './Socket.js'
 
-/**
- * The state of a claim.
- *
- * - `journal`: the file in use.
- * - `found`: the state that the claim found, as recorded in its first journal.
- * - `revision`: the newest acknowledged one; -1 if there is none.
- * - `baseBytes`, `changeBytes`: what the journal has of either; no base yet if `baseBytes` is 0. `compactBytes`: how much
- *   in changes makes it worth a look whether a compaction pays; `warnAtBytes`: how much in both, whether the checkpoint is large.
- * - `ended`: why nothing is written any more.
- * - `moving`: a compaction is going on; the next number may be our own.
- * - `saved`: the newest revision that this claim saved, and the number of its journal; `copied`: the revision in
- *   `checkpoint.json`; `copying`: a copy is in progress or queued; `copyTimer`: a copy is scheduled. `copyBytes`: the size of
- *   this journal's last copy, 0 before the first.
- * - `nextCopyMillis`: the earliest time of the next copy while the run is active. `copyingMillis`: the total time spent on such
- *   copies.
- * - `background`: what is still being done after an acknowledgement. It never fails.
- */
+/** The state of a claim. */
 export interface Holding {
   readonly context: Context
   readonly layout: Layout
   readonly claim: Claim
   readonly record: ClaimRecord
   readonly lose: (error: StorageError) => void
-  readonly turn: Turn
+  readonly mutex: Mutex
   readonly startMillis: number
+  /** The state that the claim found, as recorded in its first journal. */
   readonly found: FoundRecord | undefined
+  /** The file in use. */
   journal: Published
   heartbeat: Heartbeat
   readonly socket: AliveSocket | undefined
   timer: NodeJS.Timeout | undefined
+  /** The newest acknowledged revision; -1 if there is none. */
   revision: number
+  /** The size of the base in the journal; 0 before the first save. */
   baseBytes: number
+  /** The size of the changes in the journal. */
   changeBytes: number
+  /** The size of changes from which the store measures whether a compaction pays. */
   compactBytes: number
+  /** The size of base and changes from which the store checks for a large checkpoint. */
   warnAtBytes: number
+  /** The reason why the claim writes nothing any more. */
   ended: StorageError | undefined
   released: boolean
+  /** True during a compaction, when the next number may belong to this claim. */
   moving: boolean
+  /** The newest revision that this claim saved, and the number of its journal. */
   saved: { readonly revision: Revision; readonly number: number } | undefined
+  /** The revision in `checkpoint.json`. */
   copied: number
+  /** True while a copy is in progress or queued. */
   copying: boolean
+  /** The timer of a scheduled copy. */
   copyTimer: NodeJS.Timeout | undefined
+  /** The size of this journal's last copy; 0 before the first. */
   copyBytes: number
+  /** The total time spent on copies while the run was active. */
   copyingMillis: number
+  /** The earliest time of the next copy while the run is active. */
   nextCopyMillis: number
+  /** The work that continues after an acknowledgement. It never rejects. */
   background: Promise<void>
 }
 
@@ -74,7 +75,7 @@ export const make = (
     ...parts,
     claim: { runId: parts.layout.runId, epoch: parts.journal.number, lost: lost.signal },
     lose: (error) => lost.abort(error),
-    turn: makeTurn(),
+    mutex: makeMutex(),
     startMillis: performance.now(),
     timer: undefined,
     baseBytes: 0,

@@ -21,14 +21,14 @@ export interface ProcessIdentity {
 }
 
 /**
- * What the system knows of processes. `isAlive` is asked about another thread than this one; `undefined`: it can't tell.
+ * Identifies processes. `isAlive` checks another thread than the current one; `undefined`: it cannot tell.
  *
  * @category model
  */
 export interface Processes {
   /** This process, as a claim record names it. Throws the system's error if resources are short (`EMFILE`). */
   readonly self: () => ProcessIdentity
-  /** Whether a process of a claim record lives; `undefined` if it cannot tell. */
+  /** True if a process of a claim record lives; `undefined` if it cannot tell. */
   readonly isAlive: (other: ProcessIdentity) => boolean | undefined
 }
 
@@ -46,7 +46,7 @@ export const nodeProcesses: Processes = {
         return isSameSystem(self, other) ? runs(self, other) : undefined
       // Containers can share a host name but not pids.
       if (process.platform === 'linux') return undefined
-      return self.host === other.host && other.pid !== self.pid && isGone(other.pid) ? false : undefined
+      return self.host === other.host && other.pid !== self.pid && hasEnded(other.pid) ? false : undefined
     } catch {
       return undefined
     }
@@ -57,7 +57,7 @@ let known: ProcessIdentity | undefined
 
 const identify = (): ProcessIdentity => (known ??= hasProc() ? fromProc() : fromNode())
 
-/** Whether `/proc` identifies this process. A shortage of resources does not count as no. */
+/** True if `/proc` identifies this process. A shortage of resources throws instead of counting as false. */
 const hasProc = (): boolean => {
   try {
     fromProc()
@@ -89,7 +89,7 @@ const fromProc = (): ProcessIdentity => {
   return { host: hostname(), pid, thread, start, bootId, pidNamespace, timeNamespace }
 }
 
-/** Whether pids and start times are comparable: same boot, pid namespace and time namespace, which shifts start times. */
+/** True if pids and start times are comparable: same boot, pid namespace and time namespace, which shifts start times. */
 const isSameSystem = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.bootId === b.bootId && a.pidNamespace === b.pidNamespace && a.timeNamespace === b.timeNamespace
 
@@ -99,16 +99,16 @@ const runs = (self: ProcessIdentity, { pid, thread, start }: ProcessIdentity): b
   } catch (cause) {
     if (!['ENOENT', 'ESRCH'].includes(codeOf(cause))) return undefined
     // No such thread if its process is visible or has ended. Otherwise /proc hides it (hidepid).
-    return existsSync(`/proc/${pid}/stat`) || isGoneFrom(self, pid) ? false : undefined
+    return existsSync(`/proc/${pid}/stat`) || hasEndedFor(self, pid) ? false : undefined
   }
 }
 
 /** Pids of another namespace cannot be signalled; but a /proc that shows the first one shows all. */
-const isGoneFrom = (self: ProcessIdentity, pid: number): boolean =>
-  self.pid === process.pid ? isGone(pid) : existsSync('/proc/1/stat')
+const hasEndedFor = (self: ProcessIdentity, pid: number): boolean =>
+  self.pid === process.pid ? hasEnded(pid) : existsSync('/proc/1/stat')
 
 /** Signal 0 only checks. EPERM: the process exists and belongs to another user. */
-const isGone = (pid: number): boolean => {
+const hasEnded = (pid: number): boolean => {
   try {
     process.kill(pid, 0)
     return false

@@ -1,4 +1,4 @@
-/** Releases a claim, and removes a run. `docs/file-format.md` §9 is the norm. */
+/** Releases a claim and removes a run (`docs/file-format.md` §9). */
 import { hostname } from 'node:os'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -15,13 +15,13 @@ import { publishEnd, releasedLine } from '../journal/Publish.js'
 import * as Read from '../journal/Read.js'
 import type { Holding } from './Holding.js'
 import * as Sessions from './Holding.js'
-import { take } from './Turn.js'
+import { runExclusive } from './Mutex.js'
 
 type Result = E.Either<StorageError, void>
 
 /** Releases a claim after its earlier saves. Repeating it is harmless. */
 export const release = (holding: Holding): Promise<Result> =>
-  take(holding.turn, (done) => void releaseNow(holding).then(done))
+  runExclusive(holding.mutex, (done) => void releaseNow(holding).then(done))
 
 const releaseNow = async (holding: Holding): Promise<Result> => {
   if (holding.released) return E.right(undefined)
@@ -56,11 +56,11 @@ const endJournal = async (holding: Holding): Promise<Result> => {
 
 const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended._tag !== 'Fenced'
 
-/** A journal whose write failed isn't written again; so the next number says that nobody holds the run. */
+/** A journal whose write failed is never written again, so the next number records the release. */
 const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
-/** Removes a run, and what interrupted removals left. A run that isn't there is removed. */
+/** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist. */
 export const remove = async (context: Context, layout: Layout): Promise<Result> => {
   const there = Read.isThere(context, layout)
   if (E.isLeft(there)) return there
@@ -74,9 +74,9 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   if (E.isLeft(granted)) return granted
   const { holding } = granted.right
   const grave = tombstone(layout, holding.record.token)
-  // Windows moves no folder in which a file is open.
+  // Windows cannot rename a folder in which a file is open.
   if (IS_WINDOWS) await closeJournal(holding)
-  // In the same stretch of code as the check: nothing of this process comes between.
+  // In the same synchronous code as the check, so that this process does nothing in between.
   if (!IS_WINDOWS && !Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
   const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, grave))
   if (E.isLeft(moved)) return putBack(holding, moved.left)
@@ -90,7 +90,7 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
 
 const IS_WINDOWS = process.platform === 'win32'
 
-/** Once the folder is gone from its place, and durably so, the run is removed; what is left is to free its space. */
+/** The run is removed once its folder has moved durably; the deletion only frees space. */
 const bury = async ({ fs }: Context, layout: Layout, grave: string): Promise<Result> => {
   const durable = await writing(layout.run, 'fsync', async () => {
     await fs.fsyncFolder(layout.runs)

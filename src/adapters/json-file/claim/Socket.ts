@@ -1,7 +1,4 @@
-/**
- * The sign of life that the kernel keeps: one Unix socket per claim, which refuses connections once its owner has ended,
- * however it ended. `docs/file-format.md` §5.2 is the norm.
- */
+/** The liveness signal kept by the kernel: one Unix socket per claim, which refuses connections once its owner has ended (`docs/file-format.md` §5.2). */
 import { chmodSync, lstatSync, renameSync, unlinkSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { basename } from 'node:path'
@@ -44,10 +41,7 @@ export const make = async (
   }
 }
 
-/**
- * A bound socket refuses connections until it listens, so it gets its name only then. libuv unlinks the bound path on close; by
- * then that path no longer exists.
- */
+/** A bound socket refuses connections until it listens, so it is renamed only then; libuv unlinks the bound path on close, which no longer exists. */
 const listen = async (
   folder: OpenFolder,
   layout: Layout.Layout,
@@ -159,10 +153,7 @@ const knock = async (path: string): Promise<string> => {
   })
 }
 
-/**
- * A full backlog means a stopped or busy owner. A refusal proves death only on the socket's own device, whose inode a living
- * owner pins, or on a disk that another boot now mounts.
- */
+/** A full backlog means a stopped or busy owner. A refusal proves death only on the recorded device, or on a disk that another boot now mounts. */
 const judge = (answer: string, socket: SocketRecord, device: string, bootId: string, { type }: OpenFolder): Answer => {
   if (answer === CONNECTED || answer === 'EAGAIN') return 'alive'
   if (answer !== 'ECONNREFUSED') return undefined

@@ -1,8 +1,8 @@
-/** What the system said, as the port's errors. */
+/** Turns errors of the system into those of the port. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Insecure, ReadFailed, TooLarge, WriteFailed } from '../../../ports/CheckpointStorage.js'
 
-/** What can go wrong with a file, whatever it is of. */
+/** The errors that any file operation can have. */
 export type FileError = Insecure | ReadFailed | TooLarge | WriteFailed
 
 /** The system's code of an error (`ENOSPC`), or `UNKNOWN`. */
@@ -36,23 +36,20 @@ export const foreign = (where: string, uid: number): Insecure =>
     `it belongs to user ${uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
   )
 
-/**
- * The right error for a failure to open something that should be a regular file: a symbolic link is `ELOOP` (`EMLINK` on
- * FreeBSD) and a socket `ENXIO`.
- */
+/** Classifies a failed open: a symbolic link is `ELOOP` (`EMLINK` on FreeBSD) and a socket `ENXIO`. */
 export const openFailed = (where: string, cause: unknown): Insecure | ReadFailed => {
   switch (codeOf(cause)) {
     case 'ELOOP':
     case 'EMLINK':
       return insecure(where, 'it is a symbolic link')
     case 'ENXIO':
-      return insecure(where, 'it is no regular file')
+      return insecure(where, 'it is not a regular file')
     default:
       return readFailed(where, 'open', cause)
   }
 }
 
-/** Runs a call; what it throws or rejects with becomes an error of the port. */
+/** Runs a call and maps an exception or rejection to an error of the port. */
 const attempting =
   <Failure>(failed: (where: string, operation: string, cause: unknown) => Failure) =>
   async <A>(where: string, operation: string, call: () => A | Promise<A>): Promise<E.Either<Failure, A>> => {
@@ -63,17 +60,15 @@ const attempting =
     }
   }
 
-/** Runs a call that reads; what it throws or rejects with becomes `ReadFailed`. */
+/** The same for a read: `ReadFailed`. */
 export const reading = attempting(readFailed)
 
-/** Runs a call that writes; what it throws or rejects with becomes `WriteFailed`. */
+/** The same for a write: `WriteFailed`. */
 export const writing = attempting(writeFailed)
 
-/** Runs a call that nothing depends on (cleaning up), and forgets what became of it. */
+/** Runs a cleanup call and ignores its failure. */
 export const quietly = async (call: () => unknown): Promise<void> => {
   try {
     await call()
-  } catch {
-    // Nothing depends on it.
-  }
+  } catch {}
 }

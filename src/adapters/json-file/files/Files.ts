@@ -1,4 +1,4 @@
-/** Reading and writing files with care: nothing but regular files, every byte or an error. */
+/** Reads and writes regular files only, and transfers every byte or fails. */
 import { dirname, join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -7,7 +7,7 @@ import type { FileError } from './Fault.js'
 import { codeOf, foreign, insecure, openFailed, quietly, readFailed, reading, writeFailed, writing } from './Fault.js'
 import type { FileStats, FileSystem } from './FileSystem.js'
 
-/** Opens a regular file, uses it and closes it. None: there is no such file. */
+/** Opens a regular file, uses it and closes it. `None`: no such file. */
 export const withFile = async <A, Failure>(
   fs: FileSystem,
   path: string,
@@ -35,7 +35,7 @@ const useFile = <A, Failure>(
   return facts.foreign === undefined ? use(fd, facts) : Promise.resolve(E.left(foreign(path, facts.foreign)))
 }
 
-/** The bytes of an open file between two positions; fewer only where the file ends. */
+/** The bytes of an open file between two positions; fewer only at the end of the file. */
 export const readBetween = async (
   fs: FileSystem,
   path: string,
@@ -56,7 +56,7 @@ export const readBetween = async (
   return E.right(bytes.subarray(0, read))
 }
 
-/** A whole file. None: there is no such file. */
+/** Reads a whole file. `None`: no such file. */
 export const readWhole = (
   fs: FileSystem,
   path: string,
@@ -78,7 +78,7 @@ const tooLarge = (runId: string, where: string, bytes: number, limitBytes: numbe
   biggest: []
 })
 
-/** The names in a folder. None: there is no such folder. */
+/** The names in a folder. `None`: no such folder. */
 export const namesIn = async (
   fs: FileSystem,
   path: string
@@ -93,7 +93,7 @@ export const namesIn = async (
   }
 }
 
-/** Whether a name leads to a folder; false if it leads to nothing. Anything else is `Insecure`. */
+/** True if a name leads to a folder, false if it does not exist. Anything else is `Insecure`. */
 export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, boolean> => {
   try {
     const facts = fs.lstatSync(path)
@@ -122,7 +122,7 @@ export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void>
   }
 }
 
-/** Writes all the bytes, however little the system takes at a time. */
+/** Writes all bytes, even if the system accepts only a few at a time. */
 export const writeFully = async (
   fs: FileSystem,
   path: string,
@@ -142,12 +142,12 @@ export const writeFully = async (
   return E.right(undefined)
 }
 
-/** What stands as the cause when the system takes no byte and gives no error. */
+/** The cause if the system accepts no byte and reports no error. */
 export const NOTHING_WRITTEN = { code: 'EIO', message: 'nothing was written' }
 
-/** Makes the content of a file durable that somebody else may have written and not synced. One that is gone needs nothing. */
+/** Makes another process's content durable, which it may have written and not synced. A missing file needs nothing. */
 export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<WriteFailed, void>> => {
-  // Whoever may read a file may make it durable, except on Windows.
+  // A file that can be read can be synced, except on Windows.
   const fd = await writing(path, 'open', () => fs.open(path, process.platform === 'win32' ? 'write' : 'read'))
   if (E.isLeft(fd)) return fd.left.code === 'ENOENT' ? E.right(undefined) : fd
   const result = await sync(fs, path, fd.right)
@@ -155,7 +155,6 @@ export const syncOther = async (fs: FileSystem, path: string): Promise<E.Either<
   return result
 }
 
-/** Makes a file's content durable. */
 export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either<WriteFailed, void>> =>
   new Promise((resolve) => {
     const done = (error: unknown): void =>
@@ -167,7 +166,7 @@ export const sync = (fs: FileSystem, path: string, fd: number): Promise<E.Either
     }
   })
 
-/** Writes a file under another name, and gives it its own when it is durable: nobody reads half of it. */
+/** Writes under a temporary name and renames when the content is durable, so that no process reads half a file. */
 export const replaceWhole = async (
   fs: FileSystem,
   path: string,
@@ -181,7 +180,6 @@ export const replaceWhole = async (
   return named
 }
 
-/** Writes a new file and makes its content durable. */
 export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Promise<E.Either<FileError, void>> => {
   const fd = await writing(path, 'open', () => fs.open(path, 'create'))
   if (E.isLeft(fd)) return fd
@@ -193,13 +191,13 @@ export const writeNew = async (fs: FileSystem, path: string, bytes: Buffer): Pro
 
 const HOUR_MILLIS = 3_600_000
 
-/** Whether what is at a path is older than an hour: nobody is at it any more. A younger one may be somebody's. */
+/** True if a path is older than an hour and therefore abandoned; a younger one may belong to a living process. */
 export const isOld = (fs: FileSystem, path: string): boolean => {
   const facts = fs.lstatSync(path)
   return facts !== undefined && facts.modifiedMillis + HOUR_MILLIS < Date.now()
 }
 
-/** Deletes the unfinished files in a folder that crashes have left: those that are old. */
+/** Deletes old unfinished files that crashes left in a folder. */
 export const tidy = (fs: FileSystem, folder: string, isUnfinished: (name: string) => boolean): Promise<void> =>
   quietly(async () => {
     for (const name of await fs.readdir(folder)) {

@@ -1,4 +1,4 @@
-/** Making the folders of a run so that they survive a power cut. */
+/** Creates the folders of a run so that they survive a power cut. */
 import { dirname } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from '../Context.js'
@@ -8,21 +8,18 @@ import { isFolder, ownRoot } from './Files.js'
 import type { FileSystem } from './FileSystem.js'
 import type { Layout } from './Layout.js'
 
-/**
- * Makes what is missing of a run's folders, and makes durable that they are there: also when it was not we who made them,
- * for who did may have been killed before that.
- */
+/** Creates missing folders of a run and syncs all, because another process may have been killed between creation and sync. */
 export const ensure = ({ fs }: Context, layout: Layout): Promise<E.Either<FileError, void>> =>
   ensureIn(fs, layout, layout.history)
 
-/** The same for the folder of a run that holds this or that. */
+/** The same for the run's folder that contains this path. */
 export const ensureIn = (
   fs: FileSystem,
   { root, runs, run }: Layout,
   inner: string
 ): Promise<E.Either<FileError, void>> => ensureBelow(fs, root, [runs, run, inner])
 
-/** The same for folders below a root, each in the one before it. */
+/** The same for nested folders below a root. */
 export const ensureBelow = async (
   fs: FileSystem,
   root: string,
@@ -41,11 +38,11 @@ export const ensureBelow = async (
   return E.right(undefined)
 }
 
-/** Any folder above may be missing. Those that are there, and the root itself, may be links: they are the user's. */
+/** Any parent may be missing. Existing ones, and the root itself, may be links, because they belong to the user. */
 const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileError, void>> => {
   const made = await mkdir(fs, root)
   if (E.isRight(made)) {
-    // The folder above may be one that we may not open.
+    // This user may lack permission to open the parent.
     if (made.right === 'Exists') await quietly(() => fs.fsyncFolder(dirname(root)))
     return made.right === 'Exists' ? E.right(undefined) : syncAbove(fs, root)
   }

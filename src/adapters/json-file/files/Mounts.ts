@@ -9,10 +9,7 @@ export interface OpenFolder {
   readonly type: string
 }
 
-/**
- * Opens a folder, uses it and closes it. `undefined`: the system cannot tell the file system (only Linux with `/proc` can), or
- * `fs` does not show this folder.
- */
+/** Opens a folder, uses it and closes it. `undefined`: only Linux with `/proc` can tell the file system, or `fs` does not show this folder. */
 export const within = async <A>(
   fs: FileSystem,
   path: string,

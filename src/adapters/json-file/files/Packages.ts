@@ -36,10 +36,7 @@ const load = async (): Promise<Packages> => {
   return { lock: lockfile?.lock ?? lockPlainly, write: atomic === undefined ? writePlainly : writing(atomic.default) }
 }
 
-/**
- * Both packages listen for SIGXFSZ and end the process if no one else does. With this listener, a write beyond `ulimit -f`
- * fails with EFBIG instead.
- */
+/** Both packages end the process on SIGXFSZ unless another listener exists; then a write beyond `ulimit -f` fails with EFBIG. */
 const ignoreFullFiles = (): void => {
   if (process.platform !== 'win32') process.on('SIGXFSZ', () => undefined)
 }

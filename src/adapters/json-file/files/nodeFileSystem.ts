@@ -1,7 +1,4 @@
-/**
- * The file system of this machine. Every call that the JSON store makes to it is one of these. What is known of the two
- * packages is in `docs/file-format.md` §11.
- */
+/** The file system of this machine; the JSON store makes every file call through it. */
 import * as fs from 'node:fs'
 import * as fsp from 'node:fs/promises'
 import type { HeartbeatTiming, FileStats, FileSystem } from './FileSystem.js'
@@ -29,7 +26,7 @@ const folderSync = (fd: number): string | undefined => {
 const BLOCK_BYTES = 4096
 const NUL = new Uint8Array(1)
 
-/** A byte at the end of each block is enough for the system to make all of it. */
+/** One byte at the end of each block makes the system allocate the block. */
 const extendSync = (fd: number, from: number, to: number): void => {
   for (let end = (Math.floor(from / BLOCK_BYTES) + 1) * BLOCK_BYTES; end <= to; end += BLOCK_BYTES) {
     fs.writeSync(fd, NUL, 0, 1, end - 1)
@@ -62,7 +59,7 @@ const syncFolder = async (path: string): Promise<void> => {
   }
 }
 
-/** Windows refuses to sync a folder. */
+/** Windows cannot sync a folder. */
 const fsyncFolder =
   process.platform === 'win32' ? (path: string) => syncFolder(path).catch(() => undefined) : syncFolder
 
@@ -71,7 +68,7 @@ const replace = async (path: string, text: string): Promise<void> => {
   await write(path, text, { mode: 0o600 })
 }
 
-/** What proper-lockfile calls; a fresh one each time, since it remembers the precision of mtimes by it. */
+/** The file functions for proper-lockfile. A new object each time, because it caches the precision of timestamps per object. */
 const lockFileSystem = () => ({
   mkdir: (path: string, done: fs.NoParamCallback) => fs.mkdir(path, { mode: 0o700 }, done),
   stat: fs.stat,

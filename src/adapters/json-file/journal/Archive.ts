@@ -1,4 +1,4 @@
-/** The archive: a file for each run, as people and other tools read it. `docs/file-format.md` §14 is the norm. */
+/** Keeps the last checkpoint of each archived run in a file (`docs/file-format.md` §14). */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -11,8 +11,8 @@ import { ensureBelow } from '../files/Folders.js'
 import * as Layout from '../files/Layout.js'
 
 /**
- * An archive below the root of a {@link jsonFileStorage}: `archive/<runId>-<created>.json`, the last checkpoint of a run,
- * indented. `fs`: the outside world, for tests.
+ * An archive below the root of a {@link jsonFileStorage}: `archive/<runId>-<created>.json` holds the last checkpoint
+ * of a run, indented. `fs` replaces the file system in tests.
  *
  * @example
  * import { fileArchive, jsonFileStorage } from 'dogear/json-file'

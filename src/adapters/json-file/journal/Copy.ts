@@ -1,4 +1,4 @@
-/** `checkpoint.json`: a copy of the newest whole checkpoint, for people and other tools. `docs/file-format.md` §7 is the norm. */
+/** Reads and writes `checkpoint.json`, a copy of the newest whole checkpoint for people and other tools (`docs/file-format.md` §7). */
 import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -12,7 +12,7 @@ import { FORMAT } from './Journal.js'
 import type { Layout } from '../files/Layout.js'
 import { isDeeperThan, MAX_LINE_DEPTH } from './Line.js'
 
-/** What the copy is one of: a revision, and the number of the journal that has it. */
+/** The source of a copy: a revision and the number of its journal. */
 export interface CopyOf {
   readonly format: number
   readonly runId: string
@@ -21,17 +21,16 @@ export interface CopyOf {
   readonly revision: number
 }
 
-/** What is there at a glance: nothing, something that is no copy of ours, or a copy (not yet verified). */
+/** The result of a first look: no file, an unusable one, or a copy that is not yet verified. */
 export type Glance =
   { readonly _tag: 'Absent' } | { readonly _tag: 'Unusable' } | { readonly _tag: 'Copy'; readonly of: CopyOf }
 
-/** A copy that verified. */
 export interface Copy {
   readonly of: CopyOf
   readonly checkpoint: Encoded
 }
 
-/** The text of a copy. It is indented, unless that would make it too large to be read again. */
+/** The content of a copy, indented unless that would make it too large to read. */
 export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): string => {
   const copyOf = { ...of }
   const content = isObject(checkpoint) && !isWrapped(checkpoint) ? checkpoint : { checkpoint }
@@ -41,7 +40,7 @@ export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): str
   return Buffer.byteLength(indented) <= limitBytes ? indented : `${JSON.stringify(whole)}\n`
 }
 
-/** Looks what is there, without reading all of it. A copy of another run, or of something that is none, is unusable. */
+/** Inspects the copy without reading all of it. A copy of another run is unusable. */
 export const glance = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Glance>> => {
   const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
   if (E.isLeft(head)) return head
@@ -59,7 +58,7 @@ export const glance = async ({ fs, settings }: Context, layout: Layout): Promise
 const ofRun = (of: CopyOf, { runId }: Layout): Glance =>
   of.runId === runId ? { _tag: 'Copy', of } : { _tag: 'Unusable' }
 
-/** Reads and verifies the copy. None: it is not there, or it is not what was written. */
+/** Reads and verifies the copy. Returns `None` if it is missing or was changed. */
 export const read = async (
   { fs, settings }: Context,
   layout: Layout
@@ -79,7 +78,7 @@ export const read = async (
   return E.right(O.some({ of, checkpoint: isWrapped(content) ? (content['checkpoint'] as Json) : content }))
 }
 
-/** Whether fields mean something else in this file than in a checkpoint. */
+/** True if a checkpoint's own fields collide with those of the file. */
 const isWrapped = (fields: JsonObject): boolean =>
   Object.hasOwn(fields, 'copyOf') || Object.hasOwn(fields, 'checkpoint')
 
@@ -91,7 +90,7 @@ const parse = (text: string | undefined): Json | undefined => {
   }
 }
 
-/** The object in a file, if there is one. */
+/** The object in a file, if it holds one. */
 const decode = (bytes: Buffer): JsonObject | undefined => {
   const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
   const value = isDeeperThan(text, MAX_LINE_DEPTH) ? undefined : parse(text)
@@ -110,9 +109,6 @@ const copyOfIn = (value: Json | undefined): CopyOf | undefined => {
     : undefined
 }
 
-/**
- * Whether a copy is of something newer than a journal (given by its number) at a revision. A copy only has what was
- * acknowledged: with a lower revision it is an old one, whatever its number.
- */
+/** True if a copy is newer than a journal's revision. A lower revision is always older, whatever the number, because copies hold only acknowledged saves. */
 export const isAhead = (self: CopyOf, epoch: number, revision: number): boolean =>
   self.epoch >= epoch && self.revision > revision

@@ -1,4 +1,4 @@
-/** Keeping `checkpoint.json` up to date, aside: it never delays or fails a save. `docs/file-format.md` §7 is the norm. */
+/** Keeps `checkpoint.json` up to date in the background, without delaying or failing a save (`docs/file-format.md` §7). */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as Copy from './Copy.js'
@@ -53,7 +53,7 @@ export const stop = (holding: Holding): void => {
   holding.copyTimer = undefined
 }
 
-/** Makes a copy of what was saved last, unless there is one. */
+/** Copies the newest saved revision, unless it is already copied. */
 export const make = async (holding: Holding): Promise<void> => {
   const { saved, moving, ended } = holding
   if (saved === undefined || moving || ended !== undefined || saved.revision.revision === holding.copied) {
@@ -78,7 +78,7 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
     format: FORMAT,
     runId: layout.runId,
     lineage: record.lineage,
-    // Not that of the journal in use: its base may be about to be written only.
+    // Pruning must not start at the journal in use, whose base may not be written yet.
     epoch: number,
     revision: revision.revision
   }
@@ -91,10 +91,7 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
   if (await replace(holding, text, bytes)) holding.copied = revision.revision
 }
 
-/**
- * Made beside it, read back, and only then given its name: what write-file-atomic publishes may be half a file. The check
- * comes last. Whether it has its name now. If the run is removed after it, what was made moves away with the folder, and can't get into another run's.
- */
+/** Writes beside the copy, verifies, checks ownership, then renames, because write-file-atomic may publish half a file. Returns true if the copy was renamed. */
 const replace = async (
   { context: { fs, settings }, layout, journal, record }: Holding,
   text: string,

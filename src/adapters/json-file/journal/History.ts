@@ -1,4 +1,4 @@
-/** The revisions that can still be loaded. `docs/file-format.md` §6 is the norm. */
+/** Reads the revisions that can still be loaded (`docs/file-format.md` §6). */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../../domain/data/Json.js'
@@ -12,13 +12,12 @@ import type { Layout } from '../files/Layout.js'
 import { holderOf } from '../claim/Liveness.js'
 import { list, readJournal } from './Read.js'
 
-/** A journal with a base, and its revisions that count: a higher number's base replaces what it begins at. */
+/** A journal with a base and its revisions that count: the base of a higher number replaces them from its revision on. */
 interface Stretch {
   readonly base: Base
   readonly changes: ReadonlyArray<Json>
 }
 
-/** The revisions, newest first. */
 export const history = async (
   context: Context,
   layout: Layout
@@ -33,7 +32,6 @@ const entry = (revision: number, change: Json): HistoryEntry => {
   return { revision, change: typeof _tag === 'string' ? _tag : '', at: typeof at === 'string' ? at : '' }
 }
 
-/** One revision. */
 export const loadRevision = async (
   context: Context,
   layout: Layout,
@@ -72,7 +70,7 @@ interface Whole {
 
 const ATTEMPTS = 100
 
-/** Reads every journal. One that is gone when it is opened was pruned: list again. */
+/** Reads every journal. If one is missing when it is opened, it was pruned: list again. */
 const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Whole>> => {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const numbers = await list(context, layout)

@@ -1,8 +1,4 @@
-/**
- * What is in a journal: one owner's claim, a base, the changes after it; and what is wrong with it. Pure.
- *
- * `docs/file-format.md` §2 is the norm.
- */
+/** Parses a journal (one owner's claim, a base and the changes after it) and describes its damage (`docs/file-format.md` §2). Pure. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
@@ -20,10 +16,7 @@ export interface SocketRecord {
   readonly bootId: string
 }
 
-/**
- * Line 1 of a journal: who writes it. `epoch` is the file's number, `lineage` the same in all journals of a run. After a
- * compaction an owner has another journal with the same token. `socket`: absent if none could be created.
- */
+/** Line 1: the owner. `epoch` is the file's number; `lineage` is shared by all journals of a run, `token` by those of one claim; `socket` may be missing. */
 export interface ClaimRecord {
   readonly runId: string
   readonly epoch: number
@@ -35,48 +28,43 @@ export interface ClaimRecord {
   readonly socket?: SocketRecord
 }
 
-/** What a claim found: the revision and the number of the journal that had it; 0 and -1 if nothing is stored. */
+/** What a claim found: the newest revision and the number of its journal; `revision` -1 and `epoch` 0 if nothing is stored. */
 export interface FoundRecord {
   readonly epoch: number
   readonly revision: number
 }
 
-/** The whole checkpoint at `revision`. */
 export interface Base {
   readonly revision: number
   readonly checkpoint: Json
 }
 
-/** A line, counted from 1, that is not what was written there. */
+/** A line that differs from what was written. Lines count from 1. */
 export interface Damage {
   readonly line: number
   readonly why: string
 }
 
-/**
- * A journal as far as it can be read.
- *
- * - `claim`: absent if line 1 is damaged.
- * - `sum`: the checksum in line 1: no two claims have the same, since each has a token.
- * - `found`: what the claim found, unless it was recovered, or the owner ended before it could say so.
- * - `changes`: `changes[i]` led to `base.revision + i`; empty without a base.
- * - `damage`: of line 1, on which nothing else depends; and the first of another line: nothing from there on is used.
- * - `end`: where the good bytes end.
- * - `clean`: from there on there are only NUL bytes.
- */
+/** The readable part of a journal. */
 export interface Journal {
+  /** `undefined` if line 1 is damaged. */
   readonly claim: ClaimRecord | undefined
+  /** The checksum in line 1, which is unique because each claim has a token. */
   readonly sum: string
+  /** `undefined` if the claim recovered, or ended before it could record what it found. */
   readonly found: FoundRecord | undefined
   readonly base: Base | undefined
+  /** `changes[i]` led to `base.revision + i`; empty without a base. */
   readonly changes: ReadonlyArray<Json>
   readonly released: boolean
+  /** Damage of line 1, which affects no other line, and of the first other damaged line, which ends the journal. */
   readonly damage: ReadonlyArray<Damage>
+  /** The end of the valid bytes. */
   readonly end: number
+  /** True if only NUL bytes follow `end`. */
   readonly clean: boolean
 }
 
-/** A journal while it is read. */
 interface Draft {
   claim: ClaimRecord | undefined
   found: FoundRecord | undefined
@@ -88,7 +76,7 @@ interface Draft {
   newerFormat: number | undefined
 }
 
-/** Reads a journal's bytes. Left: the number of a newer format. */
+/** Parses the bytes of a journal. Left: the number of a newer format. */
 export const parse = (bytes: Buffer, runId: string, number: number): E.Either<number, Journal> => {
   const written = bytes.subarray(0, endOfWritten(bytes))
   const draft: Draft = {
@@ -107,7 +95,7 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     const newline = written.indexOf(NEWLINE, from)
     const until = newline === -1 ? written.length : newline
     const text = written.subarray(from, until)
-    const why = take(draft, newline === -1 ? decodeUnended(text) : Line.decode(text), line, runId, number)
+    const why = addLine(draft, newline === -1 ? decodeUnended(text) : Line.decode(text), line, runId, number)
     if (draft.newerFormat !== undefined) return E.left(draft.newerFormat)
     const isLast = until + 1 >= written.length
     if (why === undefined) draft.end = Math.min(until + 1, written.length)
@@ -123,19 +111,16 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
 
 const NEWLINE = 0x0a
 
-/** The last line, without a newline: whole, if only that is missing, or is another byte; else torn. */
+/** The last line without a newline: complete if only the newline is missing or damaged, else torn. */
 const decodeUnended = (text: Buffer): E.Either<string, JsonObject> => {
   const whole = Line.decode(text)
   return E.isRight(whole) ? whole : Line.decode(text.subarray(0, -1))
 }
 
-/** What a disk writes all of or nothing. */
+/** A disk writes a sector completely or not at all. */
 const SECTOR_BYTES = 512
 
-/**
- * Whether parts of a line never reached the disk: NUL bytes fill whole sectors from the start of the line. NUL bytes elsewhere,
- * even right before the newline, are damage.
- */
+/** True if sectors of a line never reached the disk: NUL bytes fill whole sectors from the line's start. Any other NUL is damage. */
 const hasHole = (text: Buffer, offset: number): boolean => {
   let from = text.indexOf(0)
   if (from === -1) return false
@@ -150,7 +135,7 @@ const hasHole = (text: Buffer, offset: number): boolean => {
   return true
 }
 
-/** Only what line 1 says can be done without. */
+/** A journal stays usable without line 1. */
 const isFinal = ({ line }: Damage): boolean => line > 1
 
 const endOfWritten = (bytes: Buffer): number => {
@@ -159,8 +144,8 @@ const endOfWritten = (bytes: Buffer): number => {
   return end
 }
 
-/** Adds a line to the draft, or says what is wrong with it. */
-const take = (
+/** Adds a line to the draft, or returns the reason why it is damaged. */
+const addLine = (
   draft: Draft,
   decoded: E.Either<string, JsonObject>,
   line: number,
@@ -185,7 +170,7 @@ const take = (
       draft.released = true
       return undefined
     default:
-      return 'it is of no known kind'
+      return 'its kind is unknown'
   }
 }
 
@@ -195,7 +180,7 @@ const takeFormat = (draft: Draft, { format }: JsonObject): string | undefined =>
   return format > FORMAT ? 'its format is newer' : undefined
 }
 
-/** A line of another file: one that was renamed, or copied from another run. */
+/** A line of another file, which was renamed or copied from another run. */
 const stranger = (record: JsonObject, runId: string, number: number): string | undefined =>
   record['runId'] !== runId
     ? 'it belongs to another run'
@@ -247,21 +232,21 @@ const socketRecord = (record: Json): { readonly socket: SocketRecord } | undefin
 }
 
 const takeFound = (draft: Draft, { epoch, revision }: JsonObject): string | undefined => {
-  if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it says nothing'
-  // Behind a damaged claim it may be one of another run: what it hides can't be trusted to be hidden rightly.
+  if (!isCount(epoch) || !Number.isSafeInteger(revision)) return 'it is not a found line'
+  // Behind a damaged claim, the found line may belong to another run, so it must not hide anything.
   if (draft.claim !== undefined) draft.found = { epoch, revision: revision as number }
   return undefined
 }
 
 const takeBase = (draft: Draft, { revision, checkpoint, changes }: JsonObject): string | undefined => {
-  if (!isCount(revision) || checkpoint === undefined || !isNonEmptyArray(changes)) return 'it is no base'
+  if (!isCount(revision) || checkpoint === undefined || !isNonEmptyArray(changes)) return 'it is not a base'
   draft.base = { revision, checkpoint }
   for (const change of changes) draft.changes.push(change)
   return undefined
 }
 
 const takeSave = (draft: Draft, { revision, changes }: JsonObject): string | undefined => {
-  if (!isCount(revision) || !isNonEmptyArray(changes)) return 'it is no save'
+  if (!isCount(revision) || !isNonEmptyArray(changes)) return 'it is not a save'
   if (draft.base === undefined) return 'there is no base before it'
   const expected = draft.base.revision + draft.changes.length
   if (revision !== expected) return `it has revision ${revision} where ${expected} should be`
@@ -282,13 +267,13 @@ const isNonEmptyArray = (value: Json | undefined): value is ReadonlyArray<Json> 
 export const newestRevision = (self: Journal): number =>
   self.base === undefined ? -1 : self.base.revision + self.changes.length - 1
 
-/** What counts of a journal after a later claim found so much: whatever came after that was refused. */
+/** Limits a journal to what a later claim found; the lines after that were refused. */
 export const upTo = (self: Journal, number: number, found: FoundRecord | undefined): Journal => {
   if (found === undefined || number < found.epoch) return self
   if (number > found.epoch) return { ...self, base: undefined, changes: [], damage: [] }
   if (self.base === undefined || self.base.revision > found.revision) return { ...self, base: undefined, changes: [] }
   const changes = self.changes.slice(0, found.revision - self.base.revision + 1)
-  // Behind what was found, damage is of lines that were refused.
+  // Damage behind the found revision affects only refused lines.
   const reaches = newestRevision(self) >= found.revision
   return { ...self, changes, damage: reaches ? self.damage.filter(({ line }) => line === 1) : self.damage }
 }

@@ -1,9 +1,4 @@
-/**
- * One line of a journal: a JSON object behind a checksum of its exact bytes.
- *
- * `docs/file-format.md` §2 is the norm. The checksum has a fixed width and comes first, so a line is written with one
- * pass over its bytes, and checked before it is parsed.
- */
+/** Encodes and checks one line of a journal: a JSON object behind a checksum of its exact bytes (`docs/file-format.md` §2). */
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -13,24 +8,21 @@ import { MAX_DEPTH } from '../../../domain/data/Json.js'
 const NEWLINE = 0x0a
 const HEAD = '{"sum":"'
 
-/** Where the checksum begins in a line. */
 export const SUM_BEGIN = HEAD.length
 
-/** Where the checksum ends. */
 export const SUM_END = SUM_BEGIN + 32
 
 const TAIL = '",'
 
-/** Where the bytes begin that it covers. */
 const BODY = SUM_END + TAIL.length
 
-/** How deep a line may nest: a value of the greatest depth, and what a line and a checkpoint have around it. */
+/** The most levels in a line: those of the deepest value, plus the levels of the line and the checkpoint around it. */
 export const MAX_LINE_DEPTH = MAX_DEPTH + 16
 
 const headOf = (body: Uint8Array): string =>
   `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
 
-/** The line for the JSON text of an object that is not empty, newline included. */
+/** Encodes the JSON string of a non-empty object as a line, newline included. */
 export const encode = (object: string): Buffer => {
   const body = object.slice(1)
   const line = Buffer.allocUnsafe(BODY + Buffer.byteLength(body) + 1)
@@ -42,7 +34,7 @@ export const encode = (object: string): Buffer => {
 
 const NO_SUM = 'it does not begin with a checksum'
 
-/** The object of a line (given without its newline), or why it is none. */
+/** Decodes a line (without its newline), or returns the reason why it is invalid. */
 export const decode = (line: Buffer): E.Either<string, JsonObject> => {
   if (line.length <= BODY) return E.left(NO_SUM)
   const head = line.toString('latin1', 0, BODY)
@@ -59,14 +51,11 @@ export const decode = (line: Buffer): E.Either<string, JsonObject> => {
   }
 }
 
-/** Whether JSON text nests deeper than so many levels. If not, `JSON.parse` goes no deeper in it, be it JSON or not. */
+/** Checked before `JSON.parse`, which would recurse as deep as the string nests, even if it is not valid JSON. */
 export const isDeeperThan = (text: string, levels: number): boolean =>
   opensMoreThan(text, levels) && nestsDeeperThan(text, levels)
 
-/**
- * Each level is opened, and what was torn may never be closed. Most lines have not so many brackets, and finding some is many times
- * quicker than looking at all of it.
- */
+/** Counts opening brackets first, because most lines have too few and searching for brackets is much faster than a full scan. */
 const opensMoreThan = (text: string, levels: number): boolean => {
   let count = 0
   for (const bracket of ['{', '['])

@@ -1,4 +1,4 @@
-/** Deleting the oldest journals, and what crashes left behind. `docs/file-format.md` §8 and §9 are the norm. */
+/** Deletes the oldest journals and the leftovers of crashes (`docs/file-format.md` §8 and §9). */
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -13,10 +13,7 @@ import { standing } from './Publish.js'
 import { readJournal } from './Read.js'
 import type { Holding } from '../claim/Holding.js'
 
-/**
- * Deletes the journals below the newest `keep` that have a verified base, counted from the own one downwards; the base of
- * that one is synced and checked. Oldest first; damaged ones are evidence, and stay under another name.
- */
+/** Deletes journals below the newest `keep` with a verified base, oldest first, after the own base is synced and checked. Damaged ones are renamed as evidence. */
 export const prune = async (holding: Holding, journal: Published): Promise<void> => {
   const { fs } = holding.context
   const { layout } = holding
@@ -48,15 +45,12 @@ const pruneIn = async (
     if (read.right.value.damage.length > 0 && !(await keepEvidence(context, layout, number, record.token))) return
     const now = standing(context.fs, journal)
     if (E.isLeft(now) || now.right !== 'Owner') return
-    // In the same stretch of code as the check: nothing comes between.
+    // In the same synchronous code as the check, so that nothing can happen in between.
     if (!unlink(context, Layout.journal(layout, number))) return
   }
 }
 
-/**
- * Gives a journal a name that is none of a journal. Would it stay under its own, and the next number not, its owner would
- * take itself for the last one. Whether it has that name now.
- */
+/** Renames a damaged journal: under its own name, and without a next number, its owner would believe that it still holds the run. */
 const keepEvidence = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -71,7 +65,7 @@ const keepEvidence = async (
   }
 }
 
-/** Whether the file is gone now, through us or somebody else. */
+/** True if the file no longer exists, whichever process deleted it. */
 const unlink = ({ fs }: Context, path: string): boolean => {
   try {
     fs.unlinkSync(path)
@@ -81,10 +75,7 @@ const unlink = ({ fs }: Context, path: string): boolean => {
   }
 }
 
-/**
- * The numbers below the kept ones, highest first. The own journal counts as kept; a base rejected after fencing does not,
- * because a load ignores it.
- */
+/** The numbers below the kept ones, highest first. The own journal counts as kept; a base rejected after fencing does not, because a load ignores it. */
 const afterKept = async (
   context: Context,
   layout: Layout.Layout,
@@ -106,10 +97,7 @@ const afterKept = async (
   return below.slice(index)
 }
 
-/**
- * Deletes what crashes left in a run that was just claimed: of the owner before, at once; of others, and of
- * write-file-atomic, when it is older than an hour.
- */
+/** Deletes the leftovers of crashes in a claimed run: the previous owner's at once, others and those of write-file-atomic after an hour. */
 export const cleanUp = async (
   context: Context,
   layout: Layout.Layout,
@@ -131,7 +119,7 @@ export const cleanUp = async (
 const remove = ({ fs }: Context, path: string): Promise<void> =>
   quietly(() => (fs.lstatSync(path)?.kind === 'folder' ? fs.removeTree(path) : fs.unlinkSync(path)))
 
-/** Deletes what interrupted removals of runs left in the root. */
+/** Deletes what interrupted removals left in the root. */
 export const sweep = async ({ fs }: Context, root: string): Promise<void> => {
   for (const name of await fs.readdir(root)) {
     if (Layout.isTombstone(name)) await quietly(() => fs.removeTree(join(root, name)))

@@ -1,7 +1,4 @@
-/**
- * Giving a journal its number, so that only one can; and the check whether a number is still the highest.
- * `docs/file-format.md` §3 and §4.2 are the norm.
- */
+/** Publishes a journal under a number that only one process can get, and checks that a number is still the highest (`docs/file-format.md` §3 and §4.2). */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
@@ -14,16 +11,13 @@ import { FORMAT } from './Journal.js'
 import * as Layout from '../files/Layout.js'
 import * as Line from './Line.js'
 
-/** A journal to be: a file of ours in the history folder, without a number. */
+/** A journal without a number: a file of this claim in the history folder. */
 export interface Unpublished {
   readonly path: string
   readonly fd: number
 }
 
-/**
- * A journal that we write. `place` is its path as the system tells it for the open file, if it can. `position` is where
- * the next line goes, `allocated` how long the file is.
- */
+/** A journal of this process. `place`: the open file's path, if the system can tell it; `position`: where the next line starts; `allocated`: the file's length. */
 export interface Published {
   readonly number: number
   readonly path: string
@@ -36,20 +30,17 @@ export interface Published {
   allocated: number
 }
 
-/**
- * What became of it. `Taken`: somebody else has the number. `Moved`: the folder isn't the one in which the file was
- * made; the run was removed. `Stale`: a higher number exists, or the file is gone already.
- */
+/** `Taken`: another process has the number. `Moved`: the run was removed with its folder. `Stale`: a higher number exists, or the file was deleted. */
 export type Publication =
   | { readonly _tag: 'Published'; readonly journal: Published }
   | { readonly _tag: 'Taken' }
   | { readonly _tag: 'Moved' }
   | { readonly _tag: 'Stale' }
 
-/** Whether a journal is still the one that counts. `Superseded`: the next number exists. `Gone`: its name doesn't lead to it any more. */
-export type Standing = 'Owner' | 'Superseded' | 'Gone'
+/** `Superseded`: the next number exists. `Missing`: the journal's name no longer leads to its file. */
+export type Standing = 'Owner' | 'Superseded' | 'Missing'
 
-/** Makes a journal to be: the `nth` of a claim. It must be made before the listing that gives it its number. */
+/** Creates the `nth` unpublished journal of a claim. Must run before the listing that determines its number. */
 export const prepare = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -61,23 +52,17 @@ export const prepare = async (
   return E.isLeft(fd) ? fd : E.right({ path, fd: fd.right })
 }
 
-/** Closes and deletes a journal that will not be. */
 export const discard = async ({ fs }: Context, { path, fd }: Unpublished): Promise<void> => {
   await quietly(() => fs.unlinkSync(path))
   await quietly(() => fs.close(fd))
 }
 
-/** The line that ends a journal. */
 export const releasedLine = (revision: number): Buffer =>
   Line.encode(JSON.stringify({ kind: 'released', at: new Date().toISOString(), ...(revision < 0 ? {} : { revision }) }))
 
-/** The line that says what a claim found. */
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
-/**
- * Publishes a journal under the number in its claim: complete, synced, linked, the folder synced, and looked at again.
- * What is not published is discarded; if it has its number already, it is ended, so that it doesn't hold the run.
- */
+/** Publishes a journal under the number in its claim. If that fails after the number is taken, a released line keeps the journal from holding the run. */
 export const publish = async (
   context: Context,
   layout: Layout.Layout,
@@ -93,10 +78,7 @@ export const publish = async (
   return published
 }
 
-/**
- * Makes the file for the number after that of a journal of ours. The check comes after it: if the run was removed, the file
- * may be in the folder of one that uses its id anew. Right of a standing: ours is no more the one that counts.
- */
+/** Creates the file for the next number, then checks: after a removal it may be in the folder of a new run with the same id. Right of a standing: not the owner. */
 export const prepareNext = async (
   context: Context,
   layout: Layout.Layout,
@@ -111,10 +93,7 @@ export const prepareNext = async (
   return E.isLeft(now) ? now : E.right(now.right as Exclude<Standing, 'Owner'>)
 }
 
-/**
- * Takes the number after that of a journal of ours and gives it back at once, for an owner that can't write into its own.
- * As far as the disk lets it.
- */
+/** Publishes the next number with a released line, for an owner that cannot write its own journal. A disk failure may prevent it. */
 export const publishEnd = async (
   context: Context,
   layout: Layout.Layout,
@@ -136,11 +115,11 @@ export const publishEnd = async (
   return E.right(undefined)
 }
 
-/** What says whose line it is comes first, for people. */
+/** Identifying fields first, for human readers. */
 const claimLine = ({ runId, epoch, lineage, ...record }: ClaimRecord): Buffer =>
   Line.encode(JSON.stringify({ kind: 'claim', format: FORMAT, runId, epoch, lineage, ...record }))
 
-/** The file stays open: it may have to be written once more. */
+/** Keeps the file open, because `publish` may append a released line. */
 const publishBytes = async (
   context: Context,
   layout: Layout.Layout,
@@ -158,7 +137,6 @@ const publishBytes = async (
   return reopen(context, layout, { path, number, length: bytes.length, facts: linked.right.facts })
 }
 
-/** A journal that was just linked. */
 interface Linked {
   readonly path: string
   readonly number: number
@@ -169,7 +147,7 @@ interface Linked {
 type Linking =
   { readonly _tag: 'Linked'; readonly facts: FileStats } | { readonly _tag: 'Taken' } | { readonly _tag: 'Moved' }
 
-/** Complete and synced before it has a name; and of those who want the same name, one gets it. */
+/** The journal is complete and synced before it has a name; of several processes that link the same name, one succeeds. */
 const fillAndLink = async (
   { fs }: Context,
   file: Unpublished,
@@ -191,7 +169,7 @@ const fillAndLink = async (
   }
 }
 
-/** Opens the journal by its new name, and lists again: whoever was slow may have got a number that is past. */
+/** Opens the journal by its new name and lists again, because a slow process may have linked an outdated number. */
 const reopen = async (
   context: Context,
   layout: Layout.Layout,
@@ -219,27 +197,27 @@ const confirm = async (
   const next = Layout.journal(layout, number + 1)
   const place = await reading(path, 'readlink', () => fs.placeSync(fd))
   if (E.isLeft(place) && place.left.code !== 'ENOENT') return place
-  const told = E.isRight(place) ? place.right : undefined
-  const journal: Published = { number, path, next, fd, place: told, dev, ino, position: length, allocated: length }
+  const openPath = E.isRight(place) ? place.right : undefined
+  const journal: Published = { number, path, next, fd, place: openPath, dev, ino, position: length, allocated: length }
   const names = await namesIn(fs, layout.history)
   if (E.isLeft(names)) return names
   const numbers = O.isNone(names.right) ? [] : Layout.numbers(names.right.value)
-  // By name, once: the folder may have moved away before the place was read, and then both tell the same.
+  // Compares by name once: if the folder moved before `place` was read, `place` would still match.
   const now = standing(fs, { ...journal, place: undefined })
   if (E.isLeft(now)) return now
   return E.right(numbers[0] === number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' })
 }
 
-/** The check. It counts only after what it is to cover was synced. */
+/** The check. It covers only what was synced before it. */
 export const standing = (
   fs: FileSystem,
   { path, next, fd, place, dev, ino }: Published
 ): E.Either<StorageError, Standing> => {
   try {
     if (fs.lstatSync(next) !== undefined) return E.right('Superseded')
-    if (place !== undefined) return E.right(fs.placeSync(fd) === place ? 'Owner' : 'Gone')
+    if (place !== undefined) return E.right(fs.placeSync(fd) === place ? 'Owner' : 'Missing')
     const mine = fs.lstatSync(path)
-    return E.right(mine !== undefined && mine.ino === ino && mine.dev === dev ? 'Owner' : 'Gone')
+    return E.right(mine !== undefined && mine.ino === ino && mine.dev === dev ? 'Owner' : 'Missing')
   } catch (cause) {
     return E.left(writeFailed(path, 'lstat', cause))
   }

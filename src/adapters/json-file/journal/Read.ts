@@ -1,4 +1,4 @@
-/** Reading what is stored, while others may write, claim, compact, prune and remove. `docs/file-format.md` §6 is the norm. */
+/** Reads what is stored while other processes write, claim, compact, prune and remove (`docs/file-format.md` §6). */
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -11,41 +11,34 @@ import * as Journal from './Journal.js'
 import * as Layout from '../files/Layout.js'
 import * as Line from './Line.js'
 
-/**
- * The journals of a run, from the highest number down to the first with a checkpoint.
- *
- * - `numbers`: all that were listed, highest first.
- * - `highest`: the journal with the highest number.
- * - `lineage`: what the newest readable claim says; without any, what the copy says.
- * - `newest`: the newest journal with a checkpoint, and its number.
- * - `damage`: what is wrong with the journals above that one, in words.
- * - `looked`: the journals that were read, with their numbers.
- */
+/** The journals of a run, from the highest number down to the first with a checkpoint. */
 export interface Journals {
+  /** All listed numbers, highest first. */
   readonly numbers: ReadonlyArray<number>
+  /** The journal with the highest number. */
   readonly highest: Journal.Journal | undefined
+  /** The lineage of the newest readable claim; without one, the copy's. */
   readonly lineage: string | undefined
+  /** The newest journal with a checkpoint. */
   readonly newest: Numbered | undefined
+  /** Descriptions of the damage in the journals above `newest`. */
   readonly damage: ReadonlyArray<string>
+  /** The journals that were read. */
   readonly looked: ReadonlyArray<Numbered>
 }
 
-/** A journal and its number. */
 export interface Numbered {
   readonly number: number
   readonly journal: Journal.Journal
 }
 
-/** What is stored, without who holds it. */
+/** What is stored, without the holder. */
 export type Content = Omit<Stored, 'heldBy'>
 
 const READINGS = 10
 const BETWEEN_READINGS_MILLIS = 1
 
-/**
- * Reads a journal. None: it is gone. Damage is only believed when two readings agree about it: in a preallocated file a
- * reader can see zeros in front of a line that is being written.
- */
+/** Returns `None` if the journal is missing. Reports damage only if two reads agree, because a preallocated file can show zeros in mid-write. */
 export const readJournal = async (
   context: Context,
   layout: Layout.Layout,
@@ -56,13 +49,13 @@ export const readJournal = async (
     const now = await readOnce(context, layout, number)
     if (E.isLeft(now) || O.isNone(now.right)) return now
     const journal = now.right.value
-    if (journal.damage.length === 0 || reading === READINGS || agree(journal, before)) return now
+    if (journal.damage.length === 0 || reading === READINGS || sameDamage(journal, before)) return now
     before = journal
     await sleep(BETWEEN_READINGS_MILLIS)
   }
 }
 
-const agree = (a: Journal.Journal, b: Journal.Journal | undefined): boolean =>
+const sameDamage = (a: Journal.Journal, b: Journal.Journal | undefined): boolean =>
   b !== undefined && a.damage.at(-1)?.line === b.damage.at(-1)?.line && a.end === b.end
 
 const readOnce = async (
@@ -95,7 +88,7 @@ const parse = (
   )(Journal.parse(bytes, runId, number))
 }
 
-/** Whether a journal that was read has grown by nothing since. False if that is not sure. */
+/** True if a journal has not grown since it was read; false if unsure. */
 export const isUnchanged = async (
   { fs }: Context,
   layout: Layout.Layout,
@@ -114,13 +107,12 @@ export const isUnchanged = async (
 
 const ATTEMPTS = 100
 
-/** Whether a run has a folder. */
 export const isThere = ({ fs }: Context, { runs, run }: Layout.Layout): E.Either<StorageError, boolean> => {
   const all = isFolder(fs, runs)
   return E.isLeft(all) || !all.right ? all : isFolder(fs, run)
 }
 
-/** The numbers of a run's journals, highest first. None: there is no such run. */
+/** The numbers of a run's journals, highest first. `None`: no such run. */
 export const list = async (
   context: Context,
   layout: Layout.Layout
@@ -132,12 +124,7 @@ export const list = async (
   return E.isLeft(names) ? names : E.right(O.some(O.isNone(names.right) ? [] : Layout.numbers(names.right.value)))
 }
 
-/**
- * Reads the journals with numbers below a limit as far down as needed. None: there is no such run.
- *
- * A listed file that is gone means that somebody made it superfluous meanwhile: list again. So does a listing without any
- * checkpoint, once: listings are not atomic.
- */
+/** Reads journals below a limit as far down as needed. Lists again if a listed file is missing, and once if no checkpoint is found, because listings are not atomic. */
 export const readJournals = async (
   context: Context,
   layout: Layout.Layout,
@@ -158,9 +145,9 @@ export const readJournals = async (
   return E.left(readFailed(layout.history, 'open', CHANGING))
 }
 
-const CHANGING = { code: 'EAGAIN', message: `its files changed during each of ${ATTEMPTS} readings` }
+const CHANGING = { code: 'EAGAIN', message: `its files changed during each of ${ATTEMPTS} reads` }
 
-/** None: a listed file is gone. */
+/** `None`: a listed file is missing. */
 const descend = async (
   context: Context,
   layout: Layout.Layout,
@@ -172,7 +159,7 @@ const descend = async (
   let newest: Numbered | undefined
   for (const number of numbers) {
     const found = claims.at(-1)
-    // What is between has nothing that counts.
+    // The journals in between have nothing that counts.
     if (found !== undefined && number > found.epoch) continue
     const read = await readJournal(context, layout, number)
     if (E.isLeft(read)) return read
@@ -192,27 +179,24 @@ const descend = async (
   return E.right(O.some({ numbers, highest: looked[0]?.journal, lineage, newest, damage, looked }))
 }
 
-/** What the journal with the number `by` says that there was. */
+/** The state that the journal with the number `by` recorded as found. */
 interface Found extends Journal.FoundRecord {
   readonly by: number
 }
 
-/** Whether less is there than a claim found; it was acknowledged, then. */
+/** True if less is stored than a claim found, which had been acknowledged. */
 const isShort = ({ epoch, revision }: Found, newest: Numbered | undefined): boolean =>
   newest === undefined
     ? epoch > 0
     : newest.number < epoch || (newest.number === epoch && Journal.newestRevision(newest.journal) < revision)
 
 const describeShort = ({ epoch, revision, by }: Found): string =>
-  `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} was begun`
+  `history/${Layout.journalName(epoch)} had revision ${revision} when history/${Layout.journalName(by)} started`
 
 const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): ReadonlyArray<string> =>
   damage.map(({ line, why }) => `line ${line} of history/${Layout.journalName(number)} is damaged (${why})`)
 
-/**
- * What is stored, from the journals and from a glance at the copy that was cast *before* they were read: so that a copy
- * that is ahead of them is never one that was written meanwhile.
- */
+/** Combines the journals with a copy that was inspected before them, so that a copy is never ahead because it was written in the meantime. */
 export const contentOf = async (
   context: Context,
   layout: Layout.Layout,
@@ -232,19 +216,17 @@ export const contentOf = async (
   const isForeign = glance._tag === 'Copy' && journals.lineage !== undefined && glance.of.lineage !== journals.lineage
   return glance._tag === 'Absent' || isForeign
     ? E.right(O.none)
-    : E.left(
-        corrupt(layout.runId, layout.copy, 'it is not what was written, and there is no journal with a checkpoint')
-      )
+    : E.left(corrupt(layout.runId, layout.copy, 'it was changed, and no journal has a checkpoint'))
 }
 
 const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag: 'Corrupt', runId, where, why })
 
-/** A copy of another lineage was written by a zombie of a run that was removed. */
+/** A copy of another lineage was written by a zombie of a removed run. */
 const isAhead = (of: Copy.CopyOf, { lineage, newest }: Journals, reached: number): boolean =>
   (lineage === undefined || lineage === of.lineage) && Copy.isAhead(of, newest?.number ?? 0, reached)
 
 const describeAhead = (of: Copy.CopyOf | undefined): ReadonlyArray<string> =>
-  of === undefined ? [] : [`checkpoint.json says that there was revision ${of.revision}, and is damaged itself`]
+  of === undefined ? [] : [`checkpoint.json records revision ${of.revision} and is itself damaged`]
 
 const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>): Content => {
   const base = journal.base as Journal.Base
@@ -260,14 +242,14 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
         : {
             _tag: 'Recovered',
             from: `history/${Layout.journalName(number)}, revision ${revision}`,
-            lost: `${damage.join('; ')}. Lost: ${whatIsGone(journal, above, revision)}`
+            lost: `${damage.join('; ')}. Lost: ${lossOf(journal, above, revision)}`
           }
   }
 }
 
-const whatIsGone = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
+const lossOf = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
   above.length === 0 && damage.every(({ line }) => line === 1)
-    ? 'no revision, only who wrote them'
+    ? 'no revision, only the claim record'
     : `every saved revision after ${revision}`
 
 const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
@@ -282,23 +264,19 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
 })
 
 const shortfallOf = (newest: Numbered | undefined, reached: number): ReadonlyArray<string> => {
-  if (newest === undefined) return ['no journal has a checkpoint any more']
+  if (newest === undefined) return ['no journal has a checkpoint']
   const { number, journal } = newest
   return journal.damage.length === 0
     ? [`the journals end at revision ${reached} of history/${Layout.journalName(number)}`]
     : describe(number, journal.damage)
 }
 
-/** What was read of a run, and what is stored by it. */
 export interface Reading {
   readonly journals: Journals
   readonly content: E.Either<StorageError, O.Option<Content>>
 }
 
-/**
- * Reads a run. None: there is no such run. What looks as if journals were lost is only believed when it is found twice:
- * the run may have been removed, and begun anew, between two looks.
- */
+/** Reads a run; `None`: no such run. Reports lost journals only if two reads find the loss, because the run may be removed and its id reused in between. */
 export const read = async (
   context: Context,
   layout: Layout.Layout
@@ -327,12 +305,12 @@ const readOnceMore = async (
   if (E.isLeft(journals)) return journals
   if (O.isNone(journals.right)) return E.right(O.none)
   const content = await contentOf(context, layout, glance.right, journals.right.value)
-  // Who claims the run hands it on: else the copy, which may be all that is left, would be that of another one.
+  // The next claim continues this lineage; a new one would make the copy, perhaps all that is left, belong to another run.
   const lineage = journals.right.value.lineage ?? (glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined)
   return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
 }
 
-/** Reads no more of a run than says who holds it; for whoever only wants to remove it. None: there is no such run. */
+/** Reads only what identifies the holder, for a removal. `None`: no such run. */
 export const readHighest = async (
   context: Context,
   layout: Layout.Layout
@@ -357,7 +335,7 @@ export const readHighest = async (
 
 const HEAD_BYTES = 65_536
 
-/** Of a journal that is too large only line 1 is read. Whether it was released is not known then, as with damage. */
+/** Reads only line 1 of a journal that is too large. As with damage, it then cannot know if the claim was released. */
 const readOwner = async (
   context: Context,
   layout: Layout.Layout,

@@ -1,8 +1,4 @@
-/**
- * Saving: one line, one checksum, one sync, and then the check. `docs/file-format.md` §4 is the norm.
- *
- * This is on the way of every step. It is written with callbacks: each await more costs as much as half a sync.
- */
+/** Saves revisions: one line, one checksum, one sync, then the check (`docs/file-format.md` §4). Uses callbacks, because each await costs half a sync. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
@@ -20,27 +16,27 @@ import { prepareNext, publish, standing } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
 import { biggest, bytesOf } from './Size.js'
-import { take } from '../claim/Turn.js'
+import { runExclusive } from '../claim/Mutex.js'
 
 type Saved = E.Either<StorageError, void>
 type Done = (result: Saved) => void
 
-/** Lines up to this size are written synchronously: it takes less time than to hand them to another thread. */
+/** Lines up to this size are written synchronously, which takes less time than a thread switch. */
 const AT_ONCE_BYTES = 65_536
 
-/** The journal grows by its own size, but at least and at most by so much: short runs stay small, long ones seldom grow. */
+/** The journal grows by its own size within these bounds, so that short runs stay small and long ones rarely grow. */
 const EXTENSION_BYTES = { least: 65_536, most: 1_048_576 }
 
-/** Line 1, what the claim found, and the released line. */
+/** Room for the claim, found and released lines. */
 const RECORDS_BYTES = 65_536
 
-/** How long a journal can be: before its last save a base and changes, the tail of a journal whose owner was killed. */
+/** The longest possible journal before its last save: a base and changes, followed by the unused tail of a killed owner. */
 export const longestJournal = (checkpointBytes: number, compactBytes: number): number =>
   RECORDS_BYTES + 2 * checkpointBytes + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
 
-/** Saves revisions. Saves of one claim that are asked for at the same time are done one after the other. */
+/** Saves revisions. Concurrent saves of one claim run one after the other. */
 export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
-  take(holding.turn, (done) => begin(holding, revisions, done))
+  runExclusive(holding.mutex, (done) => begin(holding, revisions, done))
 
 const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
   if (holding.ended !== undefined) return done(E.left(holding.ended))
@@ -54,13 +50,13 @@ const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, don
   else saveChanges(holding, revisions, line, done)
 }
 
-/** A save that can't be done. An owner that was superseded is told so, whatever it wanted to save. */
+/** Rejects an invalid save, but a superseded owner gets `Fenced` first. */
 const refusal = (holding: Holding, error: StorageError): StorageError => {
   const now = standing(holding.context.fs, holding.journal)
   return E.isRight(now) && now.right !== 'Owner' ? fence(holding, now.right === 'Superseded') : error
 }
 
-/** What to write, and where: into the journal in use, or as the first of a new one. */
+/** The line to write, and its target: the journal in use, or the next one, of which it is the base. */
 interface Plan {
   readonly kind: 'base' | 'changes' | 'compaction'
   readonly line: Buffer
@@ -85,7 +81,7 @@ const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
   })
 
 const saveBase = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void => {
-  // Not the one in use when it is pruned: that may have no base yet.
+  // Pruning must not count the journal in use, which may not have a base yet.
   const { journal } = holding
   append(holding, line, done, () => {
     holding.baseBytes = line.length
@@ -114,11 +110,11 @@ const acknowledge = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision
   holding.saved = { revision: newest, number: holding.journal.number }
   done(E.right(undefined))
   Copying.consider(holding)
-  if (holding.baseBytes + holding.changeBytes > holding.warnAtBytes) tellOfSize(holding, newest)
+  if (holding.baseBytes + holding.changeBytes > holding.warnAtBytes) reportSize(holding, newest)
 }
 
-/** Tells once that the checkpoint is large, long before it is refused. A journal may be much longer than that. */
-const tellOfSize = (holding: Holding, { checkpoint }: Revision): void => {
+/** Reports a large checkpoint once, long before it is refused. The estimate is only a trigger, because a journal may be much longer. */
+const reportSize = (holding: Holding, { checkpoint }: Revision): void => {
   const { warnBytes, checkpointBytes: limitBytes, onLarge } = holding.context.settings
   try {
     const content = checkpoint()
@@ -126,12 +122,12 @@ const tellOfSize = (holding: Holding, { checkpoint }: Revision): void => {
     holding.warnAtBytes = bytes > warnBytes ? Infinity : 2 * (holding.baseBytes + holding.changeBytes)
     if (bytes > warnBytes) onLarge({ runId: holding.layout.runId, bytes, limitBytes, biggest: biggest(content) })
   } catch {
-    // What was saved is saved, whatever is said of it.
+    // An exception of the host must not fail a save that is already durable.
     holding.warnAtBytes = Infinity
   }
 }
 
-/** Appends a line, syncs, makes the check; in this order. */
+/** Appends a line, syncs, and makes the check, in this order. */
 const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => void): void => {
   const { fs } = holding.context
   const { journal } = holding
@@ -170,10 +166,7 @@ const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => voi
   )
 }
 
-/**
- * So that most syncs find the length and the blocks of the file unchanged. Where there is no space it has to do without;
- * any other error is that of a write that failed.
- */
+/** Preallocates, so that most syncs leave length and blocks unchanged. Without space it does without; any other error is a failed write. */
 const extend = ({ context: { fs }, journal }: Holding, end: number): E.Either<unknown, void> => {
   if (end <= journal.allocated) return DONE
   const { least, most } = EXTENSION_BYTES
@@ -193,7 +186,7 @@ const DONE = E.right(undefined)
 
 const NO_SPACE: ReadonlyArray<string> = ['ENOSPC', 'EDQUOT', 'EFBIG']
 
-/** Whether it is time to see what a new base would bring. That takes as long as the run is, so the next look waits. */
+/** True when it is time to measure a new base. Measuring takes as long as the run is large, so the next time is doubled. */
 const isOutgrown = (holding: Holding): boolean => {
   const { baseBytes, changeBytes, compactBytes, context } = holding
   return (
@@ -202,14 +195,14 @@ const isOutgrown = (holding: Holding): boolean => {
   )
 }
 
-/** Whether the checkpoint may be over its limit by now; then there must be a new base, and if there can't be, it is. */
+/** True if the checkpoint may exceed its limit by now, so that only a new base can tell. */
 const isTooMuch = ({ baseBytes, changeBytes, context }: Holding): boolean =>
   baseBytes + changeBytes > context.settings.checkpointBytes
 
-/** Whether a new base at least halves what is to be read. Where a run only grows, it doesn't. */
+/** True if a new base at least halves the bytes to read, which it does not for a run that only grows. */
 const pays = ({ baseBytes, changeBytes }: Holding, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
 
-/** Goes on in a new journal, which this save begins. */
+/** Moves to a new journal that begins with this save. */
 const compact = async (
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,
@@ -228,7 +221,7 @@ const compact = async (
   await quietly(() => context.fs.close(journal.fd))
 }
 
-/** None: there can be no file for it, and it can wait. Until there is one, nothing has happened to our own journal. */
+/** Returns `None` if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
 const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
   const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
@@ -251,10 +244,7 @@ const putOff = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, do
 const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
   encode(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
 
-/**
- * The checkpoint is that of the first revision, so that each one of them can be had again. What a `Started` says is all in
- * it; with a long workflow it is not written twice.
- */
+/** Writes the checkpoint of the first revision, so that all of them can be loaded. Omits the fields of a `Started`, because the checkpoint has them. */
 const baseLine = (
   holding: Holding,
   revisions: ReadonlyNonEmptyArray<Revision>,

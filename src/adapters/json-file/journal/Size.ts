@@ -1,14 +1,14 @@
-/** Which values make a checkpoint big. */
+/** Finds the values that make a checkpoint large. */
 import type { Json } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 
-/** A value, by its path (`$.variables.report`), and how long its JSON text is. */
+/** A value: its path (`$.variables.report`) and the length of its JSON string. */
 export interface Sized {
   readonly path: string
   readonly bytes: number
 }
 
-/** Where a value is; only that of a value that is named is made into a path. */
+/** A linked position, so that paths are built only for the values that are reported. */
 interface Place {
   readonly above: Place | undefined
   readonly step: string | number
@@ -21,17 +21,17 @@ interface Found {
 
 const NAMED = 5
 
-/** How many bytes the JSON text of a value has; escapes aside. */
+/** The bytes of a value as JSON, without escapes. */
 export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
 
-/** The biggest values in a value, biggest first. What is big only because of one thing in it is left out for that thing. */
+/** The largest values inside a value, largest first. A container whose size comes from one item is left out in favour of that item. */
 export const biggest = (value: Json): ReadonlyArray<Sized> => {
   const found: Array<Found> = []
   measure(value, undefined, '$', 0, found)
   return found.map(({ place, bytes }) => ({ path: pathOf(place), bytes }))
 }
 
-/** One pass, in which nothing is made for a value that is not among the biggest: there may be millions. */
+/** One pass that allocates only for candidates, because there may be millions of values. */
 const measure = (
   value: Json,
   above: Place | undefined,
@@ -56,7 +56,7 @@ const measure = (
   if (isObject(value)) for (const key of Object.keys(value)) add(value[key] as Json, key, key.length + 4)
   else for (let index = 0; index < value.length; index++) add(value[index] as Json, index, 1)
   if (found === undefined || inside === undefined) return bytes
-  // The containers at the top say nothing, and neither do those with one thing in them that is most of it.
+  // The outermost containers explain nothing, and neither do those that consist mostly of one item.
   const isDivided = depth < 2 ? inside.length > 0 : largest > bytes / 2
   for (const one of isDivided ? inside : [{ place, bytes }]) if (isAmong(found, one.bytes)) put(found, one)
   return bytes

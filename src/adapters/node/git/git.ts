@@ -1,25 +1,24 @@
-/** The `git` command. */
+/** Calls the `git` command. */
 import { execFile } from 'node:child_process'
 import * as E from 'fp-ts/lib/Either.js'
 
-/** How a call of git ended. */
 export interface GitEnd {
   readonly code: number
   readonly stdout: string
   readonly stderr: string
 }
 
-/** git could not be started, or did not end by itself. `code` is the system's. */
+/** git could not be started, or a signal ended it. `code` is the system's. */
 export interface NoGitEnd {
   readonly code: string
   readonly message: string
   readonly cause: unknown
 }
 
-/** How much git may say. */
+/** The most output that git may print. */
 const OUTPUT_BYTES = 67_108_864
 
-/** A hook runs with these; they would lead to its repository, not to ours. */
+/** A git hook sets these variables; they would select its repository instead of ours. */
 export const NO_OTHER_REPOSITORY = {
   GIT_DIR: undefined,
   GIT_COMMON_DIR: undefined,
@@ -30,7 +29,7 @@ export const NO_OTHER_REPOSITORY = {
   GIT_NAMESPACE: undefined
 }
 
-/** Calls git in a folder, in a language that is known, with nobody to ask. A failure of git is an end like any other. */
+/** Calls git in a folder, in the C locale and without prompts. A non-zero exit is a normal result. */
 export const git = (folder: string, args: ReadonlyArray<string>): Promise<E.Either<NoGitEnd, GitEnd>> =>
   new Promise((done) => {
     const env = { ...process.env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0', GIT_EDITOR: 'true', ...NO_OTHER_REPOSITORY }

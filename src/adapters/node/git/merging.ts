@@ -1,4 +1,4 @@
-/** Merging the branch of a worktree where its run was started. */
+/** Merges the branch of a worktree into the branch that it started from. */
 import { copyFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -10,10 +10,7 @@ import { ask, demand, failed, gitFolderOf, isThere, saidBy, trying } from './wor
 
 type End = E.Either<WorkspaceFailed, MergeEnd>
 
-/**
- * Commits what is not committed in a worktree, and merges its branch into the one it was made from. The worktree stays. Whatever can be
- * known before is looked at before, and a merge that conflicts is taken back.
- */
+/** Commits what is uncommitted in a worktree and merges its branch. The worktree stays, and a merge that conflicts is aborted. */
 export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<End> => {
   const { repository, branch, into } = worktree
   const obstacle = await obstacleTo(worktree)
@@ -29,11 +26,11 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
     return E.right({ _tag: 'NotMerged', why: 'Refused', said: LEFT_OPEN, committed: committed.right })
   const merged = await git(repository, ['merge', '--no-edit', '--quiet', branch])
   if (E.isLeft(merged)) {
-    // It was ended in the middle, by Ctrl+C perhaps.
+    // Ctrl+C, for example, may have ended git in the middle of the merge.
     await takeBack(repository)
     return E.left(failed(repository, 'git merge', merged.left))
   }
-  // Settings of the user may keep git from committing it.
+  // The user's settings may keep git from committing the merge.
   const isIn = await git(repository, ['merge-base', '--is-ancestor', branch, 'HEAD'])
   if (E.isRight(isIn) && isIn.right.code === 0) return E.right({ _tag: 'Merged', into, committed: committed.right })
   const files = await filesOf(repository, ['--diff-filter=U'])
@@ -47,12 +44,12 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   )
 }
 
-/** The worktree goes when it is merged, and with it what is in a submodule of it alone. */
-const LEFT_OPEN = 'work in a submodule is not committed there'
+/** A merged worktree is deleted, with any work that exists only in one of its submodules. */
+const LEFT_OPEN = 'a submodule has uncommitted work'
 
 const DETACHED: MergeEnd = { _tag: 'NotMerged', why: 'Detached', committed: false }
 
-/** What stands against a merge before anything is done. */
+/** Checks for obstacles before anything changes. */
 const obstacleTo = async ({
   root,
   repository,
@@ -68,7 +65,7 @@ const obstacleTo = async ({
     return E.right({ _tag: 'NotMerged', why: 'OtherBranch', ...other, committed: false })
   }
   if ((await ask(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'])) !== undefined)
-    return E.right({ _tag: 'NotMerged', why: 'Refused', said: 'another merge is not concluded', committed: false })
+    return E.right({ _tag: 'NotMerged', why: 'Refused', said: 'another merge is in progress', committed: false })
   const files = await filesOf(repository, ['HEAD'])
   if (E.isLeft(files)) return files
   return E.right(
@@ -84,10 +81,7 @@ const filesOf = async (
     await demand(repository, ['diff', '--name-only', '-z', '--ignore-submodules=dirty', ...which, '--'])
   )
 
-/**
- * Commits what is not committed in a worktree, and gives the hash of that commit, if there was anything. Nothing is committed to a
- * branch that is not the run's.
- */
+/** Commits what is uncommitted in a worktree and returns the hash, if there was anything. Never commits to another branch than the run's. */
 export const commitWorktree = async (
   runId: string,
   worktree: Worktree
@@ -96,7 +90,7 @@ export const commitWorktree = async (
   const refused = (why: string): E.Either<WorkspaceFailed, never> =>
     E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'git commit', code: 'GIT', why, cause: undefined })
   if ((await ask(root, ['symbolic-ref', '--quiet', '--short', 'HEAD'])) !== branch)
-    return refused(`the worktree is not at its branch ${branch}`)
+    return refused(`the worktree is not on its branch ${branch}`)
   const committed = await commitRest(worktree, `dogear: what run ${runId} had not committed when it paused`)
   if (E.isLeft(committed)) return committed
   if (typeof committed.right === 'string') return refused(committed.right)
@@ -105,7 +99,7 @@ export const commitWorktree = async (
     : E.right(O.none)
 }
 
-/** Whether there was something to commit; or why it was not, and then all is as it was. */
+/** True if there was something to commit; a failure leaves everything unchanged. */
 const commitRest = async (
   { root }: Worktree,
   message: string
@@ -114,19 +108,19 @@ const commitRest = async (
   if (E.isLeft(open)) return open
   if (open.right === '') return E.right(false)
   const folder = await gitFolderOf(root)
-  if (folder === undefined) return E.right('it is no worktree any more')
-  const begun = await begunIn(folder, open.right)
+  if (folder === undefined) return E.right('it is no longer a worktree')
+  const begun = await operationIn(folder, open.right)
   if (begun !== undefined) return E.right(begun)
   const before = await ask(root, HEAD)
   const settle = await keepIndex(folder)
   const added = await demand(root, ['add', '--all'])
   const ended = E.isLeft(added) ? added : await commitStaged(root, message)
-  // One that was ended in the middle may have committed.
+  // A git that was killed may have committed all the same.
   await settle(E.isRight(added) && before === (await ask(root, HEAD)))
   return ended
 }
 
-/** Settings of the user may hide what is new. What is open in a submodule can't be committed from outside. */
+/** Overrides user settings that hide untracked files. Changes inside a submodule cannot be committed from outside. */
 const statusOf = (root: string, ignored: 'dirty' | 'none'): Promise<E.Either<WorkspaceFailed, string>> =>
   demand(root, ['status', '--porcelain', '--untracked-files=normal', `--ignore-submodules=${ignored}`])
 
@@ -138,7 +132,7 @@ const commitStaged = async (root: string, message: string): Promise<E.Either<Wor
   return E.right(ended.right.code === 0 ? true : saidBy(ended.right))
 }
 
-/** What git has there while a step is in the middle of something. A commit would conclude it. */
+/** Files that git has during an unfinished merge, rebase or the like, which a commit would conclude. */
 const BEGUN = new Map([
   ['MERGE_HEAD', 'a merge'],
   ['CHERRY_PICK_HEAD', 'a cherry-pick'],
@@ -147,12 +141,12 @@ const BEGUN = new Map([
   ['rebase-merge', 'a rebase']
 ])
 
-const begunIn = async (folder: string, status: string): Promise<string | undefined> => {
-  for (const [name, what] of BEGUN) if (await isThere(join(folder, name))) return `${what} is not concluded there`
-  return /^(?:U.|.U|AA|DD) /m.test(status) ? 'there are conflicts' : undefined
+const operationIn = async (folder: string, status: string): Promise<string | undefined> => {
+  for (const [name, what] of BEGUN) if (await isThere(join(folder, name))) return `${what} is in progress`
+  return /^(?:U.|.U|AA|DD) /m.test(status) ? 'conflicts are unresolved' : undefined
 }
 
-/** What is staged and what is not may mean something to the next step. Gives what puts it back, if nothing was committed. */
+/** Saves the index, because the next step may rely on what is staged. Returns the function that restores it if no commit was made. */
 const keepIndex = async (folder: string): Promise<(isRefused: boolean) => Promise<unknown>> => {
   const index = join(folder, 'index')
   const kept = join(folder, 'index.dogear')

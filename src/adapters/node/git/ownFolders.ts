@@ -7,10 +7,7 @@ import type { Insecure } from '../../../ports/CheckpointStorage.js'
 import type { WorkspaceFailed } from '../../../ports/Workspaces.js'
 import { failed } from './worktree.js'
 
-/**
- * Checks a folder and its parents up to the workspaces' root. Missing folders pass. The owner of the state folder is accepted
- * too, because a file system may map root to another user.
- */
+/** Checks a folder and its parents up to the workspaces' root. Also accepts the state folder's owner, because a file system may map root to another user. */
 export const ownFolders = async (
   state: string,
   all: string,

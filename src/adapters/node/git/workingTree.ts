@@ -1,4 +1,4 @@
-/** A folder and its git repository, through the file system and the `git` command. */
+/** Reads evidence from a folder and its git repository. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -12,21 +12,21 @@ import { NO_OTHER_REPOSITORY } from './git.js'
 
 type Looked<A> = Promise<E.Either<TreeUnreadable, A>>
 
-/** How much of a file is in memory at a time. */
+/** The size of the read buffer. */
 const CHUNK_BYTES = 1_048_576
 
-/** A file may grow while it is read, and those of /proc say that they are empty. */
+/** The first read of a file may need more than its size, because it may grow and files in /proc report 0. */
 const LEAST_BYTES = 2_048
 
-/** How much git may say: some hundred thousand commits or paths. */
+/** The most output that git may print: some hundred thousand commits or paths. */
 const GIT_OUTPUT_BYTES = 67_108_864
 
 const HASH = /^[0-9a-f]{4,64}$/i
 
 /**
- * The working tree at a folder. Commits are looked up with `git cat-file` and `git rev-list`, never in the text of a log, and
- * git is only called for what only git knows. `except`: paths in it that are no part of it; `ceiling`: a folder above it, where no
- * repository is looked for any more.
+ * The working tree at a folder. It finds commits with `git cat-file` and `git rev-list`, never by parsing a log.
+ * `except`: paths inside it that do not belong to it; `ceiling`: a parent folder at which the search for a repository
+ * stops.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -94,30 +94,27 @@ const unreadable = (where: string, code: string, why: string, cause: unknown): T
   cause
 })
 
-/** Where there is no repository nothing can be told to be as it is in it. */
+/** Outside a repository, no file has a committed version to compare with. */
 const noRepository = (folder: string): TreeUnreadable =>
   unreadable(resolve(folder), 'GIT', 'there is no git repository', undefined)
 
 /** Not all names are UTF-8. */
 const key = (path: Buffer): string => path.toString('latin1')
 
-/** What a file held when it was read, and how the system knew it then. */
+/** The digest of a file, and the stamp (size, times, inode) that it had when it was read. */
 interface Read {
   readonly stamp: string
   readonly content: Content
 }
 
-/** What is looked at with: what is no part of the tree, what was read before, and who may stop it. */
+/** What a scan needs: excluded paths, cached digests and the signal that stops it. */
 interface Look {
   readonly except: ReadonlySet<string>
   readonly read: Map<string, Read>
   readonly signal: AbortSignal | undefined
 }
 
-/**
- * What is at a path. A link in a folder counts as where it leads to, in words. Pipes, sockets and devices have no content: what they
- * give is gone when it is read, or never ends.
- */
+/** Describes a path. A link inside a folder counts as its target string. Pipes, sockets and devices have no content, because reading them consumes data or never ends. */
 const contentOf = async (look: Look, path: Buffer, facts: Stats): Promise<Content> => {
   if (facts.isDirectory()) return await contentOfFolder(look, path)
   if (facts.isFile()) return await contentOfFile(look, path)
@@ -125,12 +122,9 @@ const contentOf = async (look: Look, path: Buffer, facts: Stats): Promise<Conten
   return { size: target.length, sha256: createHash('sha256').update(target).digest('hex') }
 }
 
-/**
- * A file is not read again while the system knows it by the same stamp. No program can set `ctime`, but it is only as fine as the
- * system's clock ticks: what was changed a moment before it was read might be changed once more under the same.
- */
+/** Reuses a digest only if the stamp is old enough: `ctime` cannot be set, but two changes within one clock tick share it. */
 const contentOfFile = async ({ read, signal }: Look, path: Buffer): Promise<Content> => {
-  // What has become a pipe by now would keep this waiting for a writer.
+  // Without NONBLOCK, opening a file that became a pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const [facts, now] = [await file.stat({ bigint: true }), Date.now()]
@@ -157,15 +151,15 @@ const contentOfFile = async ({ read, signal }: Look, path: Buffer): Promise<Cont
   }
 }
 
-/** How long a file has to be left alone before what was read of it is remembered: FAT and NFS count in seconds. */
+/** A digest is cached only if the file is at least this old, because FAT and NFS have timestamps of seconds. */
 const SETTLED_MILLIS = 3_000
 
 const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(' ')
 
-const STOPPED = Object.assign(new Error('it was told to stop looking'), { code: 'ABORTED' })
+const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
-/** Names in order, each with the kind and the digest of what it names: no two folders that differ look the same. */
+/** Names in order, each with the kind and digest of its entry, so that different folders have different digests. */
 const contentOfFolder = async (look: Look, path: Buffer): Promise<Content> => {
   const hash = createHash('sha256')
   let total = 0
@@ -184,14 +178,14 @@ const contentOfFolder = async (look: Look, path: Buffer): Promise<Content> => {
 const kindOf = (facts: Stats): string =>
   facts.isDirectory() ? 'folder' : facts.isSymbolicLink() ? 'link' : facts.isFile() ? 'file' : 'other'
 
-/** What git printed, or that there is none of what was asked for: no repository, no commit. */
+/** git's output, or a marker that the repository or commit does not exist. */
 type Answer = O.Option<string>
 
 type AskGit = (args: ReadonlyArray<string>, input?: string) => Looked<Answer>
 
 const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
 
-/** Asks git, in a language that is known, without taking a lock or reading a configuration of the environment. */
+/** Queries git in the C locale, without taking a lock or reading configuration from environment variables. */
 const askGit = (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Looked<Answer> =>
   new Promise((done) => {
     const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
@@ -220,7 +214,7 @@ const linesOf = (answer: Answer): ReadonlyArray<string> =>
 
 const firstLine = (answer: Answer): O.Option<string> => O.fromNullable(linesOf(answer)[0])
 
-/** The whole hashes of those that name commits: by their hash or its beginning, never by a branch or a tag of that name. */
+/** Resolves commit hashes and prefixes to full hashes; branch and tag names do not count. */
 const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Looked<ReadonlyMap<string, string>> => {
   const asked = [...new Set(hashes)].filter((hash) => HASH.test(hash))
   if (asked.length === 0) return E.right(new Map())
@@ -234,7 +228,7 @@ const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Looked<Re
   return E.right(new Map(full))
 }
 
-/** Two questions, however many commits: which exist at all, and which of those HEAD does not lead back to. */
+/** Two git calls for any number of commits: which exist, and which HEAD does not contain. */
 const missingCommits = async (
   git: AskGit,
   folder: string,
@@ -256,12 +250,12 @@ const missingCommits = async (
   return missing.some((hash) => HASH.test(hash)) ? await unlessShallow(git, folder, missing) : E.right(missing)
 }
 
-/** Where history ends before its beginning, what is not in it may be behind that end. */
+/** In a shallow clone, a commit that is missing may be behind the cut. */
 const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Looked<A> => {
   const shallow = await git(['rev-parse', '--is-shallow-repository'])
   if (E.isLeft(shallow)) return shallow
   if (!O.toNullable(firstLine(shallow.right))?.startsWith('true')) return E.right(missing)
-  const why = 'the clone is shallow, and a commit may be in the part that is not here: git fetch --unshallow'
+  const why = 'the clone is shallow and may lack a commit; run: git fetch --unshallow'
   return E.left(unreadable(folder, 'SHALLOW', why, undefined))
 }
 
@@ -272,7 +266,7 @@ const fullHash = async (git: AskGit, folder: string, hash: string): Looked<O.Opt
   return E.map((full: ReadonlyMap<string, string>) => O.fromNullable(full.get(hash)))(await fullHashes(git, [hash]))
 }
 
-/** One path for each change; that of a rename is followed by the old one. */
+/** One path for each change; a rename is followed by its old path. */
 const pathsOf = (answer: Answer): ReadonlyArray<string> => {
   const paths: Array<string> = []
   const parts = O.isNone(answer) ? [] : answer.value.split('\0')

@@ -1,4 +1,4 @@
-/** Workspaces of runs, in the file system and with the `git` command. */
+/** Creates, checks and removes the workspaces of runs, with the file system and the `git` command. */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -29,8 +29,8 @@ import {
 } from './worktree.js'
 
 /**
- * The workspaces below a state folder, in `workspaces/<runId>`. Worktrees are made beside the repository that `folder` is in,
- * from its HEAD. A `.gitignore` hides them from a repository that the state folder is in.
+ * The workspaces below a state folder, in `workspaces/<runId>`. Worktrees start from the HEAD of the repository that
+ * contains `folder`. A `.gitignore` excludes them from a repository that contains the state folder.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -78,26 +78,26 @@ export const workspaces = (stateFolder: string, folder = '.'): Workspaces => {
   }
 }
 
-/** The state folder, the root of all workspaces, and the repository that new ones are made from. */
+/** The state folder, the root of all workspaces, and the repository that new worktrees start from. */
 interface Places {
   readonly state: string
   readonly all: string
   readonly from: string
 }
 
-/** No run id begins with an underscore. */
+/** Starts with an underscore, because no run id does. */
 const STEPS = '_steps'
 
-/** What is being deleted. */
-const GONE = '_gone'
+/** The folder of workspaces that are being deleted. */
+const TRASH = '_gone'
 
-const goneAt = ({ all }: Places, runId: string): string => join(all, GONE, runId)
+const trashAt = ({ all }: Places, runId: string): string => join(all, TRASH, runId)
 
 const rootAt = ({ all }: Places, runId: string): string => join(all, runId)
 
 const stepsAt = ({ all }: Places, runId: string): string => join(all, STEPS, runId)
 
-/** Checks that existing workspace folders are ours. */
+/** Checks that existing workspace folders belong to this user. */
 const owned = async ({ state, all }: Places, ...paths: ReadonlyArray<string>): ReturnType<typeof ownFolders> => {
   for (const path of paths) {
     const own = await ownFolders(state, all, path)
@@ -133,7 +133,7 @@ const make = async (
   return E.map(() => undefined)(made)
 }
 
-/** Makes the folder of all workspaces, which a repository around it does not see. */
+/** Creates the root of all workspaces, ignored by a repository around it. */
 const hide = ({ all }: Places): Promise<E.Either<WorkspaceFailed, unknown>> =>
   trying(all, 'mkdir', async () => {
     await mkdir(all, { recursive: true, mode: 0o700 })
@@ -148,7 +148,7 @@ const find = async (
   runId: string,
   workspace: Workspace | undefined
 ): Promise<E.Either<WorkspaceError, FoundWorkspace>> => {
-  const candidates = [rootAt(places, runId), stepsAt(places, runId), goneAt(places, runId)]
+  const candidates = [rootAt(places, runId), stepsAt(places, runId), trashAt(places, runId)]
   const own = await owned(places, ...candidates)
   if (E.isLeft(own)) return own
   const found = await Promise.all(candidates.map(isThere))
@@ -159,14 +159,11 @@ const find = async (
   const isWorktree = await isThere(join(root, '.git'))
   if (!isWorktree || (await gitFolderOf(root)) !== undefined) return E.right({ there: isWorktree, folders })
   if (await isShell(root)) return E.right({ there: false, folders })
-  const why = `its repository is not at ${repository} any more: "git worktree repair" there, where it is now, mends that`
+  const why = `its repository is no longer at ${repository}; run "git worktree repair" in its new folder`
   return E.left({ _tag: 'WorkspaceFailed', where: root, operation: 'find', code: 'GIT', why, cause: undefined })
 }
 
-/**
- * Only what is where we make them is deleted, whatever is recorded. It is put aside first: what is half deleted must not be taken for
- * what a run has left, neither by a resume nor by a merge.
- */
+/** Deletes only paths that this adapter creates. Moves them first, so that no resume or merge sees a half-deleted workspace. */
 const remove = async (
   places: Places,
   runId: string,
@@ -183,7 +180,7 @@ const remove = async (
   if (E.isLeft(aside)) return aside
   const kept = worktree === undefined ? strayed : E.map((own?: string) => own ?? strayed.right)(await forget(worktree))
   if (E.isLeft(kept)) return kept
-  const removed = await cleared(goneAt(places, runId))
+  const removed = await cleared(trashAt(places, runId))
   return E.map(() => ({ folders, ...(kept.right === undefined ? {} : { keptBranch: kept.right }) }))(removed)
 }
 
@@ -191,8 +188,8 @@ const cleared = (path: string): Promise<E.Either<WorkspaceFailed, void>> =>
   trying(path, 'rm', () => rm(path, { recursive: true, force: true, maxRetries: 3 }))
 
 const putAside = async (places: Places, runId: string): Promise<E.Either<WorkspaceFailed, unknown>> => {
-  const gone = goneAt(places, runId)
-  const before = await cleared(gone)
+  const trash = trashAt(places, runId)
+  const before = await cleared(trash)
   if (E.isLeft(before)) return before
   for (const [name, path] of [
     ['run', rootAt(places, runId)],
@@ -200,8 +197,8 @@ const putAside = async (places: Places, runId: string): Promise<E.Either<Workspa
   ] as const) {
     if (!(await isThere(path))) continue
     const moved = await trying(path, 'rename', async () => {
-      await mkdir(gone, { recursive: true, mode: 0o700 })
-      await rename(path, join(gone, name))
+      await mkdir(trash, { recursive: true, mode: 0o700 })
+      await rename(path, join(trash, name))
     })
     if (E.isLeft(moved)) return moved
   }
@@ -230,16 +227,16 @@ const stepFolder = async (
   })
 }
 
-/** What was put aside is counted, not named by its attempt: an attempt may be repeated under its number. */
+/** Numbered by a counter, because a repeated attempt has the same number. */
 const nextNumber = async (folder: string): Promise<number> => {
   const numbers = (await readdir(folder)).map((name) => Number(/^work\.attempt-(\d+)$/.exec(name)?.[1] ?? 0))
   return Math.max(0, ...numbers) + 1
 }
 
-/** Most of what a file system takes as a name. */
+/** Most file systems limit a name to 255 bytes. */
 const MAX_NAME = 200
 
-/** Different names have different folders, also where case makes no difference to those. */
+/** Different names map to different folders, also on a file system that ignores case. */
 const folderName = (name: string): string => {
   const escaped = name.replace(/[A-Z]/g, (letter) => `+${letter.toLowerCase()}`)
   return escaped.length <= MAX_NAME ? escaped : `=${sha256(name)}`

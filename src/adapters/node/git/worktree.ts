@@ -1,4 +1,4 @@
-/** Worktrees of git that belong to runs: making one, and taking it away. */
+/** Creates and removes the git worktrees of runs. */
 import { lstat, mkdir, readdir, readFile, rm, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,13 +8,13 @@ import type { NoWorktree, WorkspaceError, WorkspaceFailed, WorkspaceTaken } from
 import type { GitEnd } from './git.js'
 import { git } from './git.js'
 
-/** What could not be done, and what the system said. */
+/** What failed, and the system's message. */
 export const failed = (where: string, operation: string, cause: unknown): WorkspaceFailed => {
   const { code = 'UNKNOWN', message = String(cause) } = (cause ?? {}) as NodeJS.ErrnoException
   return { _tag: 'WorkspaceFailed', where, operation, code, why: message, cause }
 }
 
-/** Does something with files; what goes wrong is told. */
+/** Runs file operations and turns exceptions into a failure. */
 export const trying = async <A>(
   where: string,
   operation: string,
@@ -27,13 +27,13 @@ export const trying = async <A>(
   }
 }
 
-/** What git said that matters: its error, else its first line. */
+/** The relevant part of git's output: its error, else its first line. */
 export const saidBy = ({ code, stderr, stdout }: GitEnd): string => {
   const lines = [...stderr.split('\n'), ...stdout.split('\n')].map((line) => line.trim()).filter((line) => line !== '')
   return lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0] ?? `it ended with ${code}`
 }
 
-/** Calls git, which has to succeed. Gives what it printed, without the newline at the end. */
+/** Calls git, which must succeed. Returns its output without the last newline. */
 export const demand = async (
   folder: string,
   args: ReadonlyArray<string>
@@ -53,17 +53,17 @@ export const demand = async (
   })
 }
 
-/** Asks git for something that there may not be. */
+/** Queries git for something that may not exist. */
 export const ask = async (folder: string, args: ReadonlyArray<string>): Promise<string | undefined> => {
   const said = await demand(folder, args)
   return E.isRight(said) && said.right !== '' ? said.right : undefined
 }
 
-/** The branch of a run: `dogear/` and its id. What git takes in no name of a branch is escaped. */
+/** The branch of a run: `dogear/` and its id. Characters that git rejects in branch names are escaped. */
 export const branchOf = (runId: string): string =>
   `dogear/${runId.replaceAll('..', '.%2e').replace(/\.(?=lock$)/, '%2e')}`
 
-/** What the worktree of a new run will be, in the folder `root`, as seen from a folder of its repository. */
+/** Describes the worktree of a new run in the folder `root`, as seen from a folder of its repository. */
 export const planWorktree = async (
   folder: string,
   root: string,
@@ -102,7 +102,6 @@ const takenBranch = (branch: string, repository: string): WorkspaceTaken => ({
   repository
 })
 
-/** The working tree that a folder is in. */
 const repositoryOf = async (folder: string): Promise<E.Either<WorkspaceError, string>> => {
   const top = await demand(folder, ['rev-parse', '--show-toplevel'])
   if (E.isRight(top)) return top
@@ -112,12 +111,7 @@ const repositoryOf = async (folder: string): Promise<E.Either<WorkspaceError, st
   return E.left(why.includes('work tree') ? noWorktree(folder, 'Bare') : top.left)
 }
 
-/**
- * Makes a worktree, or finishes one that was half made. Gives the new name of a branch that was in its way.
- *
- * A file in git's own folder for the worktree says that it is whole, and whose it is: it goes when the worktree goes. The files come in a
- * step of their own, so that git has little to take back if it is ended meanwhile, and so that who finds it half made can go on.
- */
+/** Creates a worktree or completes a partial one, in steps that survive a kill. Returns the new name of a branch that was in its way. */
 export const makeWorktree = async (
   runId: string,
   worktree: Worktree
@@ -137,27 +131,28 @@ export const makeWorktree = async (
   const added = await add(worktree)
   if (E.isLeft(added)) return added
   const folder = await gitFolderOf(root)
-  if (folder === undefined) return E.left(failed(root, 'git worktree add', { message: 'it is not there', code: 'GIT' }))
+  if (folder === undefined)
+    return E.left(failed(root, 'git worktree add', { message: 'git created no worktree', code: 'GIT' }))
   const whole = await finish(folder, runId, worktree)
   return E.isLeft(whole) ? whole : renamed
 }
 
-/** The file in git's folder for a worktree that says that it is whole. */
+/** A file in git's own folder for the worktree marks it as complete and names its run; git deletes both together. */
 const WHOLE = 'dogear'
 
-/** Git's own folder for the worktree at a path, if there is one. */
+/** Git's own folder for the worktree at a path, if it exists. */
 export const gitFolderOf = async (root: string): Promise<string | undefined> => {
   const folder = /^gitdir: (.+?)\r?\n?$/s.exec((await textAt(join(root, '.git'))) ?? '')?.[1]
   return folder !== undefined && (await isFolder(folder)) ? folder : undefined
 }
 
-/** Whether nothing is in a worktree but the file that leads to git's folder for it: files never came. */
+/** A worktree whose only entry is its `.git` file: git was killed before the checkout. */
 export const isShell = async (root: string): Promise<boolean> => {
   const names = await trying(root, 'readdir', () => readdir(root))
   return E.isRight(names) && names.right.every((name) => name === '.git')
 }
 
-/** What a small file says, if it is there. */
+/** The content of a small file, if it exists. */
 export const textAt = async (path: string): Promise<string | undefined> => {
   try {
     return await readFile(path, 'utf8')
@@ -166,7 +161,6 @@ export const textAt = async (path: string): Promise<string | undefined> => {
   }
 }
 
-/** Whether a folder is at a path. */
 export const isFolder = async (path: string): Promise<boolean> => {
   try {
     return (await stat(path)).isDirectory()
@@ -175,7 +169,6 @@ export const isFolder = async (path: string): Promise<boolean> => {
   }
 }
 
-/** Whether anything is at a path. */
 export const isThere = async (path: string): Promise<boolean> => {
   try {
     await lstat(path)
@@ -185,7 +178,7 @@ export const isThere = async (path: string): Promise<boolean> => {
   }
 }
 
-/** Renames a branch that has other work than this one is to begin with. */
+/** Renames a branch whose commits are not those that this worktree starts from. */
 const makeRoom = async ({
   repository,
   branch,
@@ -197,7 +190,7 @@ const makeRoom = async ({
   return E.map(() => name)(await demand(repository, ['branch', '-m', branch, name]))
 }
 
-/** The first name for a branch like this one that there is not. */
+/** The first free name for a branch like this one. */
 const freeName = async (repository: string, branch: string): Promise<string> => {
   for (let nth = 1; ; nth++) {
     const name = `${branch}.attempt-${nth}`
@@ -205,14 +198,14 @@ const freeName = async (repository: string, branch: string): Promise<string> => 
   }
 }
 
-/** Twice `--force`: git may still have the one in its books that was here before. Other worktrees are none of ours. */
+/** `--force` twice, because git may still list an earlier worktree here as locked. Other worktrees are left alone. */
 const add = async ({ repository, root, branch, commit }: Worktree): Promise<E.Either<WorkspaceFailed, string>> => {
   const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
   const what = tip === undefined ? ['-b', branch, root, commit] : [root, branch]
   return demand(repository, ['worktree', 'add', '--force', '--force', '--no-checkout', '--quiet', ...what])
 }
 
-/** Brings the files, and says that it is whole. One where something was committed since is whole. */
+/** Checks out the files and marks the worktree as complete. One with a commit of its own is already complete. */
 const finish = async (
   folder: string,
   runId: string,
@@ -237,7 +230,7 @@ const finish = async (
 const LOCK_MILLIS = 10_000
 const LOOK_MILLIS = 50
 
-/** A git that outlived its dogear may still be at it. A lock that stays was left by one that was killed. */
+/** A git that outlived its parent may still hold the lock. A lock that stays was left by a killed git. */
 const othersDone = async (folder: string): Promise<void> => {
   const lock = join(folder, 'index.lock')
   for (let waited = 0; waited < LOCK_MILLIS; waited += LOOK_MILLIS) {
@@ -247,16 +240,13 @@ const othersDone = async (folder: string): Promise<void> => {
   await trying(lock, 'unlink', () => unlink(lock))
 }
 
-/**
- * Takes a worktree whose folder is gone out of the books of git, and its branch, unless that has commits that are nowhere else. Gives the
- * name of what is kept.
- */
+/** Removes a deleted worktree from git's records, and its branch unless that has commits of its own. Returns the name of what is kept. */
 export const forget = async ({
   root,
   repository,
   branch
 }: Worktree): Promise<E.Either<WorkspaceFailed, string | undefined>> => {
-  // Git may have forgotten it already, and its repository may be gone too.
+  // Git may have pruned the worktree already, and the repository may no longer exist.
   await git(repository, ['worktree', 'remove', '--force', '--force', root])
   const tip = await ask(repository, ['rev-parse', '--verify', '--quiet', `refs/heads/${branch}`])
   if (tip === undefined) return NOTHING
@@ -269,7 +259,7 @@ export const forget = async ({
 
 const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
 
-/** Work that was committed beside the branch of a worktree has a branch of its own from here on. Gives its name. */
+/** Commits on a detached HEAD get a branch, whose name is returned. */
 export const keepStrayed = async (
   root: string,
   branch: string

@@ -1,4 +1,4 @@
-// What is loaded, and who listens, before and after the first claim.
+// Prints the loaded modules and the listeners before and after the first claim.
 import { createRequire } from 'node:module'
 
 const { cache } = createRequire(import.meta.url)

@@ -1,4 +1,4 @@
-// Claims a run and has another process try the same; then takes over from one that claimed it and ended.
+// Claims a run while another process tries to; then takes over from one that claimed it and ended.
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { jsonFileStorage } from '../../../../dist/adapters/json-file/index.js'

@@ -1,4 +1,4 @@
-// A process of its own with a store, told by messages what to do. It runs what was built: dist/ must be up to date.
+// A process with a store, controlled by messages. It runs the built package, so dist/ must be up to date.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import net from 'node:net'
@@ -9,7 +9,7 @@ import { nodeProcesses } from '../../../../src/adapters/json-file/claim/Processe
 const [root, options = '{}'] = process.argv.slice(2)
 const owner = { host: hostname(), pid: process.pid }
 
-/** The pid that this process takes for dead, as one on another host would whose heartbeat has gone stale. */
+/** The pid that this process treats as dead, like another host after a heartbeat became stale. */
 let dead
 const { blind, ...given } = JSON.parse(options)
 const processes = {
@@ -27,7 +27,7 @@ const revision = (payload) => ({
   checkpoint: () => ({ newest: payload })
 })
 
-/** Saves until it is told to stop, or refused; reports every acknowledgement. */
+/** Saves until it is stopped or refused; reports every acknowledgement. */
 const save = async (count) => {
   for (let n = 0; n < count; n++) {
     const payload = `${process.pid}-${next}`

@@ -1,4 +1,4 @@
-// A process that looks at an owner in another container with the same mounts.
+// A process that checks an owner in another container with the same mounts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'

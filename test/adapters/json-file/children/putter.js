@@ -1,4 +1,4 @@
-// A process of its own that puts one artifact again and again. It runs what was built: dist/ must be up to date.
+// A process that puts one artifact repeatedly. It runs the built package, so dist/ must be up to date.
 import { fileArtifacts } from '../../../../dist/adapters/json-file/index.js'
 
 const [root] = process.argv.slice(2)

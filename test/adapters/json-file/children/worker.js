@@ -1,4 +1,4 @@
-// A thread of its own that claims a run and keeps it.
+// A thread that claims a run and keeps it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { jsonFileStorage } from '../../../../dist/adapters/json-file/index.js'
 
