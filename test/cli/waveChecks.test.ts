@@ -31,7 +31,7 @@ const failed = async (text = workflow, ...flags: ReadonlyArray<string>) => {
   return await place.dogear(['run', 'w.yml', '--id', 'r', ...flags])
 }
 
-describe('a wave whose `after` check failed, in a pipe,', () => {
+describe('a wave whose `after` check failed, in a pipe', () => {
   test('the printed command runs the groups of the wave again', async () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
@@ -39,9 +39,7 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
     expect(stderr).toContain('After fixing it, repeat the check with:\n  dogear resume r\n')
     const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
     const again = await place.shell(restart)
-    expect(again.stderr).toContain(
-      'Completed before, running again:\n  checks/unit: asked for\n  checks/lint: asked for\n'
-    )
+    expect(again.stderr).toContain('Completed before, running again:\n  checks/unit: forced\n  checks/lint: forced\n')
     expect(again.code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
@@ -75,14 +73,14 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
     })
   })
 
-  test('a wave with that policy runs up to three times', async () => {
+  test('a wave with `onCheckFailure: retry` runs up to three times', async () => {
     const { code } = await failed(workflow.replace('    before:', '    onCheckFailure: retry\n    before:'))
     expect(code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 })
 
-describe('a wave whose `before` check failed, in a pipe,', () => {
+describe('a wave whose `before` check failed, in a pipe', () => {
   test('the printed command runs the previous wave again', async () => {
     const { code, stderr } = await failed(waiting)
     expect(code).toBe(1)
@@ -132,7 +130,7 @@ steps:
   })
 })
 
-describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () => {
+describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => {
   const AFTER = 'Run its groups again, look again, continue anyway, or abort? [retry/look again/continue/abort] '
   const BEFORE = 'Look again, run "build" again, continue anyway, or abort? [look again/previous wave/continue/abort] '
   const once = ['js', 'unit', 'lint']
@@ -152,7 +150,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () =>
     const ended = await asked(workflow, [AFTER, answer])
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
-    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: asked for')).toBe(
+    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: forced')).toBe(
       answer.includes('retry')
     )
     expect(ended.stdout.includes('dogear resume r --restart-wave checks')).toBe(code === 1)
