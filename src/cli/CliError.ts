@@ -71,7 +71,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
     case 'AmbiguousRun':
       return [`"${error.prefix}" matches more than one run id:`, ...indented(first(error.candidates))]
     case 'SeveralUnfinished':
-      return ['Several runs are unfinished. Name one:', ...indented(first(error.candidates))]
+      return ['Several runs are unfinished; name one:', ...indented(first(error.candidates))]
     case 'NothingToResume':
       return [
         error.unreadable === 0 ? 'There is no unfinished run' : 'There is no unfinished run among the readable ones',
@@ -82,7 +82,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
     case 'Declined':
       return ['Nothing was changed']
     case 'RunChanged':
-      return [`Run ${error.runId} changed in the meantime. Nothing was done; check the run again`]
+      return [`Run ${error.runId} changed in the meantime, so nothing was done; check the run again`]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
     case 'NotDone':

@@ -1,4 +1,4 @@
-/** `reuse:` takes what another run has made, and `show` tells what a run has. */
+/** `reuse:` copies an artifact of another run, and `show` lists the artifacts of a run. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fileArtifacts } from '../../src/adapters/json-file/index.js'
@@ -41,7 +41,7 @@ test('a step that reuses an artifact copies it, and show lists it with size and 
   expect(json['steps']).toMatchObject([{ unit: 'corpus', output: 'reuse:crawl-7/data/corpus' }, { unit: 'fit' }])
 })
 
-test('a step whose artifact is not there fails alone, and says which it is', async () => {
+test('a step whose artifact is missing fails alone, and its error names the artifact', async () => {
   const ran = await place.dogear(['run', 'broken.yml', '--id', 'broken-1'])
   expect(ran.code).toBe(1)
   expect(ran.stderr).toContain('command: reuse:crawl-7/other')
@@ -53,7 +53,7 @@ test('a step whose artifact is not there fails alone, and says which it is', asy
   expect(resumed.code).toBe(0)
 })
 
-test('a run whose artifacts can’t be listed is shown all the same', async () => {
+test('show prints a run even if it cannot list the artifacts', async () => {
   await place.dogear(['run', 'train.yml', '--id', 'train-2'])
   place.write('.dogear/runs/train-2/artifacts/h-x', 'no artifact')
   const { code, stdout } = await place.dogear(['show', 'train-2'])
@@ -64,14 +64,17 @@ test('a run whose artifacts can’t be listed is shown all the same', async () =
 })
 
 test.each([
-  ['{ reuse: { fromRun: Crawl, artifact: x } }', '"fromRun" can\'t be "Crawl": it must be 1 to 128'],
-  ['{ reuse: { fromRun: crawl, artifact: ../x } }', '"artifact" can\'t be "../x": it has a segment'],
-  ['{ reuse: { fromRun: crawl, artifact: _own/x } }', '"artifact" can\'t be "_own/x": ids that begin with "_"'],
+  ['{ reuse: { fromRun: Crawl, artifact: x } }', '"fromRun" cannot be "Crawl": it must be 1 to 128'],
+  ['{ reuse: { fromRun: crawl, artifact: ../x } }', '"artifact" cannot be "../x": it has a segment'],
+  ['{ reuse: { fromRun: crawl, artifact: _own/x } }', '"artifact" cannot be "_own/x": ids that begin with "_"'],
   ['{ reuse: { fromRun: crawl } }', '"reuse" needs "fromRun" (the id of a run) and "artifact"'],
   ['{ reuse: { fromRun: crawl, artifact: x, to: y } }', '"reuse" has no key "to"'],
   ['{ reuse: crawl }', '"reuse" must be a mapping'],
-  ['{ reuse: { fromRun: crawl, artifact: x }, shell: make }', 'a task that has "reuse" has neither "shell" nor "run"']
-])('%s is refused with its place before anything is done', async (step, message) => {
+  [
+    '{ reuse: { fromRun: crawl, artifact: x }, shell: make }',
+    '"reuse" cannot be combined with "shell" or "run"; use one of them'
+  ]
+])('an invalid reuse is refused with its place before anything runs: %s', async (step, message) => {
   place.write('wrong.yml', `name: wrong\nsteps:\n  - ${step}\n`)
   const { code, stderr } = await place.dogear(['run', 'wrong.yml', '--id', 'wrong-1'])
   expect(code).toBe(2)

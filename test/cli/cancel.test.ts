@@ -43,7 +43,7 @@ test('a live run ends its current steps, is cancelled, and is final for resume, 
 })
 
 test.each([['resume'], ['plan']])(
-  '%s of a cancelled run exits 4, and prints the command that goes on',
+  '%s of a cancelled run exits with 4 and prints the command that resumes it',
   async (command) => {
     place = sandbox({ 'bad.yml': failing })
     expect((await place.dogear(['run', 'bad.yml', '--id', 'bad0'])).code).toBe(1)
@@ -65,7 +65,7 @@ test.each([['resume'], ['plan']])(
   }
 )
 
-test('as JSON it says whether the owner was asked, and the status', async () => {
+test('cancel --json prints the status and whether the owner was asked', async () => {
   place = sandbox({ 'bad.yml': failing })
   await place.dogear(['run', 'bad.yml', '--id', 'bad0'])
   expect(await jsonOf(['cancel', 'bad0'])).toEqual({ run_id: 'bad0', requested: false, status: 'cancelled' })
@@ -84,6 +84,6 @@ test('a pointer to a cancelled run is removed', async () => {
   expect(place.exists('.dogear/continue-here.json')).toBe(false)
   await place.shell('mv kept .dogear/continue-here.json')
   const resumed = await place.dogear(['resume'])
-  expect(resumed.stderr).toContain('Run r, which was paused last, was cancelled. The pointer to it is removed\n')
+  expect(resumed.stderr).toContain('Run r, which was paused last, was cancelled; removed the pointer to it\n')
   expect(resumed.code).toBe(3)
 })

@@ -44,7 +44,7 @@ const ran = (): readonly string[] => linesOf(place.read('log'))
 const revision = async (): Promise<unknown> =>
   (JSON.parse((await place.dogear(['show', 'r', '--json'])).stdout) as { revision: number }).revision
 
-describe('an artifact that was edited by hand, in a pipe,', () => {
+describe('an artifact edited by hand, in a pipe', () => {
   test.each([{ flags: [] }, { flags: ['--yes'] }, { flags: ['--changes', 'ignore'] }])(
     'an artifact edited by hand refuses the resume, which names the file and changes nothing: $flags',
     async ({ flags }) => {
@@ -71,8 +71,8 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     await fixed()
     const { stderr } = await place.dogear(['resume', 'r'])
     const [, keep = ''] = /^ {2}(dogear resume r --confirm generate=keep)$/m.exec(stderr) ?? []
-    const { code, stderr: told } = await place.shell(keep)
-    expect(told).toContain('Kept with changes: gen.js of generate\n')
+    const { code, stderr: printed } = await place.shell(keep)
+    expect(printed).toContain('Kept with changes: gen.js of generate\n')
     expect(code).toBe(0)
     expect(ran()).toEqual(['check', 'publish'])
     expect(place.read('gen.js')).toBe('fixed\n')
@@ -113,7 +113,7 @@ describe('an artifact that was edited by hand, in a pipe,', () => {
     expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
   })
 
-  test('--force and --from-step of its own step overwrite an edited artifact only with an answer; --yes is none', async () => {
+  test('--force and --from-step of the same step overwrite an edited artifact only with an answer; --yes is not an answer', async () => {
     await fixed()
     for (const flags of [
       ['--force'],
@@ -272,7 +272,7 @@ steps:
   })
 })
 
-describe.skipIf(!hasTerminal)('an artifact that was edited by hand, on a terminal,', () => {
+describe.skipIf(!hasTerminal)('an artifact edited by hand, on a terminal', () => {
   const question = 'Run it again and overwrite the changes, keep the changes, or count it as done? [again/keep/done] '
 
   test.each([

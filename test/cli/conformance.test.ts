@@ -1,4 +1,4 @@
-/** `dogear conformance`: whether a store of somebody else keeps the laws. */
+/** `dogear conformance` tests a third-party store. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -94,7 +94,7 @@ describe('a store that keeps the laws', () => {
     ])
   })
 
-  test('--json is one document, and --tap a report that TAP readers take', async () => {
+  test('--json prints one document, and --tap a valid TAP report', async () => {
     const json = await conformance('good.mjs', '--only', 'CS-LIST', '--level', 'core', '--json')
     const report = JSON.parse(json.stdout) as Report & { readonly conformant: boolean }
     expect(report).toMatchObject({ conformant: true, store: 'mine', capabilities: ['history'], hints: [] })
@@ -104,14 +104,14 @@ describe('a store that keeps the laws', () => {
     expect(tap.filter((line) => line.startsWith('ok'))).toHaveLength(2)
   })
 
-  test('a field that a spec does not have is warned about', async () => {
+  test('conformance warns about an unknown field of a spec', async () => {
     const { code, stderr } = await conformance('mistyped.mjs', '--only', 'CS-TRIP-01')
     expect({ code, stderr }).toEqual({ code: 0, stderr: 'warning: a spec has no `destory`. Did you mean "destroy"?\n' })
   })
 })
 
 describe('a store that breaks a law', () => {
-  test('the case is named, why it failed, and how to run it alone', async () => {
+  test('a failed case is reported with its id, the reason and the command that runs it alone', async () => {
     const { code, stdout, stderr } = await conformance('bad.mjs', '--only', 'CS-HIST-01', '--only', 'CS-TRIP-01')
     expect(code).toBe(1)
     expect(stdout).toMatch(/^✗ CS-HIST-01 .*\n {4}the history of a run with three revisions is empty$/m)
@@ -119,7 +119,7 @@ describe('a store that breaks a law', () => {
     expect(stderr).toBe('One case alone:\n  dogear conformance bad.mjs --only CS-HIST-01\n')
   })
 
-  test('a store that does not answer ends by the limit, and the command with it', async () => {
+  test('the time limit ends a case whose store does not answer, and the command ends', async () => {
     const { code, stdout } = await conformance('hanging.mjs', '--only', 'CS-LIST-01', '--limit', '300ms')
     expect(code).toBe(1)
     expect(stdout).toContain('    it did not end within 300 ms\n')
@@ -160,14 +160,14 @@ describe('a store that breaks a law', () => {
     ])
   })
 
-  test('promises in place of tasks and missing functions are explained in words', async () => {
+  test('the report explains promises in place of tasks, and missing functions', async () => {
     const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
     expect(promises.stdout).toContain('and a TaskEither is due: a function that, when it is called, gives a promise of')
     const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
     expect(incomplete.stdout).toContain('`reopen` returned no store; it lacks the functions claim, list')
   })
 
-  test('what is piped arrives whole', async () => {
+  test('a pipe receives the whole report', async () => {
     const cases = checkpointStorageCases.filter(({ level, id }) => level !== 'stress' && !/^CS-CLAIM/.test(id))
     const families = [...new Set(cases.map(({ id }) => id.replace(/-\d+$/, '')))]
     const only = families.map((family) => `--only ${family}`).join(' ')
@@ -178,7 +178,7 @@ describe('a store that breaks a law', () => {
     expect((JSON.parse(stdout) as Report).results).toHaveLength(cases.length)
   })
 
-  test('Ctrl+C ends it at once', async () => {
+  test('Ctrl+C ends the command at once', async () => {
     const running = place.start(['conformance', 'hanging.mjs', '--only', 'CS-LIST-01'])
     await running.said('mine (claims: history)')
     running.child.kill('SIGINT')
@@ -190,10 +190,10 @@ describe('a store that breaks a law', () => {
 
 describe('wrong use', () => {
   test.each<[why: string, words: readonly string[], said: RegExp]>([
-    ['no module', [], /Which store\? Name the module.*\n.*\n {2}dogear conformance spec\.mjs/],
+    ['no module', [], /conformance: the module is missing; name the one.*\n.*\n {2}dogear conformance spec\.mjs/],
     ['no such file', ['nowhere.mjs'], /nowhere\.mjs does not exist/],
     ['a folder', ['.'], /is a folder/],
-    ['no spec in it', ['none.mjs'], /none\.mjs has no export called spec\. It has: a, b\n.*export const spec/],
+    ['no spec in it', ['none.mjs'], /none\.mjs has no export spec; it has: a, b\n.*export const spec/],
     [
       'another export',
       ['wrong.mjs', '--export', 'x'],
@@ -213,11 +213,11 @@ describe('wrong use', () => {
       ['--list', '--only', 'CS-FENC'],
       /"CS-FENC"\. Did you mean "CS-FENCE"\?\nThe families: CS-TRIP, /
     ],
-    ['an unknown level', ['--list', '--level', 'all'], /--level is one of core, capability, stress, not "all"/],
-    ['nothing chosen', ['--list', '--level', 'stress', '--only', 'CS-ID'], /There is no stress case in CS-ID/],
-    ['no duration', ['good.mjs', '--limit', 'long'], /--limit is a duration/],
-    ['two forms', ['good.mjs', '--json', '--tap'], /Either --json or --tap/]
-  ])('%s is told, and is exit code 2', async (_, words, said) => {
+    ['an unknown level', ['--list', '--level', 'all'], /--level: unknown level "all"; use core, capability or stress/],
+    ['nothing chosen', ['--list', '--level', 'stress', '--only', 'CS-ID'], /--only: CS-ID has no stress case/],
+    ['no duration', ['good.mjs', '--limit', 'long'], /--limit: "long" is not a duration/],
+    ['two forms', ['good.mjs', '--json', '--tap'], /--json and --tap cannot be combined; use one of them/]
+  ])('wrong use is reported and exits with 2: %s', async (_, words, said) => {
     const { code, stderr } = await conformance(...words)
     expect(stderr).toMatch(said)
     expect(code).toBe(2)
@@ -229,8 +229,8 @@ describe('wrong use', () => {
     expect(linesOf(stderr).slice(0, 5)).toEqual([
       'dogear: spec of wrong.mjs is not a store spec:',
       '  `name` must be a non-empty string, not 7',
-      '  `reopen` is missing: a function that gives a new store on that place',
-      '  `capabilities` names "histroy". There are: history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
+      '  `reopen` is missing: a function that returns a new store on that place',
+      '  `capabilities` names the unknown capability "histroy"; use history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
       '  `damage` must be a function, not "x"'
     ])
   })
@@ -258,7 +258,7 @@ describe('wrong use', () => {
     }
   )
 
-  test('TypeScript is loaded where Node can, and else that is said', async () => {
+  test('a TypeScript spec loads if Node supports it, and is refused with the remedy otherwise', async () => {
     const canLoad = (process.features as { readonly typescript?: unknown }).typescript !== undefined
     const { code, stdout, stderr } = await conformance('spec.ts', '--only', 'CS-TRIP-01')
     if (canLoad && code === 0) expect(stdout).toContain('1 passed')
@@ -267,7 +267,7 @@ describe('wrong use', () => {
 })
 
 describe('the listing', () => {
-  test('names every case, its level and what it needs', async () => {
+  test('--list prints every case, its level and the capabilities it needs', async () => {
     const { stdout } = await conformance('--list')
     expect(linesOf(stdout)).toHaveLength(checkpointStorageCases.length)
     expect(stdout).toMatch(/^CS-FENCE-10 .* \(capability, needs watch\)$/m)

@@ -18,10 +18,10 @@ import type { main as commandLine } from '../../src/cli/commandLine.js'
 
 export const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
 
-/** What the command is built into, behind its first file. */
+/** The module behind the first file of the built command. */
 const built = new URL('../../dist/cli/commandLine.js', import.meta.url).href
 
-/** How a process ended, and what it said. */
+/** The end and the output of a process. */
 export interface Ended {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -46,7 +46,7 @@ export interface Running {
   readonly said: (text: string | RegExp) => Promise<void>
 }
 
-/** A folder of its own to run dogear in, with a state of its own. */
+/** A private folder to run dogear in, with private state. */
 export interface Sandbox {
   readonly folder: string
   /** Calls the built command in this process, which takes a tenth of the time; in one of its own while another call is under way. */
@@ -190,10 +190,10 @@ export function watch(child: ChildProcess): Running {
   }
 }
 
-/** The id of the run that a first run told of. */
-export const runIdOf = ({ stderr }: Ended): string => /^Run (\S+) started$/m.exec(stderr)?.[1] ?? 'no id was told'
+/** The run id in the output of a first run. */
+export const runIdOf = ({ stderr }: Ended): string => /^Run (\S+) started$/m.exec(stderr)?.[1] ?? 'no id was printed'
 
-/** The lines that tell of progress. */
+/** The progress lines. */
 export const linesOf = (text: string): readonly string[] => text.split('\n').slice(0, -1)
 
 export const isAlive = (pid: number): boolean => {

@@ -1,4 +1,4 @@
-/** What steps of a workflow file leave behind, and their checks, in real git repositories. */
+/** Evidence and checks of the steps of a workflow file, in real git repositories. */
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'vitest'
 import { blocks, read } from '../docs/markdown.js'
@@ -127,7 +127,7 @@ describe('a group that made a commit', () => {
     assert.equal(ok(await dogear(box, 'resume', 'r')).stderr, 'Run r: nothing left to do\n')
   })
 
-  test('stays completed when others have committed on top of it', async () => {
+  test('a group stays completed when others have committed on top of its commit', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     await box.git('commit --quiet --allow-empty -m later')
@@ -142,8 +142,8 @@ describe('a group that made a commit', () => {
   })
 })
 
-describe('a tree', () => {
-  test('that is not clean fails the step that wants it clean, and the state of the run is none of it', async () => {
+describe('the working tree', () => {
+  test('an unclean tree fails a step that expects a clean one, and the state folder does not count', async () => {
     const dirty = 'steps:\n  - shell: echo x > left.txt\n  - shell: "true"\n    expect: { cleanTree: true }\n'
     const box = await repository(`name: w\n${dirty}`)
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r', '--home', 'state')
@@ -180,7 +180,7 @@ steps:
     assert.match(stderr, /error: it ran, but: a is missing; b is missing; exit 3: exit code 3/)
   })
 
-  test('that fail may be let pass, with a warning', async () => {
+  test('failed checks may continue with a warning', async () => {
     const box = await repository(
       'name: w\nsteps:\n  - shell: "true"\n    after: exit 3\n    onCheckFailure: continue\n'
     )
@@ -189,7 +189,7 @@ steps:
   })
 })
 
-describe('the guide', () => {
+describe('the text about missing evidence', () => {
   test('a resume reports missing evidence in the words of the plan', async () => {
     const guide = read('docs/guide/evidence.md')
     const [workflow = ''] = blocks(guide, 'yaml')
@@ -205,7 +205,7 @@ describe('the guide', () => {
 })
 
 describe('a resume', () => {
-  test('is refused where commits can not be looked at, and nothing is changed', async () => {
+  test('a resume is refused if it cannot read commits, and changes nothing', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     box.write('.git/HEAD', 'ref: refs/heads/main\n')
@@ -264,7 +264,7 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
 })
 
 describe('a resume that runs everything again', () => {
-  test('needs no evidence, and is not refused where none can be looked at', async () => {
+  test('a resume that runs everything again needs no evidence, even if none can be read', async () => {
     const box = await repository(COMMITTING)
     ok(await dogear(box, 'run', 'w.yml', '--id', 'r'))
     await box.shell('mv .git elsewhere && printf "exit 9" > .bin/git && chmod +x .bin/git')
@@ -280,7 +280,7 @@ describe('a resume that runs everything again', () => {
 })
 
 describe('the checks of a wave', () => {
-  test('are part of what it did: a completed wave with other checks was changed', async () => {
+  test('an edit of the checks of a completed wave counts as a change of the wave', async () => {
     const wave =
       'name: w\nsteps:\n  - wave: a\n    after: test -e out\n    groups: { one: { shell: touch out } }\n  - shell: "false"\n'
     const box = await repository(wave)

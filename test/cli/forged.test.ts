@@ -65,7 +65,7 @@ const expectPlain = ({ stdout, stderr }: Ended, passedOn: readonly string[] = []
 /** The sweep tries every case as JSON too; other runs try every third, by title. */
 const isAlsoJson = (title: string): boolean => process.env['DOGEAR_SWEEP'] === '1' || title.length % 3 === 0
 
-describe('hostile text never reaches a terminal unescaped:', () => {
+describe('hostile text on a terminal', () => {
   const run = (file: string, ...words: readonly string[]): readonly string[] => ['run', file, ...words]
   const commands: ReadonlyArray<readonly [string, readonly string[]]> = [
     ['a missing workflow file', run(`${HOSTILE}no.yml`)],
@@ -137,7 +137,7 @@ describe('hostile text never reaches a terminal unescaped:', () => {
     'job.yml': [HOSTILE]
   }
 
-  test.each(commands)('%s', async (title, words) => {
+  test.each(commands)('%s is printed without escape sequences', async (title, words) => {
     const passedOn = words.flatMap((word) => printed[word] ?? [])
     const ended = await place.dogear(words)
     expect(`${ended.stdout}${ended.stderr}`).not.toBe('')
@@ -152,7 +152,7 @@ describe('hostile text never reaches a terminal unescaped:', () => {
     ['a spec that throws', ['conformance', 'throws.mjs']],
     ['a store that throws', ['conformance', 'spec.mjs', '--only', 'CS-CLAIM-01']],
     ['a store that throws, as TAP', ['conformance', 'spec.mjs', '--only', 'CS-CLAIM-01', '--tap']]
-  ])('%s, with several lines', async (_, words) => {
+  ])('%s with several lines is printed without escape sequences', async (_, words) => {
     const json = words.includes('--tap') ? [] : [await place.dogear([...words, '--json'])]
     for (const { stdout, stderr } of [await place.dogear(words), ...json]) {
       expect(`${stdout}${stderr}`).toContain('FORGED')
@@ -192,7 +192,7 @@ describe('hostile text never reaches a terminal unescaped:', () => {
     ['a directive', '%\u009b2J\u202eFORGED\n---\nsteps: [{ shell: "true" }]']
   ]
 
-  test.each(files)('in a workflow file, %s', async (title, text) => {
+  test.each(files)('%s of a workflow file is printed without escape sequences', async (title, text) => {
     place.write('w.yml', text.replaceAll('$', title === 'a template' ? quoted(`\${${HOSTILE}`) : Q))
     const ended = await place.dogear(['run', 'w.yml'])
     expect(`${ended.stdout}${ended.stderr}`).not.toBe('')
@@ -203,7 +203,7 @@ describe('hostile text never reaches a terminal unescaped:', () => {
     expect(() => JSON.parse(json.stdout) as unknown).not.toThrow()
   })
 
-  test('the folder of a workspace', async () => {
+  test('the folder of a workspace is printed without escape sequences', async () => {
     const cwd = join(place.folder, HOSTILE)
     for (const words of [
       ['run', '../input.yml'],
@@ -221,7 +221,7 @@ describe('hostile text never reaches a terminal unescaped:', () => {
     }
   })
 
-  test('the environment', async () => {
+  test('the environment is printed without escape sequences', async () => {
     for (const words of [['run', 'secret.yml'], ['runs'], ['show', 'nobody']]) {
       expectPlain(await place.dogear(words, { environment: { DOGEAR_HOME: HOSTILE, TOKEN: 'x\u001b' } }))
     }
@@ -236,10 +236,10 @@ test('step output passes through unchanged', async () => {
 test('a command to copy works even if a folder’s name has a newline and an escape sequence', async () => {
   const home = `state\n\u001b[31m'\\%\u202e"`
   await place.dogear(['run', 'summary.yml', '--id', 'odd', '--home', home])
-  place.write('odd.yml', 'name: odd\nsteps: [{ name: a, shell: test -e mended-odd }]')
+  place.write('odd.yml', 'name: odd\nsteps: [{ name: a, shell: test -e fixed-odd }]')
   const failed = await place.dogear(['run', 'odd.yml', '--id', 'odd-1', '--home', home])
   expectPlain(failed)
   const [, command = ''] = /^After fixing this, resume with:\n {2}(dogear .*)$/m.exec(failed.stderr) ?? []
-  place.write('mended-odd', '')
+  place.write('fixed-odd', '')
   expect(await place.shell(command)).toMatchObject({ code: 0 })
 })

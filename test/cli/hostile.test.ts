@@ -9,7 +9,7 @@ import { type Sandbox, sandbox } from './dogear.js'
 let place: Sandbox
 afterEach(() => place.remove())
 
-/** Variables reach a script through its environment and a command as an argument; nothing looks at them as code. */
+/** Variables reach a script through its environment and a command as an argument; nothing executes them. */
 const workflow = `
 steps:
   - { name: via-shell, shell: 'printf %s "$value" > by-shell' }
@@ -28,7 +28,7 @@ test.each([
   ['${value}$value$$'],
   ['--version -rf * ~ ? [a-z] {a,b} \\ \\n %s !'],
   ['|| touch pwned & touch pwned > pwned < pwned #']
-])('the value %j arrives as it is, and runs nothing', async (value) => {
+])('the value %j reaches a step unchanged and runs nothing', async (value) => {
   place = sandbox({ 'w.yml': workflow })
   const { code, stderr } = await place.dogear(['run', 'w.yml', '--input', `value=${value}`])
   expect(code, stderr).toBe(0)
@@ -36,7 +36,7 @@ test.each([
   expect(place.exists('pwned')).toBe(false)
 })
 
-test('a name that decides which code runs can not be captured, nor given as an input', async () => {
+test('a name that decides which code runs cannot be captured or passed as an input', async () => {
   place = sandbox({
     'capture.yml': 'steps: [{ shell: "echo /evil", capture: PATH }]',
     'input.yml': 'input: { LD_PRELOAD: /evil.so }\nsteps: [{ shell: "true" }]'
@@ -44,11 +44,11 @@ test('a name that decides which code runs can not be captured, nor given as an i
   for (const file of ['capture.yml', 'input.yml']) {
     const { code, stderr } = await place.dogear(['run', file])
     expect(code).toBe(2)
-    expect(stderr).toContain("can't be a variable: it would change how commands are found or started")
+    expect(stderr).toContain('cannot be a variable: it would change how commands are found or started')
   }
 })
 
-test('a workflow file can not name another place for the state', async () => {
+test('a workflow file cannot move the state folder', async () => {
   place = sandbox({ 'w.yml': 'input: { DOGEAR_HOME: /tmp/elsewhere }\nsteps: [{ shell: "true" }]' })
   expect((await place.dogear(['run', 'w.yml'])).stderr).toContain(
     'names that begin with DOGEAR_ are set by dogear itself'
@@ -81,7 +81,7 @@ test('a link in place of the workspaces folder is refused, and nothing behind it
   expect(readdirSync(join(place.folder, 'behind'), { recursive: true })).toEqual(['r1', 'r1/file'])
 })
 
-describe.runIf(process.getuid?.() === 0)('with state in the current folder', () => {
+describe.runIf(process.getuid?.() === 0)('state in the current folder', () => {
   const NOBODY = '65534'
 
   const withState = async (): Promise<void> => {

@@ -43,7 +43,7 @@ const problemsOf = (text: string): number => {
   return E.isLeft(file) ? file.left.length : unknownVariables(file.right, []).length
 }
 
-describe('checking a workflow file takes linear time:', () => {
+describe('the time to check a workflow file', () => {
   test.each([
     ['aliases where names belong', 4_000],
     ['numbers beyond double precision', 2_000],
@@ -53,7 +53,7 @@ describe('checking a workflow file takes linear time:', () => {
     ['unset variables', 500],
     ['a chain of groups that capture', 400],
     ['a chain of groups that use the first capture', 400]
-  ])('%s', (kind, count) => {
+  ])('a workflow file is checked in linear time: %s', (kind, count) => {
     const [small = '', large = ''] = [files[kind]?.(count), files[kind]?.(4 * count)]
     // Linear time would be four times as much, quadratic time sixteen.
     problemsOf(small)
@@ -71,7 +71,7 @@ describe('many problems', () => {
     ['aliases where names belong', 6_000],
     ['groups with unknown needs', 1_000],
     ['unset variables', 1_000]
-  ])('the first of many problems are shown, and the number of others: %s', async (kind, count) => {
+  ])('the first of many problems are printed with the number of others: %s', async (kind, count) => {
     const text = files[kind]?.(count) ?? ''
     place = sandbox({ 'w.yml': text })
     const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--json'])
@@ -95,7 +95,7 @@ describe('many problems', () => {
     expect(stderr).toMatch(/w\.yml:1:7: "k+ … k+" is not a valid name: use letters, .*, at most 128 characters\n/)
   })
 
-  test('the first of many warnings are shown, and the number of others', async () => {
+  test('the first of many warnings are printed with the number of others', async () => {
     place = sandbox({
       'w.yml': steps(500, () => 'shell: "true", retry: { strategy: linaer }').replace(
         'steps:',

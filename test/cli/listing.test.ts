@@ -54,12 +54,12 @@ test.each([[['--output', 'json']], [['--json']]])('with %s the listing is JSON w
   ])
 })
 
-test('a status that no run has is an empty listing', async () => {
+test('a status without runs prints an empty listing', async () => {
   expect((await place.dogear(['runs', '--status', 'running'])).stdout).toBe('No running runs\n')
   expect((await place.dogear(['runs', '--status', 'running', '--json'])).stdout).toBe('[]\n')
 })
 
-test('`show` marks every step and group, and says what went wrong and which variables there are', async () => {
+test('`show` marks every step and group, and prints the errors and variables', async () => {
   const { stdout } = await place.dogear(['show', '3f2a'])
   const lines = linesOf(stdout)
   expect(lines.slice(0, 5)).toEqual([
@@ -83,7 +83,7 @@ test('`show` marks every step and group, and says what went wrong and which vari
   ])
 })
 
-test('`show --json --history` has it all for programs', async () => {
+test('`show --json --history` prints all fields for programs', async () => {
   const { stdout } = await place.dogear(['show', uuid, '--json', '--history'])
   expect(JSON.parse(stdout)).toMatchObject({
     run_id: uuid,
@@ -110,12 +110,12 @@ test('`show --json --history` has it all for programs', async () => {
   expect(history[0]?.change).toBe('UnitFailed')
 })
 
-test('`show --history` says of each revision what it is about', async () => {
+test('`show --history` prints the change of each revision', async () => {
   const { stdout } = await place.dogear(['show', uuid, '--history'])
   const lines = linesOf(stdout)
   const history = lines.slice(lines.indexOf('history') + 1)
-  const told = history.map((line) => line.replace(/^ +(\d+) {2}\S+ {2}/, '').replace(/\d+ms/, 'Nms'))
-  expect(told).toEqual(
+  const facts = history.map((line) => line.replace(/^ +(\d+) {2}\S+ {2}/, '').replace(/\d+ms/, 'Nms'))
+  expect(facts).toEqual(
     expect.arrayContaining([
       'UnitFailed      checks',
       'UnitFailed      checks/lint, attempt 1: exit code 1: no semicolons',
@@ -127,7 +127,7 @@ test('`show --history` says of each revision what it is about', async () => {
   )
 })
 
-test('`verify` says of every run whether it is what was written', async () => {
+test('`verify` reports for every run whether its state is intact', async () => {
   const { code, stdout } = await place.dogear(['verify'])
   expect(code).toBe(0)
   expect(linesOf(stdout)).toEqual([

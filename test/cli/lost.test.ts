@@ -24,7 +24,7 @@ const unseen = (script: string): string => `kill -STOP $PPID; ${script}; kill -C
 
 const REMEDY = /put it back and resume, or start the run again/i
 
-describe.skipIf(process.platform === 'win32')('a run reports what happened to its state when', () => {
+describe.skipIf(process.platform === 'win32')('lost state of a live run', () => {
   test.each([
     ['the whole state folder is deleted', 'rm -rf .dogear', /\.dogear was deleted or moved/, REMEDY],
     ['its own folder is deleted', 'rm -rf .dogear/runs/r1', /runs\/r1 was deleted or moved/, REMEDY],
@@ -35,7 +35,7 @@ describe.skipIf(process.platform === 'win32')('a run reports what happened to it
       /e000001\.jsonl was replaced by another file/,
       /resume the run/i
     ]
-  ])('%s', async (_, script, happened, remedy) => {
+  ])('a run reports what happened when %s', async (_, script, happened, remedy) => {
     box = sandbox({ 'w.yml': workflow(unseen(script)) })
     const { code, stderr } = await box.process(['run', 'w.yml', '--id', 'r1'])
     expect(stderr).toMatch(happened)
@@ -72,8 +72,8 @@ const large = (name: string): string => `  - name: ${name}
     capture: ${name}
 `
 
-describe.skipIf(process.platform !== 'linux')('too little of a resource is an error that names the remedy:', () => {
-  test('the command reports a limit on open files', async () => {
+describe.skipIf(process.platform !== 'linux')('an exhausted resource', () => {
+  test('the command reports a limit on open files with the remedy', async () => {
     const codes = new Set<number | null>()
     for (const files of [20, 24, 28, 40, 60]) {
       box = sandbox({ 'w.yml': workflow('echo second >> log') })
@@ -89,7 +89,7 @@ describe.skipIf(process.platform !== 'linux')('too little of a resource is an er
     expect([...codes]).toContain(5)
   })
 
-  test('the command reports a limit on file sizes', async () => {
+  test('the command reports a limit on file sizes with the remedy', async () => {
     const codes = new Set<number | null>()
     for (const kilobytes of [1, 16, 64, 96, 200]) {
       box = sandbox({ 'w.yml': `name: large\nsteps:\n${['a', 'b', 'c'].map(large).join('')}` })

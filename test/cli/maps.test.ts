@@ -1,4 +1,4 @@
-/** `forEach` in a workflow file: a wave of items that an earlier step has told. */
+/** `forEach` in a workflow file: a wave whose items an earlier step printed. */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,7 +26,7 @@ beforeAll(() => {
 afterAll(() => place.remove())
 
 describe('a map in a workflow file', () => {
-  test('does the same for each line, and a resume only what is missing, though the list is another by then', async () => {
+  test('a map runs once per line, and a resume runs only the missing items, even if the list has changed', async () => {
     const ran = await place.dogear(['run', 'pictures.yml', '--id', 'p-1'])
     expect(ran.code).toBe(1)
     expect(linesOf(ran.stderr)).toContain('Step 2/3 convert: 3 items')
@@ -54,7 +54,7 @@ describe('a map in a workflow file', () => {
     expect(place.read('sorted')).toBe('x x x\ny y y\n')
   })
 
-  test('may have a JSON list, or one of the file, of items with a field as their key', async () => {
+  test('the items of a map may come from JSON or the file, with a field as their key', async () => {
     const json = '[{"id": "one", "n": 1}, {"id": "two", "n": 2}]'
     const each = 'each: { shell: \'echo "$DOGEAR_KEY $item" >> out\' }'
     place.write(
@@ -68,7 +68,7 @@ describe('a map in a workflow file', () => {
     expect(linesOf(place.read('out'))).toEqual(['one {"id":"one","n":1}', 'two {"id":"two","n":2}', '1 red', '2 7'])
   })
 
-  test('may have the items of an item of the map around it', async () => {
+  test('an inner map may take its items from an item of the outer map', async () => {
     place.write(
       'inner.yml',
       'steps: [{ wave: a, forEach: [[x, y], [z]], concurrency: 1, each: { forEach: item, key: item, concurrency: 1, ' +
@@ -79,8 +79,8 @@ describe('a map in a workflow file', () => {
   })
 
   test.each([
-    ['[1, 2', '"list" begins like a JSON list but is none'],
-    ['[{"n": 1}]', 'item 1 has no "id" that can be its key: {"n":1}'],
+    ['[1, 2', '"list" is not a valid JSON array'],
+    ['[{"n": 1}]', 'item 1 has no string or number "id" as its key: {"n":1}'],
     ['[{"id": "a"}, {"id": "a"}]', 'item 2 has the key "a", which an earlier item has already'],
     ['[{"id": ""}]', 'item 1 has a key of 0 characters; use 1 to 512 characters']
   ])('a map fails before any work if its items cannot be computed: %s', async (list, message) => {
@@ -96,14 +96,14 @@ describe('a map in a workflow file', () => {
 
   test.each([
     ['{ wave: w, forEach: lst, each: { shell: x } }', 'unknown variable "lst". Did you mean "list"?'],
-    ['{ wave: w, forEach: list }', '"forEach" needs "each": what is done for each item'],
+    ['{ wave: w, forEach: list }', '"forEach" needs "each": the work for each item'],
     ['{ wave: w, each: { shell: x } }', '"each" needs "forEach": the variable that has the items, or a list of them'],
     ['{ wave: w, forEach: list, each: { shell: x, capture: y } }', 'capture of "w" must be absent'],
     ['{ wave: w, forEach: list, each: x }', '"each" is a mapping like'],
     ['{ wave: w, forEach: list, groups: { a: { shell: x } }, each: { shell: x } }', 'not both'],
     ['{ wave: w, key: x, groups: { a: { shell: x } } }', '"key" is for the items of "forEach"'],
     ['{ wave: w, forEach: list, each: { run: [x, "${ietm}"] } }', 'unknown variable "ietm". Did you mean "item"?']
-  ])('is refused before anything runs: %s', async (step, message) => {
+  ])('an invalid map is refused before anything runs: %s', async (step, message) => {
     place.write('wrong.yml', `input: { list: a }\nsteps:\n  - ${step}\n`)
     const ran = await place.dogear(['run', 'wrong.yml'])
     expect(ran.code).toBe(2)

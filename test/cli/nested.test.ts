@@ -77,7 +77,7 @@ const pathsOf = (text: string, field: string): readonly string[] =>
   ) ?? []
 
 describe('a workflow file with steps on several levels', () => {
-  test('resumes at the step that failed, on the deepest level', async () => {
+  test('a resume starts at the failed step on the deepest level', async () => {
     const ran = await place.dogear(['run', 'release.yml', '--id', 'r-1'])
     expect(ran.code).toBe(1)
     expect(linesOf(ran.stderr)).toContain('Step 2/3 failed: targets/web/pages/about/check')
@@ -96,7 +96,7 @@ describe('a workflow file with steps on several levels', () => {
     ])
   })
 
-  test('names a unit by the same path in show, plan and history', async () => {
+  test('a unit has the same path in show, plan and history', async () => {
     const shown = await place.dogear(['show', 'r-1', '--history', '--json'])
     expect(pathsOf(shown.stdout, 'steps')).toEqual(units)
     const planned = await place.dogear(['plan', 'r-1', '--json'])
@@ -107,14 +107,14 @@ describe('a workflow file with steps on several levels', () => {
     ['targets/web/pages/about', ['pages/about/check', 'pages/about/render', 'upload']],
     ['targets/web/pages/about/check', ['pages/about/check', 'upload']],
     ['targets/web/upload', ['upload']]
-  ])('runs again from %s on, and what follows on each level', async (from, within) => {
+  ])('--from-step %s runs that step and the later ones on each level again', async (from, within) => {
     place.write('did', '')
     expect((await place.dogear(['resume', 'r-1', '--from-step', from])).code).toBe(0)
     const after = ['announce', 'targets/docs/site', 'targets/docs/step-2']
     expect(namesIn(place.read('did'))).toEqual([...after, ...within.map((path) => `targets/web/${path}`)].sort())
   })
 
-  test('lists its units with their parts', async () => {
+  test('show lists the units with their parts', async () => {
     const { stdout } = await place.dogear(['show', 'r-1'])
     const rows = linesOf(stdout).map((line) => line.replace(/, [\d.]+m?s$/, '').replace(/ +/g, ' '))
     expect(rows).toContain('✓ web completed, 3/3 steps')
@@ -126,8 +126,8 @@ describe('a workflow file with steps on several levels', () => {
 const momentsOf = (saves: number): ReadonlyArray<string> =>
   Array.from({ length: saves }, (_, save) => [`${save + 1} before`, `${save + 1} after`]).flat()
 
-describe('killed beside a save', () => {
-  test('it resumes between any two steps on any level, and does nothing again that is recorded', async () => {
+describe('a run killed beside a save', () => {
+  test('a run killed between any two steps on any level resumes and repeats no recorded work', async () => {
     const preload = { NODE_OPTIONS: `--require=${join(import.meta.dirname, 'killAtSave.cjs')}` }
     const count = join(place.folder, 'saves')
     const counted = await place.process(['run', 'release.yml', '--id', 'k-0'], {
@@ -169,7 +169,7 @@ describe('a file that another one includes', () => {
     return linesOf(ran.stderr).slice(1)
   }
 
-  test('is named where something is wrong in it, once', async () => {
+  test('a problem in an included file is reported once, with the name of the file', async () => {
     expect(
       await said({
         'top.yml': 'steps: [{ name: a, workflow: sub/b.yml }, { name: c, workflow: sub/b.yml }, { shel: x }]',
@@ -183,7 +183,7 @@ describe('a file that another one includes', () => {
     ])
   })
 
-  test('may include others, relative to itself, but not in a circle', async () => {
+  test('an included file may include others relative to itself, but not in a cycle', async () => {
     expect(
       await said({
         'top.yml': including('sub/b.yml'),
@@ -191,11 +191,11 @@ describe('a file that another one includes', () => {
         'sub/c.yml': including('b.yml')
       })
     ).toEqual([
-      'sub/c.yml:1:30: files must not include one another in a circle: top.yml, sub/b.yml, sub/c.yml, sub/b.yml'
+      'sub/c.yml:1:30: files include one another in a cycle: top.yml, sub/b.yml, sub/c.yml, sub/b.yml; remove one inclusion'
     ])
   })
 
-  test('has nothing that is for a whole run', async () => {
+  test('an included file cannot set keys of a whole run', async () => {
     expect(
       await said({
         'top.yml': including('b.yml'),
@@ -203,21 +203,20 @@ describe('a file that another one includes', () => {
       })
     ).toEqual(
       ['1:1: "input"', '2:1: "secrets"', '3:1: "workspace"', '4:1: "onSuccess"'].map(
-        (what) =>
-          `b.yml:${what} is for a whole run: a file that is included has none. Move it to the file that includes this one`
+        (what) => `b.yml:${what} is for a whole run, so an included file cannot set it; move it to the including file`
       )
     )
   })
 
   test.each([
-    ['missing.yml', "top.yml:1:30: Can't read workflow missing.yml: there is no such file"],
-    ['.', "top.yml:1:30: Can't read workflow .: it is a folder"],
-    ['[]', 'top.yml:1:30: "workflow" must be text, not a list']
-  ])('must be readable: %s', async (workflow, message) => {
+    ['missing.yml', 'top.yml:1:30: Cannot read workflow missing.yml: the file does not exist'],
+    ['.', 'top.yml:1:30: Cannot read workflow .: it is a folder'],
+    ['[]', 'top.yml:1:30: "workflow" must be a string, not a list']
+  ])('an included file must be readable: %s', async (workflow, message) => {
     expect(await said({ 'top.yml': including(workflow) })).toEqual([message])
   })
 
-  test('is read again by a resume, and an edit in it counts as one in the including file', async () => {
+  test('a resume reads an included file again, and an edit in it counts as an edit of the including file', async () => {
     place.write('top.yml', `${including('b.yml')}\n`)
     place.write('b.yml', 'name: inner\nsteps: [{ name: one, shell: "echo 1" }, { name: two, shell: "false" }]\n')
     expect((await place.dogear(['run', 'top.yml', '--id', 'i-1'])).code).toBe(1)

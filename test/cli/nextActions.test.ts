@@ -14,7 +14,7 @@ const two = `
 name: two
 steps:
   - { name: one, shell: echo one >> log }
-  - { name: two, shell: test -e mended && echo two >> log }
+  - { name: two, shell: test -e fixed && echo two >> log }
 `
 
 const slow = 'name: slow\nsteps: [{ name: wait, shell: "echo ready; sleep 60" }]'
@@ -44,7 +44,7 @@ const damage = (runId: string): void => {
 }
 
 describe('a run that another process holds', () => {
-  test('poll on a held run offers to look at it, not to resume it', async () => {
+  test('poll of a held run offers to show it, not to resume it', async () => {
     const busy = await running()
     const polled = await place.dogear(['poll', 'busy'])
     expect(polled.stdout).toBe('Run busy waits for no job\n')
@@ -124,11 +124,11 @@ test('the printed answer "again" for a step that is not idempotent works as it i
     'w.yml': `name: w
 steps:
   - { name: art, shell: 'echo art >> log; echo x > art', artifacts: [art], idempotent: false }
-  - { name: last, shell: test -e mended }
+  - { name: last, shell: test -e fixed }
 `
   })
   await place.dogear(['run', 'w.yml', '--id', 'r'])
-  place.write('mended', '')
+  place.write('fixed', '')
   await place.shell('rm art')
   const refused = await place.dogear(['resume', 'r'])
   expect(refused.code).toBe(4)
@@ -141,7 +141,7 @@ steps:
 test('a run of another file is resumed with its own', async () => {
   within({ 'two.yml': two, 'other.yml': 'name: other\nsteps: [{ shell: "true" }]\n' })
   await place.dogear(['run', 'two.yml', '--id', 'r'])
-  place.write('mended', '')
+  place.write('fixed', '')
   const refused = await place.dogear(['run', 'other.yml', '--id', 'r', '--resume'])
   expect(refused.code).toBe(4)
   expect(refused.stderr).toContain(`Resume it with its own file, ${place.folder}/two.yml:\n  dogear resume r\n`)
@@ -159,7 +159,7 @@ describe('an ambiguous run', () => {
   test('an ambiguous run is refused with a command that names one', async () => {
     within({ 'two.yml': two })
     for (const id of ['aaaa-1', 'aaaa-2']) await place.dogear(['run', 'two.yml', '--id', id])
-    place.write('mended', '')
+    place.write('fixed', '')
     const ambiguous = await place.dogear(['resume', 'aaaa', '--verbose'])
     expect(commandsIn(ambiguous.stderr)).toEqual(['dogear resume aaaa-2 --verbose'])
     expect((await follow(await place.dogear(['resume']))).stderr).toContain('Resuming run aaaa-2')
@@ -175,7 +175,7 @@ describe('an id in use', () => {
 
   test('an id in use is refused in a pipe with the run’s progress and the command that resumes it', async () => {
     await known()
-    place.write('mended', '')
+    place.write('fixed', '')
     const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
     expect(refused.code).toBe(4)
     expect(refused.stderr).toContain('Run known exists already')
@@ -188,7 +188,7 @@ describe('an id in use', () => {
 
   test('the id of a completed run is refused with the command that runs it again', async () => {
     await known()
-    place.write('mended', '')
+    place.write('fixed', '')
     await place.dogear(['resume', 'known'])
     const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
     expect(refused.stderr).toContain('It is a run of two: completed, 2/2 steps completed, started ')
@@ -199,7 +199,7 @@ describe('an id in use', () => {
 
   test('a new id does not resume an earlier run, but a pipe reports it', async () => {
     await known()
-    place.write('mended', '')
+    place.write('fixed', '')
     const started = await place.dogear(['run', 'two.yml', '--id', 'other'])
     expect(started.code).toBe(0)
     expect(started.stderr).toMatch(
@@ -304,7 +304,7 @@ describe('consent in a pipe', () => {
   ])('a pipe refuses without consent and prints the command that consents: %s', async (_, words) => {
     within({ 'two.yml': two })
     await place.dogear(['run', 'two.yml', '--id', 'r'])
-    place.write('mended', '')
+    place.write('fixed', '')
     const refused = await place.dogear(words)
     expect(refused.code).toBe(2)
     expect(await follow(refused)).toMatchObject({ code: 0 })
@@ -314,9 +314,9 @@ describe('consent in a pipe', () => {
 test('pausing an inactive run is refused with the possible actions', async () => {
   within({ 'two.yml': two })
   await place.dogear(['run', 'two.yml', '--id', 'r'])
-  place.write('mended', '')
+  place.write('fixed', '')
   const paused = await place.dogear(['pause', 'r'])
-  expect(paused).toMatchObject({ code: 4, stdout: 'Run r has failed and rests: there is nothing to pause\n' })
+  expect(paused).toMatchObject({ code: 4, stdout: 'Run r has failed: there is nothing to pause\n' })
   expect(await follow(paused)).toMatchObject({ code: 0 })
   expect(await follow(await place.dogear(['pause', 'r']))).toMatchObject({ code: 0 })
 })
@@ -419,7 +419,7 @@ try {
       const refused = await place.dogear([command, 'r'])
       expect(refused.code).toBe(2)
       expect(refused.stderr).toContain(
-        'Run r was started by a program: resume it there, and answer questions with its option `confirm`\n'
+        'Run r was started by a program; resume it there, and answer questions with its option `confirm`\n'
       )
       expect(await follow(refused)).toMatchObject({ code: 0 })
     }
@@ -432,7 +432,7 @@ try {
     expect(paused.code).toBe(4)
     expect(commandsIn(paused.stderr)).toEqual(['dogear show r'])
     expect((await follow(paused)).stdout).toContain('charge')
-    place.write('mended', '')
+    place.write('fixed', '')
     const taken = await place.dogear(['run', 'two.yml', '--id', 'r'])
     expect(taken.code).toBe(4)
     expect(commandsIn(taken.stderr)).toEqual(['dogear show r', 'dogear run two.yml'])

@@ -86,8 +86,8 @@ test('a resume by id removes the pointer as well', async () => {
 test.each([
   ['a secret is not set', 'secrets: [TOKEN]', 'true', 'TOKEN is not set'],
   ['a completed step was changed', '', "sed -i 's/echo first/echo other/' w.yml", '"first" was changed after it ran'],
-  ['its workspace is gone', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
-])('a resume that is refused because %s says so, and no position', async (_, header, spoil, why) => {
+  ['its workspace is missing', 'workspace: directory', 'rm -r .dogear/workspaces', 'Workspace not found for run r']
+])('a resume that is refused because %s prints the reason and no position', async (_, header, spoil, why) => {
   place = sandbox({ 'w.yml': `${header}${workflow.replace('-e go', '-e "$PLACE/go"')}` })
   const environment = { TOKEN: 'abcdefghijklm', PLACE: place.folder }
   const running = place.start(['run', 'w.yml', '--id', 'r'], { environment })
@@ -115,13 +115,13 @@ test.each([
   await spoil('r')
   place.write('go2', '')
   const resumed = await place.dogear(['resume'])
-  expect(resumed.stderr).toContain(`Run r, which was paused last, ${why}. The pointer to it is removed\n`)
+  expect(resumed.stderr).toContain(`Run r, which was paused last, ${why}; removed the pointer to it\n`)
   expect(resumed.stderr).toContain('Resuming run bad\n')
   expect(resumed.code).toBe(0)
   expect(place.exists('.dogear/continue-here.json')).toBe(false)
 })
 
-test('a pointer that is none is refused with exit code 5 and left; a run that is named is resumed all the same', async () => {
+test('an invalid pointer is refused with exit code 5 and kept; a run named by id resumes despite it', async () => {
   place = sandbox({ 'w.yml': workflow })
   await paused(await started())
   place.write('.dogear/continue-here.json', '{"format":1,"runId":"../../r"}')
@@ -132,13 +132,13 @@ test('a pointer that is none is refused with exit code 5 and left; a run that is
   expect((await place.dogear(['resume', 'r'])).code).toBe(0)
 })
 
-test('a run that rests is not paused: it is said how it rests, and nothing is written', async () => {
+test('a run without an owner is not paused: the command prints its status and writes nothing', async () => {
   place = sandbox({ 'w.yml': workflow, 'bad.yml': 'steps: [{ shell: exit 1 }]' })
   await place.dogear(['run', 'bad.yml', '--id', 'bad0'])
   const before = (await place.shell('ls -laR .dogear')).stdout
   expect(await place.dogear(['pause', 'bad0'])).toMatchObject({
     code: 4,
-    stdout: 'Run bad0 has failed and rests: there is nothing to pause\n'
+    stdout: 'Run bad0 has failed: there is nothing to pause\n'
   })
   expect((await place.shell('ls -laR .dogear')).stdout).toBe(before)
   expect((await place.dogear(['pause', 'none'])).code).toBe(3)
@@ -146,7 +146,7 @@ test('a run that rests is not paused: it is said how it rests, and nothing is wr
   expect(await place.dogear(['pause', 'r'])).toMatchObject({ code: 0, stdout: 'Run r is paused already\n' })
 })
 
-test('a request that is damaged pauses the run, and what is wrong with it is said', async () => {
+test('a damaged request pauses the run and is reported with its problem', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await started()
   const path = place.write('.dogear/runs/r/requests/pause.json', '{')
@@ -191,7 +191,7 @@ const repository = async (): Promise<void> => {
 const inThere = async (command: string): Promise<string> =>
   (await place.shell(`git -C .dogear/workspaces/r ${command}`)).stdout
 
-test('what is not committed in the worktree is committed by the pause, and the state folder never', async () => {
+test('a pause commits the uncommitted changes of the worktree, and never the state folder', async () => {
   await repository()
   const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: { PLACE: place.folder } })
   await running.said('ready')
@@ -212,7 +212,7 @@ test('what is not committed in the worktree is committed by the pause, and the s
   expect(resumed.code).toBe(0)
 })
 
-test('with --no-commit it stays as it is', async () => {
+test('with --no-commit the worktree stays unchanged', async () => {
   await repository()
   const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: { PLACE: place.folder } })
   await running.said('ready')

@@ -5,7 +5,7 @@ let place: Sandbox
 const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
 afterEach(() => place.remove())
 
-/** A provider that notes each submission by its key. What it says of the job is in the file `state`: an exit code and a text. */
+/** A provider that records each submission by its key. The file `state` sets its answer: an exit code and a string. */
 const batch = (options = '') => `
 name: batch
 steps:
@@ -38,7 +38,7 @@ const pending = async (): Promise<void> => {
 }
 
 describe('a step with a job', () => {
-  test('rests the run while the groups that need nothing of it finish, and a resume submits nothing', async () => {
+  test('a job leaves the run pending while independent groups finish, and a resume submits nothing', async () => {
     await pending()
     expect(place.read('log')).toBe('lint\n')
     expect(submissions()).toHaveLength(1)
@@ -51,7 +51,7 @@ describe('a step with a job', () => {
     expect(submissions()).toHaveLength(1)
   })
 
-  test('is spoken of by plan, show and runs', async () => {
+  test('plan, show and runs report a pending job', async () => {
     await pending()
     const plan = await place.dogear(['plan'])
     expect(plan.stdout).toMatch(/poll {5}all +waits for its job since \S+: job-7/)
@@ -62,7 +62,7 @@ describe('a step with a job', () => {
     expect(history.stdout).toMatch(/JobSubmitted +all\/train, attempt 1: job-7/)
   })
 
-  test('is asked for: counts while it has not ended, its result when it has, and no second submission', async () => {
+  test('a poll prints counts until the job ends, then records the result, and submits nothing', async () => {
     await pending()
     says(75, 'so far 3/10')
     const unfinished = await place.dogear(['poll', 'nightly'])
@@ -88,7 +88,7 @@ describe('a step with a job', () => {
     })
   })
 
-  test('is asked for as often as one likes: until it has ended the files of the state are the same, to the byte', async () => {
+  test('repeated polls of an unfinished job leave the state files unchanged, to the byte', async () => {
     await pending()
     const state = async (): Promise<string> =>
       (await place.shell('find .dogear -type f -exec cksum {} + | sort && find .dogear | sort')).stdout
@@ -124,7 +124,7 @@ describe('a step with a job', () => {
     expect(submissions()).toHaveLength(1)
   })
 
-  test('is still waited for when asking was stopped, and that is what is said', async () => {
+  test('a stopped poll leaves the job pending and reports that', async () => {
     await pending()
     place.write('state', 'echo asking >&2; sleep 20; code=0\n')
     const asking = place.start(['poll', 'nightly'])
@@ -132,14 +132,14 @@ describe('a step with a job', () => {
     asking.child.kill('SIGINT')
     const { code, stdout, stderr } = await asking.ended
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' })
-    expect(stderr).toContain('Stopped: not all jobs were polled\nAsk again with:\n  dogear poll nightly\n')
+    expect(stderr).toContain('Stopped: not all jobs were polled\nPoll again with:\n  dogear poll nightly\n')
     expect(submissions()).toHaveLength(1)
   })
 
   test.each([
     [1, /failed: exit code 1/],
     [3, /failed: its job is missing/]
-  ])('fails if its job has failed or is missing (%i), and then submits under another key', async (code, message) => {
+  ])('a step fails if its job failed or is missing (%i), and then submits under another key', async (code, message) => {
     await pending()
     says(code)
     const failed = await place.dogear(['poll', 'nightly'])
@@ -150,17 +150,17 @@ describe('a step with a job', () => {
     expect(new Set(submissions()).size).toBe(2)
   })
 
-  test('that could not be asked for stays as it was', async () => {
+  test('a job that could not be polled stays pending', async () => {
     await pending()
     says(7)
     const asked = await place.dogear(['poll', 'nightly'])
     expect(asked.code).toBe(75)
-    expect(asked.stdout).toContain('no answer for now: exit code 7')
+    expect(asked.stdout).toContain('state unknown: exit code 7')
     expect((await place.dogear(['runs'])).stdout).toContain('pending')
   })
 })
 
-describe('what a job gave', () => {
+describe('the result of a job', () => {
   const fetchedBy = async (collect: string): Promise<void> => {
     const job = `{ submit: echo 1, poll: exit 0, collect: ${collect} }`
     within({ 'w.yml': `name: w\nsteps: [{ name: s, retry: { attempts: 2 }, job: ${job}, capture: c }]\n` })
@@ -171,26 +171,23 @@ describe('what a job gave', () => {
     ['exits with 75', `'. ./state'`, 'exit 75'],
     ['exits with 7', `'. ./state'`, 'exit 7'],
     ['is killed', `'. ./state'`, 'kill -9 $$'],
-    ['is not there', '[./state]', undefined]
-  ])('is fetched the next time if what fetches it %s', async (_, collect, state) => {
+    ['is missing', '[./state]', undefined]
+  ])('the next poll collects the result if the collecting command %s', async (_, collect, state) => {
     await fetchedBy(collect)
     if (state !== undefined) place.write('state', state)
     const first = await place.dogear(['poll'])
     expect(first.code).toBe(75)
-    expect(first.stdout).toContain('s (1): no answer for now: its result cannot be collected')
+    expect(first.stdout).toContain('s (1): state unknown: its result cannot be collected')
     place.write('state', '#!/bin/sh\necho model\n')
     await place.shell('chmod +x state')
     expect((await place.dogear(['poll'])).stdout).toBe('s (1): done, its result is recorded\n')
   })
 
-  test.each([1, 3])(
-    'is lost if fetching it ends with %i, whatever is tried again: its step has failed',
-    async (code) => {
-      await fetchedBy(`exit ${code}`)
-      expect((await place.dogear(['poll'])).code).toBe(1)
-      expect((await place.dogear(['runs'])).stdout).toContain('failed')
-    }
-  )
+  test.each([1, 3])('a step fails if its collecting command exits with %i, despite retries', async (code) => {
+    await fetchedBy(`exit ${code}`)
+    expect((await place.dogear(['poll'])).code).toBe(1)
+    expect((await place.dogear(['runs'])).stdout).toContain('failed')
+  })
 })
 
 describe('a submission that prints nothing', () => {
@@ -210,7 +207,7 @@ steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -
 })
 
 describe('a process that is killed while it collects', () => {
-  test('has collected nothing: the next one does, and nothing is submitted again', async () => {
+  test('a poll killed while it collects records nothing; the next one collects, and nothing is submitted again', async () => {
     within({
       'w.yml': `name: w
 steps:
@@ -233,7 +230,7 @@ steps:
 })
 
 describe('a process that is killed while it submits', () => {
-  test('submits again under the same key', async () => {
+  test('a process killed while it submits submits again under the same key', async () => {
     within({ 'w.yml': batch(), killer: '' })
     expect((await place.process(['run', 'w.yml', '--id', 'nightly'])).signal).toBe('SIGKILL')
     expect(submissions()).toHaveLength(1)
@@ -252,8 +249,8 @@ describe('a process that is killed while it submits', () => {
   })
 })
 
-describe('what a job is to leave', () => {
-  test('is looked at once its result is fetched: if it is not there its step has failed', async () => {
+describe('the evidence of a job', () => {
+  test('the evidence of a job is checked after its result is collected, and the step fails if it is missing', async () => {
     within({
       'w.yml': `name: w
 steps:
@@ -285,13 +282,13 @@ describe('a workflow file with a job', () => {
     ['job: { submit: echo 1 }', '"job" needs "poll"'],
     [
       'job: { submit: echo 1, poll: exit 0 }, shell: ls',
-      'a task that has "job" has neither "shell" nor "run" nor "reuse"'
+      '"job" cannot be combined with "shell", "run" or "reuse"; use one of them'
     ],
     ['job: { submit: echo 1, poll: exit 0 }, capture: x', '"capture" of a job needs "collect"'],
     ['job: { submit: echo 1, poll: [ask, "${nobody}"] }', 'unknown variable "nobody"'],
-    ['job: { submit: echo 1, poll: exit 0 }, expect: { commits: 1 }', `"commits" can't be counted for a job`],
+    ['job: { submit: echo 1, poll: exit 0 }, expect: { commits: 1 }', '"commits" cannot be counted for a job'],
     ['job: echo 1', '"job" is a mapping of "submit", "poll" and "collect"']
-  ])('is refused for %s', async (step, message) => {
+  ])('an invalid job is refused: %s', async (step, message) => {
     within({ 'w.yml': `name: w\nsteps: [{ name: s, ${step} }]\n` })
     const refused = await place.dogear(['run', 'w.yml'])
     expect(refused.code).toBe(2)
@@ -299,7 +296,7 @@ describe('a workflow file with a job', () => {
     expect(place.exists('.dogear')).toBe(false)
   })
 
-  test('whose job was edited since it was submitted is refused, also by poll', async () => {
+  test('a job edited since its submission is refused, also by poll', async () => {
     await pending()
     place.write('w.yml', batch().replace('echo job-7', 'echo job-8'))
     for (const command of ['poll', 'resume', 'plan']) {

@@ -67,7 +67,7 @@ describe('dogear prune', () => {
     expect(runs()).toEqual(['v-0', 'w-3', 'w-4'])
   })
 
-  test('leaves a run that a live process has, whatever is asked', async () => {
+  test('prune never deletes a run that a live process holds', async () => {
     within({ 'w.yml': 'name: w\nsteps: [{ shell: echo begun; sleep 60 }]\n' })
     const running = place.start(['run', 'w.yml', '--id', 'live'])
     await running.said('begun')
@@ -83,15 +83,15 @@ describe('dogear prune', () => {
   })
 
   test.each([
-    [[], 'Say which runs may go: --keep N, --older-than 30d, or both'],
-    [['--keep', '-1'], '--keep is how many runs of each workflow stay, not "-1"'],
-    [['--older-than', '30'], '--older-than is a duration like 12h or 30d, not "30"'],
+    [[], 'prune: no limit is set; pass --keep N, --older-than 30d, or both'],
+    [['--keep', '-1'], '--keep: "-1" is not a number of runs; pass a whole number such as 10'],
+    [['--older-than', '30'], '--older-than: "30" is not a duration; use one like 12h or 30d'],
     [
       ['--keep', '1', '--status', 'running'],
-      '--status is one of completed, cancelled, failed, interrupted, paused, pending, queued'
+      '--status: prune takes no status "running"; use completed, cancelled, failed, interrupted, paused, pending or queued'
     ],
     [['--keep', '1', '--status', 'complete'], 'Did you mean "completed"?']
-  ])('with %j is wrong use', async (flags, message) => {
+  ])('prune with %j is wrong use', async (flags, message) => {
     within()
     const { code, stderr } = await place.dogear(['prune', ...flags])
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)])
@@ -121,15 +121,15 @@ describe('dogear prune', () => {
   })
 })
 
-describe('a workflow file says what becomes of a run that has completed:', () => {
+describe('`onSuccess` of a workflow file', () => {
   const file = (onSuccess: string): string =>
-    `name: w\nonSuccess: ${onSuccess}\nsteps:\n  - { name: one, shell: echo 1, capture: one }\n  - { name: two, shell: test -e mended }\n`
+    `name: w\nonSuccess: ${onSuccess}\nsteps:\n  - { name: one, shell: echo 1, capture: one }\n  - { name: two, shell: test -e fixed }\n`
 
-  test('archive: a file with its last checkpoint; a failed one is kept', async () => {
+  test('archive keeps the last checkpoint of a completed run in one file, and a failed run whole', async () => {
     within({ 'w.yml': file('archive') })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
     expect(runs()).toEqual(['r'])
-    place.write('mended', '')
+    place.write('fixed', '')
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(0)
     const [name = '', ...others] = readdirSync(join(home(), 'archive'))
@@ -140,15 +140,15 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(runs()).toEqual([])
   })
 
-  test('delete: nothing', async () => {
-    within({ 'w.yml': file('delete'), mended: '' })
+  test('delete keeps nothing of a completed run', async () => {
+    within({ 'w.yml': file('delete'), fixed: '' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('Run completed\nIts state was deleted\n')])
     expect(runs()).toEqual([])
     expect(existsSync(join(home(), 'archive'))).toBe(false)
   })
 
-  test('delete, also of one whose last step is a job that a poll collects', async () => {
+  test('delete also applies to a run whose last step is a job that a poll collects', async () => {
     within({ 'w.yml': 'name: w\nonSuccess: delete\nsteps:\n  - job: { submit: echo 1, poll: "true" }\n' })
     expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(75)
     const { code, stderr } = await place.dogear(['poll', 'r'])
@@ -156,7 +156,7 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(runs()).toEqual([])
   })
 
-  test('delete, but not before its workspace is merged or cleaned: until then its state is needed', async () => {
+  test('delete waits until the workspace of the run is merged or cleaned', async () => {
     within({ 'w.yml': 'name: w\nworkspace: directory\nonSuccess: delete\nsteps:\n  - shell: echo made > made\n' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect([code, stderr]).toEqual([0, expect.stringContaining('its state is kept: its workspace is still there')])
@@ -168,7 +168,7 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(runs()).toEqual([])
   })
 
-  test('with what it has left in folders of its steps, as when it is pruned', async () => {
+  test('deleting a run also deletes the folders of its steps, and so does prune', async () => {
     const steps = 'steps: [{ name: one, workspace: fresh, shell: echo 1 > made, artifacts: [made] }]\n'
     const of = (onSuccess: string): string => `name: ${onSuccess}\nonSuccess: ${onSuccess}\n${steps}`
     within({ 'keep.yml': of('keep'), 'archive.yml': of('archive'), 'delete.yml': of('delete') })
@@ -180,7 +180,7 @@ describe('a workflow file says what becomes of a run that has completed:', () =>
     expect(runs()).toEqual([])
   })
 
-  test('and no other word', async () => {
+  test('onSuccess accepts no other word', async () => {
     within({ 'w.yml': file('remove') })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect([code, stderr]).toEqual([

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../..')
 const place = sandbox()
 afterAll(() => place.remove())
 
-test('the release example makes a tarball of this very repository, in spite of being interrupted', async () => {
+test('the release example makes a tarball of this repository despite an interruption', async () => {
   execFileSync('git', ['clone', '--quiet', root, join(place.folder, 'clone')])
   const cwd = join(place.folder, 'clone')
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'))

@@ -30,7 +30,7 @@ const runs = async (): Promise<void> => {
 }
 
 describe('`run --from-step`', () => {
-  test('takes up the newest run of the workflow, under its id and with the input that it was started with', async () => {
+  test('run --from-step resumes the newest run of the workflow with its id and input', async () => {
     await runs()
     place.write('other.yml', 'name: other\nsteps: [{ shell: "true" }]')
     await place.dogear(['run', 'other.yml', '--id', 'newer'])
@@ -41,13 +41,13 @@ describe('`run --from-step`', () => {
     expect(linesOf((await place.dogear(['runs'])).stdout)).toHaveLength(5)
   })
 
-  test('takes up the run of --run before the newest, by the beginning of its id, too', async () => {
+  test('run --from-step prefers the run of --run to the newest, and accepts an id prefix', async () => {
     await runs()
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'three', '--run', 'firs'])).code).toBe(0)
     expect(place.read('log')).toBe('first three ann\n')
   })
 
-  test('takes up the newest run that was started with --input before one that is newer', async () => {
+  test('run --from-step prefers the newest run that was started with --input to a newer run', async () => {
     await runs()
     const { code } = await place.dogear(['run', 'w.yml', '--from-step', 'three', '--input', 'who=bob'])
     expect(code).toBe(0)
@@ -115,7 +115,7 @@ describe('`run --from-step`', () => {
     expect(place.read('log')).toBe('third three cleo\n')
   })
 
-  test('runs a completed step in the middle again, and all after it, as edited', async () => {
+  test('run --from-step runs a completed step in the middle and all later steps again, as edited', async () => {
     await runs()
     place.write('w.yml', work.replace('two $who', 'zwei $who'))
     expect((await place.dogear(['run', 'w.yml', '--from-step', 'two'])).code).toBe(0)
@@ -141,7 +141,7 @@ steps:
     expect(place.read('log')).toBe('two\ntwo\n')
   })
 
-  test('of an unknown step lists those there are, and runs nothing', async () => {
+  test('--from-step with an unknown step lists the available steps and runs nothing', async () => {
     await runs()
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'tow'])
     expect(code).toBe(4)
@@ -149,7 +149,7 @@ steps:
     expect(place.read('log')).toBe('')
   })
 
-  test('where there is no run yet says so, and starts none', async () => {
+  test('--from-step without an earlier run is refused and starts no run', async () => {
     within({ 'w.yml': work })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'two'])
     expect(code).toBe(3)
@@ -165,7 +165,7 @@ steps:
     expect(unknown.stderr).toContain('No checkpoint found for run nobody')
   })
 
-  test('of a run of another workflow is refused', async () => {
+  test('--from-step with a run of another workflow is refused', async () => {
     await runs()
     place.write('other.yml', 'name: other\nsteps: [{ name: two, shell: touch ran }]')
     const { code, stderr } = await place.dogear(['run', 'other.yml', '--from-step', 'two', '--run', 'first'])
@@ -174,7 +174,7 @@ steps:
     expect(place.exists('ran')).toBe(false)
   })
 
-  test('presupposes what earlier steps gave: what is missing is named, and can be given', async () => {
+  test('--from-step needs the outputs of earlier steps, names a missing one and accepts it', async () => {
     within({
       'w.yml': `
 name: w
@@ -192,7 +192,7 @@ steps:
     expect(given).toBe('dogear resume r --from-step tell --confirm version=done:OUTPUT')
     expect(await place.shell(given.replace('OUTPUT', '2'))).toMatchObject({ code: 0, stdout: 'at 2\n' })
     const shown = (await place.dogear(['show', 'r'])).stdout
-    expect(shown).toMatch(/^✓ {3}1 ask {6}taken as done$/m)
+    expect(shown).toMatch(/^✓ {3}1 ask {6}assumed done$/m)
   })
 })
 
@@ -204,7 +204,7 @@ steps:
   - { wave: checks, groups: { a: { shell: echo a >> log }, b: { shell: echo b >> log } } }
 `
 
-  test('takes up the newest run, and runs all groups of the wave again', async () => {
+  test('--restart-wave resumes the newest run and runs all groups of the wave again', async () => {
     within({ 'w.yml': wave })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     place.write('log', '')
@@ -231,7 +231,7 @@ steps:
     expect(linesOf(place.read('log'))).toHaveLength(3)
   })
 
-  test('of a task says which waves there are', async () => {
+  test('--restart-wave with a task lists the waves', async () => {
     within({ 'w.yml': wave })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'before', '--run', 'r'])
@@ -261,7 +261,7 @@ describe('`resume --input`', () => {
       const { code, stdout, stderr } = await place.dogear([command, 'first', '--input', 'who=bob'])
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toBe(
-        'dogear: --input needs --from-step or --force: a run keeps its input, unless steps run again\nTo run all steps again with this input:\n  dogear resume first --force --input who=bob\n'
+        'dogear: --input: a run keeps its input; add --from-step or --force to replace it\nTo run all steps again with this input:\n  dogear resume first --force --input who=bob\n'
       )
     }
     expect((await place.dogear(['resume', 'first', '--input', 'bob'])).code).toBe(2)
@@ -320,11 +320,11 @@ steps:
   })
 })
 
-describe('the way to go on is the same', () => {
+describe('the way to resume', () => {
   const unit = (name: string, script: string): string => `${name}: { shell: '${script}' }`
   const task = (name: string, script: string): string => `{ name: ${name}, shell: '${script}' }`
   const a = 'echo a >> log'
-  const b = 'test -e mended && echo b >> log'
+  const b = 'test -e fixed && echo b >> log'
   const c = 'echo c >> log'
 
   test.each([
@@ -339,21 +339,24 @@ describe('the way to go on is the same', () => {
       `[{ wave: g, groups: { ${unit('a', a)}, b: { shell: '${b}', needs: [a] }, c: { shell: '${c}', needs: [b] } } }]`,
       'g'
     ]
-  ])('for %s: it fails, is listed, planned, mended, resumed, and completed', async (_, steps, stands) => {
-    within({ 'w.yml': `name: w\nsteps: ${steps}\n` })
-    const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
-    expect(failed.code).toBe(1)
-    expect(linesOf(failed.stderr).slice(-2)).toEqual(['After fixing this, resume with:', '  dogear resume r'])
-    expect((await place.dogear(['runs', '--status', 'failed'])).stdout).toMatch(/^r +w +failed/m)
-    expect((await place.dogear(['show', 'r'])).stdout).toMatch(new RegExp(`^✗ +\\d ${stands} +failed`, 'm'))
-    expect((await place.dogear(['plan', 'r'])).stdout).toMatch(/^ .* retry .* failed after 1 attempt: exit code 1$/m)
-    expect(place.read('log')).toBe('a\n')
-    place.write('mended', '')
-    const resumed = await place.dogear(['resume'])
-    expect(resumed.code).toBe(0)
-    expect(linesOf(resumed.stderr)[0]).toBe('Resuming run r')
-    expect(linesOf(resumed.stderr).at(-1)).toBe('Run completed')
-    expect(place.read('log')).toBe('a\nb\nc\n')
-    expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
-  })
+  ])(
+    'a workflow with %s fails, is listed, planned, fixed, resumed and completed in the same way',
+    async (_, steps, stands) => {
+      within({ 'w.yml': `name: w\nsteps: ${steps}\n` })
+      const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
+      expect(failed.code).toBe(1)
+      expect(linesOf(failed.stderr).slice(-2)).toEqual(['After fixing this, resume with:', '  dogear resume r'])
+      expect((await place.dogear(['runs', '--status', 'failed'])).stdout).toMatch(/^r +w +failed/m)
+      expect((await place.dogear(['show', 'r'])).stdout).toMatch(new RegExp(`^✗ +\\d ${stands} +failed`, 'm'))
+      expect((await place.dogear(['plan', 'r'])).stdout).toMatch(/^ .* retry .* failed after 1 attempt: exit code 1$/m)
+      expect(place.read('log')).toBe('a\n')
+      place.write('fixed', '')
+      const resumed = await place.dogear(['resume'])
+      expect(resumed.code).toBe(0)
+      expect(linesOf(resumed.stderr)[0]).toBe('Resuming run r')
+      expect(linesOf(resumed.stderr).at(-1)).toBe('Run completed')
+      expect(place.read('log')).toBe('a\nb\nc\n')
+      expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
+    }
+  )
 })

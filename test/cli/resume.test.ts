@@ -7,12 +7,12 @@ let place: Sandbox
 const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
 afterEach(() => place.remove())
 
-/** Three steps that leave a line each; the second fails until the file `mended` is there. */
+/** Three steps that leave a line each; the second fails until the file `fixed` exists. */
 const three = `
 name: three
 steps:
   - { name: one, shell: echo one >> log }
-  - { name: two, shell: test -e mended && echo two >> log }
+  - { name: two, shell: test -e fixed && echo two >> log }
   - { name: three, shell: echo three >> log }
 `
 
@@ -21,8 +21,8 @@ const failedRun = async (id: string, text = three): Promise<void> => {
   expect((await place.dogear(['run', 'w.yml', '--id', id])).code).toBe(1)
 }
 
-describe('the run that is meant', () => {
-  test('without an id it is the only unfinished one; there must be one, and not several', async () => {
+describe('the chosen run', () => {
+  test('a resume without an id takes the only unfinished run, and is refused if there are none or several', async () => {
     within({ 'w.yml': three })
     const none = await place.dogear(['resume'])
     expect(none.code).toBe(3)
@@ -32,13 +32,13 @@ describe('the run that is meant', () => {
     const several = await place.dogear(['resume'])
     expect(several.code).toBe(2)
     expect(linesOf(several.stderr)).toEqual([
-      'dogear: Several runs are unfinished. Name one:',
+      'dogear: Several runs are unfinished; name one:',
       expect.stringMatching(/^ {2}second {2}three {2}failed {2}1\/3 steps/),
       expect.stringMatching(/^ {2}first {2}three {2}failed {2}1\/3 steps/),
       'Such as:',
       '  dogear resume second'
     ])
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     expect((await place.dogear(['resume'])).stderr).toContain('Resuming run second')
     expect(await place.dogear(['resume'])).toMatchObject({ code: 0, stderr: 'Run second: nothing left to do\n' })
@@ -47,7 +47,7 @@ describe('the run that is meant', () => {
     expect((await place.dogear(['resume', '--force', '--yes'])).code).toBe(3)
   })
 
-  test('the beginning of its id is enough if it is the only one, and has four characters', async () => {
+  test('a unique id prefix of at least four characters is enough', async () => {
     within({ 'w.yml': three })
     const [a, b] = ['aaaa1111-0000-4000-8000-000000000001', 'aaaa2222-0000-4000-8000-000000000002']
     await place.dogear(['run', 'w.yml', '--id', a])
@@ -59,11 +59,11 @@ describe('the run that is meant', () => {
     const short = await place.dogear(['show', 'aaa'])
     expect(short.code).toBe(3)
     expect(short.stderr).toContain('An id prefix needs at least 4 characters\n')
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.dogear(['resume', 'aaaa1111'])).stderr).toContain(`Resuming run ${a}`)
   })
 
-  test.each(['No Such', '../three', ''])('%j is no id of a run, and nothing happens', async (id) => {
+  test.each(['No Such', '../three', ''])('the invalid run id %j is refused, and nothing happens', async (id) => {
     await failedRun('known')
     for (const command of ['resume', 'show', 'plan', 'verify']) {
       const { code, stdout, stderr } = await place.dogear([command, id])
@@ -73,7 +73,7 @@ describe('the run that is meant', () => {
     expect(place.read('log')).toBe('one\n')
   })
 
-  test.each(['nobody'])('there is no run %j, and nothing happens', async (id) => {
+  test.each(['nobody'])('the unknown run %j is refused, and nothing happens', async (id) => {
     await failedRun('known')
     const { code, stdout, stderr } = await place.dogear(['resume', id])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
@@ -89,13 +89,13 @@ describe('the run that is meant', () => {
 
   test('a run is resumed from any folder, in the folder where it was started', async () => {
     await failedRun('r')
-    place.write('mended', '')
+    place.write('fixed', '')
     const { code } = await place.dogear(['resume', 'r', '--home', join(place.folder, '.dogear')], { cwd: '/' })
     expect(code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
-  test('DOGEAR_HOME is where the state is, unless --home says otherwise', async () => {
+  test('DOGEAR_HOME sets the state folder, and --home overrides it', async () => {
     within({ 'w.yml': three })
     const environment = { DOGEAR_HOME: 'state' }
     await place.dogear(['run', 'w.yml', '--id', 'r'], { environment })
@@ -105,19 +105,19 @@ describe('the run that is meant', () => {
   })
 })
 
-describe('the workflow that is meant', () => {
-  test('it is the file of the run; a missing one is named', async () => {
+describe('the chosen workflow', () => {
+  test('a resume reads the file of the run, and names it if it is missing', async () => {
     await failedRun('r')
     await place.shell('mv w.yml gone.yml')
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(2)
-    expect(stderr).toContain("Can't read workflow w.yml: there is no such file\nRun r was started from it.")
+    expect(stderr).toContain('Cannot read workflow w.yml: the file does not exist\nRun r was started from it;')
     expect(
       (await place.dogear(['resume', 'r'], { cwd: '/usr', environment: { DOGEAR_HOME: `${place.folder}/.dogear` } }))
         .stderr
     ).toContain(`${place.folder}/w.yml`)
     expect(stderr).toContain('  dogear run NEWPATH --id r --resume\n')
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.shell('dogear run gone.yml --id r --resume')).code).toBe(0)
   })
 
@@ -134,7 +134,7 @@ describe('the workflow that is meant', () => {
       abc(a.replace('echo', 'printf'), b.replace('echo', 'printf'), c),
       ['  dogear resume r --from-step a', '  dogear resume r --changes ignore']
     ]
-  ])('after a step was %s only commands are offered that work', async (_, edited, offered) => {
+  ])('a resume after a step was %s offers only commands that work', async (_, edited, offered) => {
     await failedRun('r', abc(a, b, c))
     place.write('w.yml', edited)
     const { code, stderr } = await place.dogear(['plan', 'r'])
@@ -146,7 +146,7 @@ describe('the workflow that is meant', () => {
     }
   })
 
-  test('a step that may have had its effect has to be put back: nothing else is offered', async () => {
+  test('a removed step that may have taken effect has to be restored: no other remedy is offered', async () => {
     await failedRun('r', abc(a, '{ name: send, shell: "false", idempotent: false }'))
     place.write('w.yml', abc(a, c))
     const { code, stderr } = await place.dogear(['plan', 'r'])
@@ -155,18 +155,18 @@ describe('the workflow that is meant', () => {
     expect(commandsOf(stderr)).toEqual(['  dogear plan r'])
   })
 
-  test('a workflow that got another name is to get its old one back', async () => {
+  test('a renamed workflow is refused with its old name as the remedy', async () => {
     await failedRun('r')
     place.write('w.yml', three.replace('name: three\n', 'name: drei\n'))
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Give the workflow its old name back, then resume: name: three\n')
+    expect(stderr).toContain('Restore the name of the workflow, then resume: name: three\n')
   })
 
   test('a completed step that was changed is refused with both fingerprints, and flags let it pass', async () => {
     await failedRun('r')
     place.write('w.yml', three.replace('echo one', 'echo ONE'))
-    place.write('mended', '')
+    place.write('fixed', '')
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(4)
     expect(stderr).toMatch(/"one" was changed after it ran: recorded v1:[0-9a-f]{12}, now v1:[0-9a-f]{12}\n/)
@@ -195,7 +195,7 @@ describe('the workflow that is meant', () => {
     place.write('w.yml', three.replace('echo one', 'echo uno'))
     expect((await place.dogear(['resume', 'r'])).code).toBe(4)
     place.write('w.yml', three)
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.dogear(['resume', 'r'])).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
@@ -204,7 +204,7 @@ describe('the workflow that is meant', () => {
     await failedRun('r', `input: { a: 1 }\n${three}`)
     place.write(
       'w.yml',
-      `input: { a: 2, b: 3 }\n${three.replace('shell: test -e mended && echo two >> log', 'run: [echo, "${a}${b}"]')}`
+      `input: { a: 2, b: 3 }\n${three.replace('shell: test -e fixed && echo two >> log', 'run: [echo, "${a}${b}"]')}`
     )
     const { code, stderr } = await place.dogear(['resume', 'r'])
     expect(code).toBe(2)
@@ -221,10 +221,10 @@ describe('the workflow that is meant', () => {
   })
 })
 
-describe('what is to run', () => {
-  test('--restart-wave on a workflow without waves says so and offers --from-step', async () => {
+describe('the choice of steps', () => {
+  test('--restart-wave on a workflow without waves is refused and offers --from-step', async () => {
     await failedRun('r')
-    place.write('mended', '')
+    place.write('fixed', '')
     const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])
     expect(unknown.code).toBe(4)
     expect(unknown.stderr).toContain(
@@ -242,21 +242,21 @@ describe('what is to run', () => {
     expect(place.read('log')).toBe('one\ntwo\nthree\n')
   })
 
-  test('--from-step runs that step and all after it; an unknown one is refused with those there are', async () => {
+  test('--from-step runs that step and all later ones; an unknown one is refused with the available steps', async () => {
     await failedRun('r')
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'tow'])
     expect(code).toBe(4)
     expect(stderr).toContain("step 'tow' not found. Available steps: 'one', 'two', 'three'")
-    place.write('mended', '')
+    place.write('fixed', '')
     await place.dogear(['resume', 'r'])
     expect((await place.dogear(['resume', 'r', '--from-step', 'two'])).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\nthree\ntwo\nthree\n')
   })
 
-  test('-v of a resume only adds lines: what is planned and why, and what is saved', async () => {
+  test('-v of a resume only adds lines: the plan with its reasons, and the saves', async () => {
     within({ 'w.yml': three })
     for (const home of ['terse', 'verbose']) await place.dogear(['run', 'w.yml', '--id', 'r', '--home', home])
-    place.write('mended', '')
+    place.write('fixed', '')
     const terse = linesOf((await place.dogear(['resume', 'r', '--home', 'terse'])).stderr)
     const verbose = linesOf((await place.dogear(['resume', 'r', '--home', 'verbose', '-v'])).stderr)
     expect(terse).toEqual([
@@ -273,7 +273,7 @@ describe('what is to run', () => {
 
   test('--force in a pipe needs --yes, and then begins with the first step', async () => {
     await failedRun('r')
-    place.write('mended', '')
+    place.write('fixed', '')
     const before = await place.dogear(['show', 'r', '--json'])
     const refused = await place.dogear(['resume', 'r', '--force'], { input: 'y\n' })
     expect(refused.code).toBe(2)
@@ -285,22 +285,22 @@ describe('what is to run', () => {
     expect(place.read('log')).toBe('one\none\ntwo\nthree\n')
   })
 
-  test('--restart-wave runs all its groups again', async () => {
+  test('--restart-wave runs all groups of the wave again', async () => {
     within({
       'w.yml': `
 steps:
-  - { wave: w, groups: { a: { shell: echo a >> log-a }, b: { shell: test -e mended && echo b >> log-b } } }
+  - { wave: w, groups: { a: { shell: echo a >> log-a }, b: { shell: test -e fixed && echo b >> log-b } } }
 `
     })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.dogear(['resume', 'r'])).code).toBe(0)
     expect([place.read('log-a'), place.read('log-b')]).toEqual(['a\n', 'b\n'])
     expect((await place.dogear(['resume', 'r', '--restart-wave', 'w'])).code).toBe(0)
     expect([place.read('log-a'), place.read('log-b')]).toEqual(['a\na\n', 'b\nb\n'])
   })
 
-  test('`plan` says what will happen and why, changes nothing, and pins what was seen', async () => {
+  test('`plan` prints every decision with its reason, changes nothing, and pins the plan', async () => {
     await failedRun('r')
     const { code, stdout, stderr } = await place.dogear(['plan', 'r'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -322,13 +322,13 @@ steps:
       decisions: [{ action: 'skip' }, { action: 'retry', reason: 'Failed' }, { action: 'run', reason: 'NotStarted' }],
       questions: []
     })
-    place.write('w.yml', three.replace('test -e mended && echo two', 'echo other'))
+    place.write('w.yml', three.replace('test -e fixed && echo two', 'echo other'))
     const changed = await place.dogear(['resume', 'r', '--plan', hash])
     expect(changed.code).toBe(4)
     expect(changed.stderr).toContain(`The plan changed since it was reviewed: expected ${hash}`)
     expect(place.read('log')).toBe('one\n')
     place.write('w.yml', three)
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.dogear(['resume', 'r', '--plan', hash])).code).toBe(0)
   })
 
@@ -422,7 +422,7 @@ steps:
     place.write('w.yml', publish.replace('kill -9 $PPID; sleep 1', 'echo u2'))
   }
 
-  test('in a pipe its unknown outcome is refused, with the commands that answer; those work', async () => {
+  test('an unknown outcome is refused in a pipe with the commands that answer, and they work', async () => {
     await crashed()
     const { code, stdout, stderr } = await place.dogear(['resume', 'r', '--changes', 'completed'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
@@ -443,7 +443,7 @@ steps:
       'w.yml': `
 steps:
   - { name: build, shell: echo built }
-  - { name: publish, shell: echo published >> log; test -e mended, idempotent: false }
+  - { name: publish, shell: echo published >> log; test -e fixed, idempotent: false }
 `
     })
     const failed = await place.dogear(['run', 'w.yml', '--id', 'r'])
@@ -454,7 +454,7 @@ steps:
         '"publish" may already have taken effect, and is not idempotent: it failed after 1 attempt: exit code 1',
         'To run again:',
         '  dogear resume r --confirm publish=again',
-        'To take as done:',
+        'To count as done:',
         '  dogear resume r --confirm publish=done'
       ]
     })
@@ -483,7 +483,7 @@ steps:
     expect(place.read('log')).toBe('published\npublished\n')
   })
 
-  test('taken as done, with its output, it does not run', async () => {
+  test('a step that is assumed done, with its output, does not run', async () => {
     await crashed()
     const without = await place.dogear(['resume', 'r', '--confirm', 'publish=done'])
     expect(without.code).toBe(4)
@@ -495,17 +495,17 @@ steps:
     const { code, stdout } = await place.dogear(['resume', 'r', '--confirm', 'publish=done:https://x?a=b:c'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'at https://x?a=b:c\n' })
     expect(place.read('log')).toBe('published\n')
-    expect((await place.dogear(['show', 'r'])).stdout).toContain('publish  taken as done')
+    expect((await place.dogear(['show', 'r'])).stdout).toContain('publish  assumed done')
   })
 })
 
-describe('what a resume prints', () => {
+describe('the output of a resume', () => {
   test('an answer `done` that completes the run is printed, once', async () => {
     await failedRun('pay', 'steps: [{ shell: "true" }, { name: pay, idempotent: false, shell: exit 1 }]')
     const { code, stderr } = await place.dogear(['resume', 'pay', '--confirm', 'pay=done'])
     expect([code, linesOf(stderr)]).toEqual([
       0,
-      ['Resuming run pay', 'Loaded checkpoint: 1/2 steps completed', 'Taken as done: pay', 'Run completed']
+      ['Resuming run pay', 'Loaded checkpoint: 1/2 steps completed', 'Assumed done: pay', 'Run completed']
     ])
     expect((await place.dogear(['resume', 'pay'])).stderr).toBe('Run pay: nothing left to do\n')
   })
@@ -514,22 +514,22 @@ describe('what a resume prints', () => {
 steps:
   - { name: generate, shell: echo x > gen.js, artifacts: [gen.js] }
   - { name: pack, shell: 'true' }
-  - { name: last, shell: test -e mended }
+  - { name: last, shell: test -e fixed }
 `
 
-  test('a step after one that was taken as done runs because its result may differ, not because it runs', async () => {
+  test('a step after one that was assumed done runs because the result may differ', async () => {
     await failedRun('r', made)
     place.write('gen.js', 'edited\n')
     const { stderr } = await place.dogear(['resume', 'r', '--confirm', 'generate=done'])
-    expect(stderr).toContain('Taken as done: generate\n')
+    expect(stderr).toContain('Assumed done: generate\n')
     expect(stderr).toContain('running again:\n  pack: the result of "generate" may differ\n')
     expect(stderr).not.toContain('runs again')
-    expect((await place.dogear(['resume', 'r'])).stderr).not.toContain('Taken as done')
+    expect((await place.dogear(['resume', 'r'])).stderr).not.toContain('Assumed done')
   })
 
-  test('a step with missing evidence cannot be taken as done, and a plain resume runs it again', async () => {
+  test('a step with missing evidence cannot be assumed done, and a plain resume runs it again', async () => {
     await failedRun('r', made)
-    await place.shell('rm gen.js; touch mended')
+    await place.shell('rm gen.js; touch fixed')
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'pack'])
     expect([code, linesOf(stderr)]).toEqual([
       4,
@@ -546,7 +546,7 @@ steps:
 
   test('an edit refused by --changes strict is offered with the weakest policy that accepts it', async () => {
     await failedRun('r', made)
-    const edited = place.read('w.yml').replace("'true'", 'echo edited').replace('mended', 'gen.js')
+    const edited = place.read('w.yml').replace("'true'", 'echo edited').replace('fixed', 'gen.js')
     place.write('w.yml', edited)
     const { code, stderr } = await place.dogear(['resume', 'r', '--changes', 'strict'])
     expect(code).toBe(4)
@@ -563,7 +563,7 @@ steps:
   })
 })
 
-describe('state that was damaged', () => {
+describe('damaged state', () => {
   const newestJournal = (): string => {
     const folder = join(place.folder, '.dogear/runs/r/history')
     return join(
@@ -582,7 +582,7 @@ describe('state that was damaged', () => {
     writeFileSync(newestJournal(), lines.join('\n'))
   }
 
-  test('what was recovered is used only with consent; without, nothing changes', async () => {
+  test('recovered state is used only with consent; without it nothing changes', async () => {
     await failedRun('r')
     damage()
     const { code, stderr } = await place.dogear(['resume', 'r'])
@@ -599,7 +599,7 @@ describe('state that was damaged', () => {
     const plan = await place.dogear(['plan', 'r'])
     expect(plan.stdout).toContain('Its newest state is damaged')
     expect(plan.stdout).toContain('With --yes you agree to continue from the recovered state\n')
-    place.write('mended', '')
+    place.write('fixed', '')
     const copied = linesOf(plan.stdout).at(-1) ?? ''
     expect(copied).toMatch(/^ {2}dogear resume r --plan [0-9a-f]{16} --yes$/)
     expect((await place.shell(copied)).code).toBe(0)
@@ -607,7 +607,7 @@ describe('state that was damaged', () => {
     expect((await place.dogear(['verify'])).stdout).toMatch(/^✓ r {2}exact/)
   })
 
-  test('a run that can not be read at all is an error, and breaks no listing', async () => {
+  test('an unreadable run is an error and breaks no listing', async () => {
     await failedRun('r')
     await place.dogear(['run', 'w.yml', '--id', 'whole'])
     truncateSync(newestJournal(), 0)
@@ -632,7 +632,7 @@ describe('state that was damaged', () => {
     expect(existsSync(newestJournal())).toBe(true)
   })
 
-  test.skipIf(process.getuid?.() === 0)('state that can not be written exits with 5, and says what to do', async () => {
+  test.skipIf(process.getuid?.() === 0)('unwritable state exits with 5 and prints the remedy', async () => {
     within({ 'w.yml': three })
     await place.shell('mkdir locked && chmod 500 locked')
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--home', 'locked/state'])
@@ -649,7 +649,7 @@ describe('state that was damaged', () => {
     )
   })
 
-  test('a run that is taken away while it runs writes nothing more, and exits with 6', async () => {
+  test('a superseded run writes nothing more and exits with 6', async () => {
     // By one call: what `rm -r` has emptied, the run may write a copy to before it is removed.
     within({ 'w.yml': 'steps: [{ shell: \'mv "$DOGEAR_HOME/runs/$DOGEAR_RUN_ID" gone\' }, { shell: touch never }]' })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])

@@ -52,7 +52,7 @@ const counted = (rows: readonly Row[], of: 'step' | 'group', status: Status): nu
   rows.reduce((sum, row) => sum + (row._tag === 'More' && row.of === of && row.status === status ? row.count : 0), 0)
 
 describe('the rows of a run', () => {
-  test('are all of it, in order, where it is short', () => {
+  test('the rows of a short run are all its units, in order', () => {
     fc.assert(
       fc.property(
         runs.map((units) => units.slice(0, MAX_LISTED.units)),
@@ -63,7 +63,7 @@ describe('the rows of a run', () => {
     )
   })
 
-  test('are never more than can be read, and keep the order of the run', () => {
+  test('the rows of a run are bounded in number and keep its order', () => {
     const most = (MAX_LISTED.steps + 4) * (1 + MAX_LISTED.groups + 4)
     fc.assert(
       fc.property(runs, (units) => {
@@ -75,7 +75,7 @@ describe('the rows of a run', () => {
     )
   })
 
-  test('list each step, or count it', () => {
+  test('the rows list or count each step', () => {
     fc.assert(
       fc.property(runs, (units) => {
         const rows = rowsOf(units)
@@ -88,7 +88,7 @@ describe('the rows of a run', () => {
     )
   })
 
-  test('count each group of a wave that is listed, unless all its groups are done, or none is begun', () => {
+  test('the rows count each group of a listed wave, unless all are done or none has begun', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...statuses), { minLength: 2, maxLength: 200, size: 'max' }), (groups) => {
         const units = [unit(0, 'in flight'), ...groups.map((status, number) => unit(0, status, `g${number}`))]
@@ -102,7 +102,7 @@ describe('the rows of a run', () => {
     )
   })
 
-  test('of ten thousand groups show the few that failed, and count the others', () => {
+  test('the rows of ten thousand groups show the failed ones and count the others', () => {
     const groups = Array.from({ length: 10_000 }, (_, number) =>
       unit(0, [17, 5_000, 9_999].includes(number) ? 'failed' : 'completed', `g${number}`)
     )
@@ -111,7 +111,7 @@ describe('the rows of a run', () => {
     expect(counted(rows, 'group', 'completed')).toBe(10_000 - MAX_LISTED.groups)
   })
 
-  test('of ten thousand steps show those around the place where the run stands', () => {
+  test('the rows of ten thousand steps show those around the current position', () => {
     const steps = Array.from({ length: 10_000 }, (_, index) =>
       unit(index, index < 6_000 ? 'completed' : index === 6_000 ? 'in flight' : 'not started')
     )
@@ -124,7 +124,7 @@ describe('the rows of a run', () => {
 })
 
 describe('the units of a run', () => {
-  test('are completed exactly if they are recorded, and a wave has begun exactly if one of its groups has', () => {
+  test('a unit is completed exactly if it is recorded, and a wave has begun exactly if one of its groups has', () => {
     fc.assert(
       fc.property(arb.moment(), ({ checkpoint }) => {
         const recorded = new Set(Array.from(checkpoint.completedSteps, ({ unit }) => unit))
@@ -144,7 +144,7 @@ describe('the units of a run', () => {
 })
 
 describe('an error of several lines', () => {
-  test('stands under its row with as many of them as are asked for, and none of them steers the terminal', async () => {
+  test('an error is printed under its row, limited in lines and without control characters', async () => {
     const storage = memoryStorage()
     const broken = workflow('w').step('a', () => Promise.reject(new Error('first\nsecond \u001b[31m\nthird')))
     await runOutcome(broken, { id: 'r', storage })
@@ -183,7 +183,7 @@ describe('progress', () => {
     [999, '999'],
     [1_000, '1,000'],
     [1_234_567, '1,234,567']
-  ])('%i is written %s', (count, text) => expect(grouped(count)).toBe(text))
+  ])('the number %i is printed as %s', (count, text) => expect(grouped(count)).toBe(text))
 })
 
 describe('marks', () => {
@@ -196,7 +196,7 @@ describe('marks', () => {
     [{ LANG: 'en_US.UTF-8', LC_ALL: 'POSIX' }, Marks.ascii],
     [{ LANG: 'C', LC_CTYPE: 'C.UTF-8' }, Marks.unicode],
     [{ LANG: 'en_US.UTF-8', TERM: 'dumb' }, Marks.ascii]
-  ])('with %j are those that the terminal can show', (environment, marks) => {
+  ])('the environment %j selects marks that the terminal can show', (environment, marks) => {
     expect(Marks.of(environment)).toBe(marks)
   })
 
@@ -206,8 +206,8 @@ describe('marks', () => {
   })
 })
 
-describe('what is given', () => {
-  test('differs from what a run was started with exactly where a step would see another value', () => {
+describe('the differences of an input', () => {
+  test('an input differs exactly where a step would see another value', () => {
     const input = { text: 'a', number: 1, list: [1, 'b'], nothing: null }
     expect(differencesFrom({ input }, { text: 'a', number: '1', list: '[1,"b"]', nothing: 'null' })).toEqual([])
     expect(differencesFrom({ input }, { text: 'b', constructor: 'x' })).toEqual([

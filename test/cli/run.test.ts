@@ -20,7 +20,7 @@ describe('a run', () => {
     expect(runIdOf(await place.process(['run', 'w.yml']))).toMatch(uuid)
   })
 
-  test('a captured output and the input reach later steps through their environment, text as it is and the rest as JSON', async () => {
+  test('a captured output and the input reach later steps through their environment, strings unchanged and other values as JSON', async () => {
     within({
       'w.yml': `
 input: { greeting: hi, list: [1, { a: null }], yes: true, number: 7 }
@@ -42,38 +42,38 @@ steps:
     expect(stdout).toMatch(new RegExp(`^g \\| r w/g 1 ${place.folder}/.dogear [0-9a-f]{32}\n$`))
   })
 
-  test('the state keeps itself out of commits', async () => {
+  test('git ignores the state folder', async () => {
     within({ 'w.yml': 'steps: [{ shell: "true" }]' })
     await place.process(['run', 'w.yml'])
     expect(place.read('.dogear/.gitignore')).toBe('*\n')
   })
 
   test('a failure names the step, its number and command, and a resume command that works when it is copied', async () => {
-    within({ 'my flow.yml': 'name: w\nsteps: [{ name: build, shell: "echo \'no space left\' >&2; test -e mended" }]' })
+    within({ 'my flow.yml': 'name: w\nsteps: [{ name: build, shell: "echo \'no space left\' >&2; test -e fixed" }]' })
     const home = `${place.folder}/my state`
     const failed = await place.process(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
     expect(failed.code).toBe(1)
     expect(linesOf(failed.stderr).slice(-6)).toEqual([
       'Step 1/1 failed: build',
-      "  command: echo 'no space left' >&2; test -e mended",
+      "  command: echo 'no space left' >&2; test -e fixed",
       '  error: exit code 1: no space left',
       `  folder: ${place.folder}`,
       'After fixing this, resume with:',
       `  dogear resume one --home '${home}'`
     ])
-    place.write('mended', '')
+    place.write('fixed', '')
     const copied = linesOf(failed.stderr).at(-1)?.trim() ?? ''
     expect((await place.shell(copied, { cwd: '/' })).code).toBe(0)
   })
 
-  test('a command that can not be started says so', async () => {
+  test('a command that cannot be started fails with that reason', async () => {
     within({ 'w.yml': 'steps: [{ run: [no-such-command] }]' })
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
     expect(stderr).toContain('  error: could not be started: not found: no-such-command\n')
   })
 
-  test('what could not be started did nothing: it needs no confirmation, even if it is not idempotent', async () => {
+  test('a step that could not be started needs no confirmation, even if it is not idempotent', async () => {
     within({ 'w.yml': 'steps: [{ run: [./publish.sh], idempotent: false }]' })
     expect((await place.process(['run', 'w.yml'])).code).toBe(1)
     await place.shell("printf '#!/bin/sh\\necho published' > publish.sh; chmod 755 publish.sh")
@@ -83,7 +83,7 @@ steps:
   test.each([
     ['', false],
     [', retry: { attempts: 1 }', true]
-  ])('a failure of a step with %j is marked as one that may pass: %s', async (retry, retryable) => {
+  ])('the failure of a step with %j is retryable: %s', async (retry, retryable) => {
     within({ 'w.yml': `steps: [{ shell: exit 1${retry} }]` })
     await place.process(['run', 'w.yml', '--id', 'r'])
     expect(JSON.parse((await place.process(['show', 'r', '--json'])).stdout)).toMatchObject({ retryable })
@@ -96,8 +96,8 @@ steps:
     })
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
-    const told = linesOf(stderr).filter((line) => /attempt|Retrying/.test(line))
-    expect(told).toEqual([
+    const lines = linesOf(stderr).filter((line) => /attempt|Retrying/.test(line))
+    expect(lines).toEqual([
       'attempt 1/5 failed: exit code 1: try 1',
       'Retrying in 0.1s',
       'attempt 2/5 failed: exit code 1: try 2',
@@ -117,7 +117,7 @@ steps:
   test('a variable that no environment can hold fails the step that captures it, with a reason', async () => {
     within({ 'nul.yml': 'steps: [{ shell: "printf \'a\\\\0b\'", capture: v }]' })
     expect((await place.process(['run', 'nul.yml'])).stderr).toContain(
-      `its output can't become the variable "v": it contains a NUL character`
+      `its output cannot become the variable "v": it contains a NUL character`
     )
   })
 
@@ -180,7 +180,7 @@ steps:
 })
 
 describe('an earlier run', () => {
-  const failing = 'name: w\ninput: { v: 1 }\nsteps: [{ shell: "echo one" }, { shell: "test -e mended" }]'
+  const failing = 'name: w\ninput: { v: 1 }\nsteps: [{ shell: "echo one" }, { shell: "test -e fixed" }]'
 
   test('in a pipe a new run starts, and the command that resumes the old one is printed', async () => {
     within({ 'w.yml': failing })
@@ -191,10 +191,10 @@ describe('an earlier run', () => {
     expect(linesOf(second.stderr)[1]).toBe(`  dogear resume ${runIdOf(first)}`)
   })
 
-  test.each(['--resume', '--yes'])('%s takes it up without asking', async (flag) => {
+  test.each(['--resume', '--yes'])('%s resumes an earlier run without a prompt', async (flag) => {
     within({ 'w.yml': failing })
     const id = runIdOf(await place.process(['run', 'w.yml']))
-    place.write('mended', '')
+    place.write('fixed', '')
     const { code, stdout, stderr } = await place.process(['run', 'w.yml', flag])
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(linesOf(stderr)[0]).toBe(`Resuming run ${id}`)
@@ -205,7 +205,7 @@ describe('an earlier run', () => {
     expect((await place.process(['run', 'w.yml', '--resume', '--id', 'new'])).stderr).toContain('Run new started')
   })
 
-  test('an earlier run with another input is not taken up', async () => {
+  test('an earlier run with another input is not resumed', async () => {
     within({ 'w.yml': failing })
     await place.process(['run', 'w.yml', '--id', 'first', '--input', 'v=2'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--resume', '--input', 'v=3'])
@@ -213,14 +213,14 @@ describe('an earlier run', () => {
     expect(stderr).toContain('Run first already exists with another input')
   })
 
-  test('an id that is in use is refused, and taken up with --resume', async () => {
+  test('an id in use is refused, and --resume resumes its run', async () => {
     within({ 'w.yml': failing })
     await place.process(['run', 'w.yml', '--id', 'mine'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--id', 'mine'])
     expect(code).toBe(4)
     expect(stderr).toContain('Run mine exists already')
     expect(stderr).toContain('  dogear resume mine\n')
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.process(['run', 'w.yml', '--id', 'mine', '--resume'])).code).toBe(0)
     const finished = await place.process(['run', 'w.yml', '--id', 'mine'])
     expect(finished.code).toBe(4)
@@ -230,7 +230,7 @@ describe('an earlier run', () => {
   })
 
   test.skipIf(process.platform !== 'linux')(
-    'a run of which nothing could be saved was not started: it is to be run again, not resumed',
+    'a run without a saved checkpoint has not started: the hint runs it again and does not resume it',
     async () => {
       within({ 'f.yml': failing })
       // Nobody can make a folder there.
@@ -256,27 +256,33 @@ describe('an earlier run', () => {
 
 describe('wrong use', () => {
   test.each([
-    [['run', 'w.yml', '--input', 'x'], '--input is NAME=VALUE, not "x"'],
-    [['run', 'w.yml', '--input', 'PATH=x'], '"PATH" can\'t be a variable: it would change how commands are found'],
-    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input sets "a" twice'],
+    [['run', 'w.yml', '--input', 'x'], '--input: expected NAME=VALUE, got "x"'],
+    [['run', 'w.yml', '--input', 'PATH=x'], '"PATH" cannot be a variable: it would change how commands are found'],
+    [['run', 'w.yml', '--input', 'a=1', '--input', 'a=2'], '--input: "a" is set twice; pass it once'],
     [['run', 'w.yml', '--id', 'Not/An/Id'], '"Not/An/Id" is not a valid run id'],
-    [['run', 'nowhere.yml'], "Can't read workflow nowhere.yml: there is no such file"],
-    [['run', '.'], "Can't read workflow .: it is a folder"],
-    [['run', 'w.yml', '--home', ''], '--home needs a folder'],
-    [['run', 'w.yml', '--run', 'x'], '--run needs --from-step or --restart-wave'],
-    [['run', 'w.yml', '--from-step', 'a', '--id', 'x'], '--id is for a new run. With --from-step, --run says which'],
+    [['run', 'nowhere.yml'], 'Cannot read workflow nowhere.yml: the file does not exist'],
+    [['run', '.'], 'Cannot read workflow .: it is a folder'],
+    [['run', 'w.yml', '--home', ''], '--home: the value is empty; pass a folder'],
+    [['run', 'w.yml', '--run', 'x'], '--run has no effect alone; add --from-step or --restart-wave'],
+    [
+      ['run', 'w.yml', '--from-step', 'a', '--id', 'x'],
+      '--id names a new run; with --from-step, name the earlier run with --run'
+    ],
     [['run', 'w.yml', '--from-step', 'a', '--restart-wave', 'b'], '--from-step and --restart-wave cannot be combined'],
     [['rnu', 'w.yml'], 'Did you mean run?'],
     [['run', 'w.yml', '--jsn'], 'Did you mean --json?'],
     [['run'], "missing required argument 'file'"],
     [['run', 'w.yml', 'x'], 'too many arguments'],
     [['runs', '--status', 'fialed'], 'Did you mean "failed"?'],
-    [['runs', '--output', 'yaml'], '--output is json or table, not "yaml"'],
+    [['runs', '--output', 'yaml'], '--output: unknown form "yaml"; use json or table'],
     [['resume', 'x', '--force', '--from-step', 'a'], '--force and --from-step cannot be combined'],
-    [['resume', 'x', '--confirm', 'a'], '--confirm is STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, not "a"'],
-    [['resume', 'x', '--changes', 'all'], '--changes is strict, completed or ignore, not "all"']
+    [
+      ['resume', 'x', '--confirm', 'a'],
+      '--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "a"'
+    ],
+    [['resume', 'x', '--changes', 'all'], '--changes: unknown policy "all"; use strict, completed or ignore']
   ])('dogear %s exits with 2', async (words, message) => {
-    within({ 'w.yml': 'steps: [{ shell: "test -e mended" }]' })
+    within({ 'w.yml': 'steps: [{ shell: "test -e fixed" }]' })
     if (words[0] === 'resume' || words.includes('--restart-wave')) await place.process(['run', 'w.yml', '--id', 'x'])
     const { code, stdout, stderr } = await place.process(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -292,7 +298,7 @@ describe('wrong use', () => {
       'dogear: w.yml has 3 problems:',
       'w.yml:3:5: a step has no key "shel". Did you mean "shell"?',
       'w.yml:3:5: a task needs "shell" (a script), "run" (a command and its arguments) or "job"',
-      'w.yml:5:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the text "soon"'
+      'w.yml:5:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the string "soon"'
     ])
     expect([place.exists('ran'), place.exists('.dogear')]).toEqual([false, false])
   })
@@ -330,7 +336,7 @@ describe('--json', () => {
     [['resume', 'nobody', '--json'], 3, { code: 'NoSuchRun' }],
     [['show', 'nobody', '--json'], 3, { code: 'NoSuchRun' }],
     [['plan', '--json'], 3, { code: 'NothingToResume' }]
-  ])('dogear %s tells what is wrong as a document, too', async (words, code, error) => {
+  ])('dogear %s also prints its error as a document', async (words, code, error) => {
     within({ 'bad.yml': 'steps: 1' })
     const ended = await place.process(words)
     expect(ended.code).toBe(code)
@@ -339,7 +345,7 @@ describe('--json', () => {
 })
 
 describe('output', () => {
-  test('a reader that goes away stops neither the run nor its record', async () => {
+  test('a closed pipe on standard output stops neither the run nor its record', async () => {
     within({ 'w.yml': 'steps: [{ shell: "yes | head -n 100000" }, { shell: "echo done > done; echo more" }]' })
     const { stdout, stderr } = await place.shell('dogear run w.yml --id r | head -n 1; dogear show r --json')
     expect(stdout.split('\n')[0]).toBe('y')
@@ -348,7 +354,7 @@ describe('output', () => {
     expect(place.exists('done')).toBe(true)
   })
 
-  test('a reader of standard error that goes away does no harm either', async () => {
+  test('a closed pipe on standard error stops neither the run nor its record', async () => {
     within({ 'w.yml': 'steps: [{ shell: "echo out" }]' })
     expect((await place.shell('dogear run w.yml -v 2>&1 >/dev/null | true; dogear runs --json')).stdout).toContain(
       '"completed"'
@@ -361,13 +367,13 @@ describe('output', () => {
     [{ FORCE_COLOR: '0' }, false],
     [{ FORCE_COLOR: '1', NO_COLOR: '1' }, true],
     [{ NO_COLOR: '1' }, false]
-  ])('with %j in a pipe, colours: %s', async (environment, coloured) => {
+  ])('the environment %j in a pipe turns colours on: %s', async (environment, coloured) => {
     within({ 'w.yml': 'steps: [{ shell: "true" }]' })
     const { stderr } = await place.process(['run', 'w.yml'], { environment })
     expect(stderr.includes('\x1b[')).toBe(coloured)
   })
 
-  test('what would steer a terminal is shown, not sent', async () => {
+  test('control characters are printed escaped', async () => {
     within({
       'w.yml': `steps: [{ name: a, summary: "x\\ty \\e[31mz", shell: "printf '\\\\033[2J\\\\007gone' >&2; exit 1" }]`
     })
@@ -385,7 +391,7 @@ test.each([
   ['runs --help'],
   ['show --help'],
   ['verify --help']
-])('dogear %s explains, with an example', async (words) => {
+])('dogear %s prints help with an example', async (words) => {
   within({})
   const { code, stdout, stderr } = await place.process(words.split(' '))
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

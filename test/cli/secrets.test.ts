@@ -11,10 +11,10 @@ const TOKEN = 'canary"zq7w-\u20ac-9c;end'
 
 const environment = { TOKEN }
 
-/** What of a text tells the secret: as it is, in JSON, in base64, a part of it. */
+/** Forms that reveal the secret: plain, JSON, base64, or a part of it. */
 const SIGNS = ['canary', 'zq7w', '9c;e', Buffer.from(TOKEN).toString('base64').slice(0, 8)]
 
-/** Everything that stands in files of the state folder, and their names. */
+/** The contents and names of all files of the state folder. */
 const state = (): string =>
   readdirSync(join(place.folder, '.dogear'), { recursive: true, encoding: 'utf8' })
     .map((name) => join(place.folder, '.dogear', name))
@@ -44,12 +44,12 @@ steps:
         job: { submit: 'echo "job of $TOKEN"', poll: 'echo "asked for $TOKEN" >&2; echo "$DOGEAR_JOB" >> log', collect: 'echo "$TOKEN"' }
         capture: model
       json: { shell: 'node -p "JSON.stringify({ token: process.env.TOKEN })"', capture: json }
-  - { name: checked, shell: 'true', before: ['echo "no: $TOKEN" >&2; test -e mended'] }
+  - { name: checked, shell: 'true', before: ['echo "no: $TOKEN" >&2; test -e fixed'] }
   - { name: fails, shell: 'echo "$json" >> log; echo "failed with $TOKEN" >&2; exit 1' }
 `
 
 describe('a declared secret', () => {
-  test('reaches the steps, and no file of the state, and no terminal', async () => {
+  test('a secret reaches the steps, but no state file and no terminal', async () => {
     within(leaky)
     const ended = [await dogear('run', 'w.yml', '--id', 'r', '--input', `url=https://${TOKEN}@host`)]
     ended.push(await dogear('poll', 'r'), await dogear('resume', 'r', '-v'))
@@ -59,7 +59,7 @@ describe('a declared secret', () => {
     ).toEqual([75, 0, 1])
     expect(ended[2]?.stderr).toContain('no: ***')
     expect(ended[0]?.stderr).toContain('warning: --input "url" contains the value of a secret: steps see *** instead\n')
-    place.write('mended', '')
+    place.write('fixed', '')
     ended.push(await dogear('resume', 'r', '--json'))
     for (const words of [
       ['show', 'r', '--history'],
@@ -79,7 +79,7 @@ describe('a declared secret', () => {
     expect(state()).toContain('"TOKEN"')
   })
 
-  test('that is not set is refused with all others before anything runs, and exits with 4', async () => {
+  test('all unset secrets are reported before anything runs, with exit code 4', async () => {
     within('name: w\nsecrets: [TOKEN, OTHER, SHORT]\nsteps:\n  - shell: echo ran >> log\n')
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'], { environment: { TOKEN, SHORT: 'abc' } })
     expect(code).toBe(4)
@@ -106,31 +106,33 @@ describe('a declared secret', () => {
     expect((await place.dogear(['resume', 'r'], { environment: { TOKEN: 'second-value' } })).code).toBe(0)
   })
 
-  test('is no input, whose value stands in one makes no other of it, and is no argument', async () => {
-    within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test -e mended\n')
+  test('a secret cannot be an input or an argument, and its value in an input does not change which run is resumed', async () => {
+    within('name: w\nsecrets: [TOKEN]\nsteps:\n  - shell: test -e fixed\n')
     const given = await dogear('run', 'w.yml', '--input', `TOKEN=${TOKEN}`)
     expect(given.code).toBe(2)
     expect(given.stderr).toContain('--input: "TOKEN" is a secret, and an input is stored; set it in the environment')
     const again = ['run', 'w.yml', '--id', 'r', '--resume', '--input', `url=${TOKEN}`]
     expect((await dogear(...again)).code).toBe(1)
-    place.write('mended', '')
+    place.write('fixed', '')
     const resumed = await dogear(...again)
     expect([resumed.code, resumed.stderr]).toEqual([0, expect.stringContaining('Resuming run r')])
     place.write('w.yml', 'name: w\nsecrets: [TOKEN]\nsteps:\n  - run: [curl, "${TOKEN}"]\n')
     const argument = await dogear('run', 'w.yml')
     expect(argument.code).toBe(2)
-    expect(argument.stderr).toContain('w.yml:4:17: "TOKEN" is a secret, and others can see the arguments of a command')
+    expect(argument.stderr).toContain(
+      'w.yml:4:17: "TOKEN" is a secret, and other users can see the arguments of a command'
+    )
     expectNone(given.stderr + resumed.stderr + argument.stderr)
   })
 
   test.each([
-    ['secrets: TOKEN', '"secrets" must be a list, not the text "TOKEN"'],
+    ['secrets: TOKEN', '"secrets" must be a list, not the string "TOKEN"'],
     ['secrets: [4]', '"secrets" lists names of environment variables, not the number 4'],
-    ['secrets: [PATH]', '"PATH" can\'t be a secret: it would change how commands are found or started'],
+    ['secrets: [PATH]', '"PATH" cannot be a secret: it would change how commands are found or started'],
     ['secrets: [A, A]', '"A" is listed twice'],
     ['secrets: [A]\ninput: { A: 1 }', '"A" is a secret and a field of "input"'],
     ['secrets: [A]\nsteps: [{ shell: echo, capture: A }]', 'capture of "step-1" must be a name other than "A"']
-  ])('is refused as %j', async (text, message) => {
+  ])('an invalid secret is refused: %j', async (text, message) => {
     within(`name: w\n${text}\n${text.includes('steps') ? '' : 'steps: [{ shell: echo }]\n'}`)
     const { code, stderr } = await dogear('run', 'w.yml')
     expect([code, stderr]).toEqual([2, expect.stringContaining(message)])

@@ -7,14 +7,14 @@ import { hasTerminal, onTerminal } from './onTerminal.js'
 let place: Sandbox
 afterEach(() => place.remove())
 
-/** A step whose command starts another, tells of it, and leaves something unfinished. */
+/** A step whose command starts another, reports it, and leaves a partial file. */
 const workflow = `
 name: slow
 steps:
   - { name: first, shell: echo first >> log }
   - name: slow
     shell: |
-      test -e mended && exit 0
+      test -e fixed && exit 0
       echo partial > partial
       sleep 100 & echo $! > grandchild; echo ready; wait
   - { name: last, shell: echo last >> log }
@@ -28,7 +28,7 @@ const begun = async (words: readonly string[] = ['run', 'w.yml', '--id', 'r']): 
 
 const grandchild = (): number => Number(place.read('grandchild'))
 
-/** A process that was sent SIGKILL is dead when the kernel gets to it: the sender may end before. */
+/** The kernel kills a process some time after SIGKILL was sent: the sender may end first. */
 const dead = async (pid: number): Promise<void> => {
   await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false)
 }
@@ -41,7 +41,7 @@ test.each([
   ...(['SIGABRT', 'SIGUSR2', 'SIGALRM', 'SIGIO', 'SIGXCPU'] as const).map(
     (signal) => [signal, 128 + constants.signals[signal]] as const
   )
-] as const)('%s ends the step and all that it started, is recorded, and exits with %i', async (signal, code) => {
+] as const)('%s ends the step and all its processes, is recorded, and exits with %i', async (signal, code) => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
   process.kill(running.pid, signal)
@@ -58,7 +58,7 @@ test.each([
   expect(place.exists('partial')).toBe(true)
   const shown = JSON.parse((await place.process(['show', 'r', '--json'])).stdout) as unknown
   expect(shown).toMatchObject({ status: 'interrupted', state: 'Interrupted', step_index: 1, held_by: null })
-  place.write('mended', '')
+  place.write('fixed', '')
   const resumed = await place.process(['resume'])
   expect(resumed.code).toBe(0)
   expect(resumed.stderr).toContain('Retrying step 2: slow')
@@ -114,7 +114,7 @@ test('a second signal ends everything at once', async () => {
   )
 })
 
-test('a wait for the next attempt ends at once', async () => {
+test('a signal ends the wait for the next attempt at once', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ shell: exit 1, retry: { strategy: constant, delay: 60s, jitter: 0 } }]' })
   const running = place.start(['run', 'w.yml', '--id', 'r'])
   await running.said('Retrying in 60.0s')
@@ -124,7 +124,7 @@ test('a wait for the next attempt ends at once', async () => {
   expect(performance.now() - before).toBeLessThan(2_000)
 })
 
-test('under --json an interruption is a document, too', async () => {
+test('an interruption with --json also prints a document', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun(['run', 'w.yml', '--id', 'r', '--json'])
   process.kill(running.pid, 'SIGINT')
@@ -156,7 +156,7 @@ test('after kill -9 a run is interrupted, can be planned, and resumes at the ste
   expect((await place.process(['show', 'r'])).stdout).toContain(
     '⚡   2 slow   was running (attempt 1) when the process ended\n'
   )
-  place.write('mended', '')
+  place.write('fixed', '')
   expect((await place.process(['resume'])).code).toBe(0)
   expect(place.read('log')).toBe('first\nlast\n')
 })
@@ -200,7 +200,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     expect(code).toBe(131)
     expect(stdout).toContain('Interrupted in step 2/3 slow')
     expect(isAlive(grandchild())).toBe(false)
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.process(['resume'])).code).toBe(0)
     expect(place.read('log')).toBe('first\nlast\n')
   }
@@ -229,7 +229,7 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     ])
     expect(isAlive(grandchild())).toBe(false)
     expect((await place.process(['show', 'r'])).stdout).toContain('⚡   2 slow   was stopped (signal)\n')
-    place.write('mended', '')
+    place.write('fixed', '')
     expect((await place.process(['resume'])).code).toBe(0)
     expect(place.read('log')).toBe('first\nlast\n')
   }
@@ -256,7 +256,7 @@ const until = async (met: () => boolean): Promise<void> => {
   while (!met()) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-test('what the interrupted step and those before it left in the folder is still there when it runs again', async () => {
+test('files of the interrupted step and earlier steps still exist when it runs again', async () => {
   place = sandbox({
     'w.yml': `
 name: left
@@ -276,7 +276,7 @@ steps:
 test('two runs proceed side by side', async () => {
   place = sandbox({ 'w.yml': workflow })
   const running = await begun()
-  place.write('mended', '')
+  place.write('fixed', '')
   expect((await place.process(['run', 'w.yml', '--id', 'other'])).code).toBe(0)
   process.kill(running.pid, 'SIGTERM')
   expect((await running.ended).code).toBe(143)

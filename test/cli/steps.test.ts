@@ -12,7 +12,7 @@ describe('a script', () => {
   const script = (...lines: readonly string[]): string =>
     ['steps:', '  - shell: |', ...lines.map((line) => `      ${line}`)].join('\n')
 
-  test('stops at its first command that fails, and the step has failed', async () => {
+  test('a script stops at its first failing command, and the step fails', async () => {
     place = sandbox({ 'w.yml': script('echo one >> log', 'false', 'echo two >> log') })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect(stderr).toContain('error: exit code 1\n')
@@ -23,20 +23,20 @@ describe('a script', () => {
   test.each([
     ['set +e', 'false', 'echo two >> log'],
     ['false || true', 'if false; then exit 1; fi', '! true', 'echo two >> log']
-  ])('goes on where it says so: %s', async (...lines) => {
+  ])('a script continues past a tolerated failure: %s', async (...lines) => {
     place = sandbox({ 'w.yml': script(...lines) })
     expect((await place.dogear(['run', 'w.yml'])).code).toBe(0)
     expect(place.read('log')).toBe('two\n')
   })
 })
 
-describe('what a step captures', () => {
+describe('a captured output', () => {
   const capturing = (command: string): string =>
     `steps:\n  - { name: big, shell: ${JSON.stringify(command)}, capture: name }\n  - { name: uses, shell: 'echo "$name" > used' }`
   const letters = (count: number): string => `head -c ${count} /dev/zero | tr '\\0' x`
   const MOST = 131_072 - 'name'.length - 2
 
-  test.skipIf(process.platform !== 'linux')('may be as much as one variable of an environment holds', async () => {
+  test.skipIf(process.platform !== 'linux')('a captured output may fill one environment variable', async () => {
     place = sandbox({ 'w.yml': capturing(letters(MOST)) })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect(code, stderr).toBe(0)
@@ -44,12 +44,12 @@ describe('what a step captures', () => {
   })
 
   test.skipIf(process.platform !== 'linux').each([MOST + 1, 2_000_000])(
-    'and a step with more, %i bytes, has failed, so that it can be mended',
+    'a step that captures %i bytes fails, and a fixed one resumes',
     async (bytes) => {
       place = sandbox({ 'w.yml': capturing(letters(bytes)) })
       const failed = await place.dogear(['run', 'w.yml'])
       expect(failed.stderr).toContain(
-        `its output can't become the variable "name": it has ${bytes} bytes, and ${MOST} are possible. Use a file instead\n`
+        `its output cannot become the variable "name": it has ${bytes} bytes (limit: ${MOST}); use a file instead\n`
       )
       expect(failed.code).toBe(1)
       expect(JSON.parse((await place.dogear(['runs', '--json'])).stdout)).toMatchObject([{ steps_completed: 0 }])
@@ -62,29 +62,29 @@ describe('what a step captures', () => {
   test.each([
     ['a lone byte', '\\377'],
     ['a character that is not finished', 'abc\\360\\237\\230']
-  ])('is not changed without a word: %s fails the step', async (_, bytes) => {
+  ])('a captured output that is not UTF-8 fails the step: %s', async (_, bytes) => {
     place = sandbox({ 'w.yml': capturing(`printf '${bytes}'`) })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
-    expect(stderr).toContain(`its output can't become the variable "name": it is not UTF-8 text. Use a file instead\n`)
+    expect(stderr).toContain(`its output cannot become the variable "name": it is not UTF-8; use a file instead\n`)
     expect(code).toBe(1)
   })
 
-  test('may have characters of several bytes, and the one that stands in for bytes that are none', async () => {
+  test('a captured output may contain multi-byte characters and the replacement character', async () => {
     place = sandbox({ 'w.yml': capturing("printf '\\360\\237'; sleep 0.1; printf '\\230\\200\\357\\277\\275'") })
     expect((await place.dogear(['run', 'w.yml'])).code).toBe(0)
     expect(place.read('used')).toBe('😀\ufffd\n')
   })
 
-  test('is cut elsewhere than on Linux, which is said', async () => {
+  test('a captured output is truncated with a warning on other systems than Linux', async () => {
     const warnings: string[] = []
     const stdout = 'x'.repeat(CAPTURE_BYTES)
     const ended = await onPlatform('darwin', () => captured({ stdout, truncatedBytes: 5 }, warnings))
     expect(ended).toEqual(E.right(stdout))
-    expect(warnings).toEqual(['"v" has only the first 1048576 bytes of its output, which has 1048581'])
+    expect(warnings).toEqual(['"v" holds only the first 1048576 of 1048581 bytes of output; use a file for more'])
   })
 })
 
-describe('an input that is given', () => {
+describe('an input from the command line', () => {
   const file = 'input: { channel: stable }\nsteps: [{ shell: "echo $channel $tag" }]'
   const given = async (word: string, text = file): Promise<string> => {
     place = sandbox({ 'w.yml': text })
@@ -93,7 +93,7 @@ describe('an input that is given', () => {
     return stderr
   }
 
-  test('is warned about if the file has input, but none of that name', async () => {
+  test('an input with an unknown name raises a warning if the file has input', async () => {
     expect(await given('chanel=beta')).toContain(
       'warning: --input "chanel": w.yml has no such input. Did you mean "channel"?\n'
     )
@@ -105,24 +105,24 @@ describe('an input that is given', () => {
     ['it is one of the file', 'channel=beta', file],
     ['a step names it', 'tag=beta', file],
     ['the file has no input', 'chanel=beta', 'steps: [{ shell: echo }]']
-  ])('is fine if %s', async (_, word, text) => {
+  ])('an input raises no warning if %s', async (_, word, text) => {
     expect(await given(word, text)).not.toContain('warning')
   })
 })
 
 describe('a workflow without a name', () => {
-  test('has that of its file', async () => {
+  test('a workflow without a name takes the name of its file', async () => {
     place = sandbox({ 'my-flow.yml': 'steps: [{ shell: "true" }]' })
     await place.dogear(['run', 'my-flow.yml'])
     expect((await place.dogear(['runs'])).stdout).toContain('my-flow')
   })
 
   test.each(['my flow.yml', '_private.yml', 'größe.yml'])(
-    'is refused if its file has none that could be one: %s',
+    'a workflow without a name is refused if the file name is not a valid one: %s',
     async (name) => {
       place = sandbox({ [name]: 'steps: [{ shell: "true" }]' })
       const { code, stderr } = await place.dogear(['run', name])
-      expect(stderr).toContain(`${name}:1:1: the file's name can't be the workflow's: give it a "name"`)
+      expect(stderr).toContain(`${name}:1:1: the file name is no valid name for the workflow; set "name"`)
       expect(code).toBe(2)
       place.write(name, 'name: fine\nsteps: [{ shell: "true" }]')
       expect((await place.dogear(['run', name])).code).toBe(0)
@@ -138,7 +138,7 @@ describe('wrong use', () => {
     ['reusme --json', "unknown command 'reusme'. Did you mean resume?"],
     ['runs --output json --bogus', "unknown option '--bogus'"],
     ['runs --output=json too many', 'too many arguments for']
-  ])('is a document too: dogear %s', async (words, message) => {
+  ])('wrong use with --json prints a document: dogear %s', async (words, message) => {
     place = sandbox()
     const { code, stdout, stderr } = await place.dogear(words.split(' '))
     expect(code).toBe(2)
@@ -148,7 +148,7 @@ describe('wrong use', () => {
     expect(stderr).toContain(`dogear: ${message}`)
   })
 
-  test('is none without --json, and help is no error', async () => {
+  test('wrong use without --json prints no document, and help is no error', async () => {
     place = sandbox()
     expect(await place.dogear(['run', '--', '--json', 'x'])).toMatchObject({ code: 2, stdout: '' })
     const help = await place.dogear(['run', '--json', '--help'])
@@ -157,7 +157,7 @@ describe('wrong use', () => {
   })
 
   test.each(['seal --help', 'cleanse -h', 'sweep x --help', '--home x gather --help'])(
-    'is to ask for the help of a command that there is not: dogear %s',
+    'the help of an unknown command is wrong use: dogear %s',
     async (words) => {
       place = sandbox()
       const { code, stdout, stderr } = await place.dogear(words.split(' '))
@@ -167,7 +167,7 @@ describe('wrong use', () => {
   )
 })
 
-/** What becomes of the output of a command that captures it. */
+/** Returns the captured output of a command. */
 const captured = (
   { stdout, truncatedBytes }: { readonly stdout: string; readonly truncatedBytes: number },
   warnings: string[]

@@ -15,7 +15,7 @@ test('a resume supersedes a dead owner 30 s after its first look, even if the ow
   if (status !== 0) skip(`skipped: this system does not permit pid namespaces: ${why}`)
   const place = sandbox({
     'w.yml':
-      "{ name: w, steps: [{ name: deploy, shell: 'echo deploying >> log; test -e mended || { touch begun; sleep 60; }' }] }"
+      "{ name: w, steps: [{ name: deploy, shell: 'echo deploying >> log; test -e fixed || { touch begun; sleep 60; }' }] }"
   })
   onTestFinished(() => place.remove())
   const words = [...CONTAINER, process.execPath, main, 'run', 'w.yml', '--id', 'r']
@@ -24,7 +24,7 @@ test('a resume supersedes a dead owner 30 s after its first look, even if the ow
   await vi.waitUntil(() => place.exists('begun'), { timeout: 20_000 })
   owner.child.kill('SIGKILL')
   await owner.ended
-  place.write('mended', '')
+  place.write('fixed', '')
   const run = join(place.folder, '.dogear/runs/r')
   const tomorrow = Date.now() / 1000 + 86_400
   for (const name of readdirSync(run)) {

@@ -19,7 +19,7 @@ const workflow = (idempotent: boolean): string => `
 name: release
 steps:
   - { name: pack, shell: echo packed >> log }
-  - { name: deploy, shell: 'echo deploying >> log; test -e mended || { touch begun; sleep 60; }', idempotent: ${idempotent} }
+  - { name: deploy, shell: 'echo deploying >> log; test -e fixed || { touch begun; sleep 60; }', idempotent: ${idempotent} }
 `
 
 const runIn = ({ folder }: Sandbox): string => join(folder, '.dogear/runs/r')
@@ -37,7 +37,7 @@ const begun = async ({ skip, onTestFinished }: Tools, idempotent = true) => {
     place.remove()
   })
   await vi.waitUntil(() => place.exists('begun'), { timeout: 20_000 })
-  place.write('mended', '')
+  place.write('fixed', '')
   return { place, owner }
 }
 
@@ -113,7 +113,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
     const place = await killed(tools, false)
     const asked = await place.process(['resume', 'r', '--take-over', '--yes'])
     expect(asked.code).toBe(4)
-    expect(asked.stderr).toContain('To take as done:\n  dogear resume r --confirm deploy=done --take-over --yes\n')
+    expect(asked.stderr).toContain('To count as done:\n  dogear resume r --confirm deploy=done --take-over --yes\n')
     const done = await place.shell(/dogear resume r --confirm deploy=done .*/.exec(asked.stderr)?.[0] ?? 'false')
     expect([done.code, place.read('log')]).toEqual([0, 'packed\ndeploying\n'])
   })

@@ -11,38 +11,41 @@ const failing = `
 name: w
 steps:
   - { name: one, shell: echo one >> log }
-  - { name: two, shell: test -e mended && echo two >> log }
+  - { name: two, shell: test -e fixed && echo two >> log }
 `
 
 const crashing = `
 name: w
 steps:
-  - { name: publish, shell: 'echo published >> log; test -e mended || kill -9 $PPID; sleep 0.2', idempotent: false }
+  - { name: publish, shell: 'echo published >> log; test -e fixed || kill -9 $PPID; sleep 0.2', idempotent: false }
 `
 
 /** With colours, unless the environment says otherwise. */
 const onTerminal = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Running =>
   onTerminalIn(place, words, { NO_COLOR: '', ...environment })
 
-describe.skipIf(!hasTerminal)('on a terminal', () => {
+describe.skipIf(!hasTerminal)('a terminal', () => {
   const withFailedRun = async (text = failing): Promise<void> => {
     place = sandbox({ 'w.yml': text })
     await place.process(['run', 'w.yml', '--id', 'first'])
-    place.write('mended', '')
+    place.write('fixed', '')
   }
   const offer = 'Previous execution found. Resume? [Y/n] '
 
-  test.each(['y\n', '\n', 'YES\n', 'what?\ny\n'])('an earlier run is offered, and %j takes it up', async (answer) => {
-    await withFailedRun()
-    const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
-    expect(code).toBe(0)
-    expect(stdout).toContain('Run first: w, failed, 1/2 steps done (50%), updated ')
-    expect(stdout).toContain('Resuming run first')
-    expect(stdout.includes('Please answer y, n or a\n')).toBe(answer.startsWith('what?'))
-    expect(place.read('log')).toBe('one\ntwo\n')
-  })
+  test.each(['y\n', '\n', 'YES\n', 'what?\ny\n'])(
+    'an earlier run is offered on a terminal, and %j resumes it',
+    async (answer) => {
+      await withFailedRun()
+      const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
+      expect(code).toBe(0)
+      expect(stdout).toContain('Run first: w, failed, 1/2 steps done (50%), updated ')
+      expect(stdout).toContain('Resuming run first')
+      expect(stdout.includes('Please answer y, n or a\n')).toBe(answer.startsWith('what?'))
+      expect(place.read('log')).toBe('one\ntwo\n')
+    }
+  )
 
-  test('no starts a new run', async () => {
+  test('the answer no starts a new run', async () => {
     await withFailedRun()
     const { code } = await answering(onTerminal(['run', 'w.yml']), [offer, 'n\n'])
     expect(code).toBe(0)
@@ -52,7 +55,7 @@ describe.skipIf(!hasTerminal)('on a terminal', () => {
   test.each([
     ['\x04', 4],
     ['\x03', 130]
-  ])('%j at a question changes nothing', async (answer, code) => {
+  ])('the input %j at a question changes nothing', async (answer, code) => {
     await withFailedRun()
     const ended = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
     expect(ended.code).toBe(code)
@@ -69,12 +72,12 @@ steps:
     concurrency: 1
     groups:
       good: { shell: echo good >> log }
-      bad: { shell: 'test -e mended || { echo "no such" >&2; exit 3; }' }
+      bad: { shell: 'test -e fixed || { echo "no such" >&2; exit 3; }' }
       late: { shell: "true" }
   - { wave: third, groups: { b: { shell: "true" } } }
 `
 
-  test('the offer shows every wave, group and task, how far each has come, and what can be answered', async () => {
+  test('the offer shows every wave, group and task with its progress, and the possible answers', async () => {
     await withFailedRun(waves)
     const { code, stdout } = await answering(onTerminal(['run', 'w.yml'], { NO_COLOR: '1' }), [offer, 'a\n'])
     expect(code).toBe(4)
@@ -100,7 +103,7 @@ steps:
   test.each([
     ['w\n', 'good\ngood\n'],
     ['y\n', 'good\n']
-  ])('a wave that was begun is offered to be restarted: %j', async (answer, log) => {
+  ])('the offer can restart a wave that has begun: %j', async (answer, log) => {
     await withFailedRun(waves)
     const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), [offer, answer])
     expect(code).toBe(0)
@@ -108,7 +111,7 @@ steps:
     expect(place.read('log')).toBe(log)
   })
 
-  test('a task that was interrupted is marked where it stands, and where there is no wave none is restarted', async () => {
+  test('an interrupted task is marked at its position, and a workflow without a wave offers no restart', async () => {
     place = sandbox({ 'w.yml': 'name: w\nsteps: [{ name: slow, shell: "echo $$ > pid; kill -9 $PPID; sleep 0.2" }]' })
     await place.process(['run', 'w.yml', '--id', 'first'])
     const running = onTerminal(['run', 'w.yml'], { NO_COLOR: '1' })
@@ -119,7 +122,7 @@ steps:
     expect(stdout).toContain('\ny: resume it. n: start a new run. a: abort\n')
   })
 
-  test('an id that is in use is offered too, and no leaves its run as it is', async () => {
+  test('a run whose id is in use is offered, and the answer no leaves it unchanged', async () => {
     await withFailedRun()
     const asked = onTerminal(['run', 'w.yml', '--id', 'first'])
     const { code, stdout } = await answering(asked, [offer, 'n\n'])
@@ -129,14 +132,14 @@ steps:
     expect(place.read('log')).toBe('one\n')
   })
 
-  test('what was seen is what is resumed: if the run went on in the meantime, nothing is', async () => {
+  test('nothing resumes if the run changed while the offer was shown', async () => {
     await withFailedRun()
     const asked = onTerminal(['run', 'w.yml'])
     await asked.said(offer)
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     const { code, stdout } = await answering(asked, [offer, 'y\n'])
     expect(code).toBe(4)
-    expect(stdout).toContain('Run first changed in the meantime. Nothing was done')
+    expect(stdout).toContain('Run first changed in the meantime, so nothing was done')
   })
 
   test.each([[{ LC_ALL: 'C' }], [{ LC_ALL: '', LC_CTYPE: '', LANG: 'C' }], [{ TERM: 'dumb' }]])(
@@ -157,7 +160,7 @@ steps:
 
   test('rows are cut to the width of the terminal', async () => {
     const long = 'a'.repeat(120)
-    await withFailedRun(`name: w\nsteps: [{ name: ${long}, shell: "true" }, { shell: test -e mended }]`)
+    await withFailedRun(`name: w\nsteps: [{ name: ${long}, shell: "true" }, { shell: test -e fixed }]`)
     const narrow = `stty cols 40; exec '${process.execPath}' '${main}' run w.yml`
     const child = spawn('script', ['-qefc', narrow, '/dev/null'], {
       cwd: place.folder,
@@ -182,7 +185,7 @@ steps:
 `
   const whatNow = 'or abort? [retry/continue/abort] '
 
-  test('checks that fail side by side are asked one at a time, and no output breaks the question', async () => {
+  test('checks that fail in parallel are asked one at a time, and no output breaks the question', async () => {
     place = sandbox({ 'w.yml': checked })
     const running = onTerminal(['run', 'w.yml'])
     await running.said(whatNow)
@@ -198,13 +201,16 @@ steps:
     expect(stdout.split(`${whatNow}continue\n`)).toHaveLength(3)
   })
 
-  test.each(['before', 'after'])('Ctrl+C while a check runs %s a step is no answer of it', async (when) => {
-    const text = `name: w\nsteps:\n  - { shell: echo ran >> log, ${when}: sleep 20, onCheckFailure: continue }\n`
-    place = sandbox({ 'w.yml': text })
-    const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), ['Executing step', '\u0003'])
-    expect(code).toBe(130)
-    expect(stdout).not.toContain('continuing anyway')
-  })
+  test.each(['before', 'after'])(
+    'Ctrl+C while a check runs %s a step does not count as a failed check',
+    async (when) => {
+      const text = `name: w\nsteps:\n  - { shell: echo ran >> log, ${when}: sleep 20, onCheckFailure: continue }\n`
+      place = sandbox({ 'w.yml': text })
+      const { code, stdout } = await answering(onTerminal(['run', 'w.yml']), ['Executing step', '\u0003'])
+      expect(code).toBe(130)
+      expect(stdout).not.toContain('continuing anyway')
+    }
+  )
 
   test('--force asks, and y restarts at the first step', async () => {
     await withFailedRun()
@@ -221,25 +227,25 @@ steps:
     expect(await place.dogear(['show', 'first', '--json'])).toEqual(before)
   })
 
-  test('what was agreed to is what happens: if the run went on in the meantime, nothing is forced', async () => {
+  test('--force changes nothing if the run changed while the question was shown', async () => {
     await withFailedRun()
     const asked = onTerminal(['resume', 'first', '--force'])
     await asked.said(warning)
     expect((await place.dogear(['resume', 'first'])).code).toBe(0)
     const { code, stdout } = await answering(asked, [warning, 'y\n'])
     expect(code).toBe(4)
-    expect(stdout).toContain('Run first changed in the meantime. Nothing was done')
+    expect(stdout).toContain('Run first changed in the meantime, so nothing was done')
     expect(place.read('log')).toBe('one\ntwo\n')
   })
 
-  const question = 'Run it again, or is it done? [again/done] '
+  const question = 'Run it again, or count it as done? [again/done] '
 
   test.each([
     ['again', 'published\npublished\n'],
     ['a', 'published\npublished\n'],
     ['done', 'published\n'],
     ['d', 'published\n']
-  ])('a step that may have had its effect needs an answer, and %s is obeyed', async (answer, log) => {
+  ])('a step that may have taken effect needs an answer, and %s is obeyed', async (answer, log) => {
     await withFailedRun(crashing)
     const { code, stdout } = await answering(onTerminal(['resume']), [question, `perhaps\n${answer}\n`])
     expect(stdout).toContain('Please answer again or done\n')
@@ -251,24 +257,21 @@ steps:
   test.each([
     ['y\n', 0, 'one\ntwo\n'],
     ['n\n', 5, 'one\n']
-  ])(
-    'what was recovered of a damaged run is offered with what was lost, and %j is obeyed',
-    async (answer, code, log) => {
-      await withFailedRun()
-      const journal = '.dogear/runs/first/history/e000001.jsonl'
-      const lines = place.read(journal).split('\n')
-      place.write(
-        journal,
-        lines.map((line, at) => (at === lines.length - 3 ? line.replace('"', "'") : line)).join('\n')
-      )
-      const ended = await answering(onTerminal(['resume', 'first']), ['Go on from there? [y/N] ', answer])
-      expect(ended.stdout).toContain('The newest state of run first is damaged')
-      expect(ended.stdout).not.toContain('onRecovered')
-      expect(ended.stdout).toMatch(/These will run, some possibly a second time: .*two/)
-      expect(ended.code).toBe(code)
-      expect(place.read('log').slice(-log.length)).toBe(log)
-    }
-  )
+  ])('the recovered state of a damaged run is offered with the loss, and %j is obeyed', async (answer, code, log) => {
+    await withFailedRun()
+    const journal = '.dogear/runs/first/history/e000001.jsonl'
+    const lines = place.read(journal).split('\n')
+    place.write(journal, lines.map((line, at) => (at === lines.length - 3 ? line.replace('"', "'") : line)).join('\n'))
+    const ended = await answering(onTerminal(['resume', 'first']), [
+      'Continue from the recovered state? [y/N] ',
+      answer
+    ])
+    expect(ended.stdout).toContain('The newest state of run first is damaged')
+    expect(ended.stdout).not.toContain('onRecovered')
+    expect(ended.stdout).toMatch(/These steps will run, some possibly a second time: .*two/)
+    expect(ended.code).toBe(code)
+    expect(place.read('log').slice(-log.length)).toBe(log)
+  })
 
   test('a live line shows what runs and for how long, and is erased at the end', async () => {
     place = sandbox({
@@ -299,7 +302,7 @@ steps:
     expect(stdout).not.toContain('3/3 waves')
   })
 
-  test('colours are for terminals, unless NO_COLOR is set; a dumb one gets neither them nor a live line', async () => {
+  test('a terminal gets colours unless NO_COLOR is set; a dumb one gets neither colours nor a live line', async () => {
     place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]' })
     expect((await onTerminal(['run', 'w.yml']).ended).stdout).toContain('\x1b[32mRun completed\x1b[39m')
     expect((await onTerminal(['run', 'w.yml'], { NO_COLOR: '1' }).ended).stdout).not.toContain('\x1b[3')
@@ -310,21 +313,21 @@ steps:
 test('a closed standard input starts a new run without a prompt', async () => {
   place = sandbox({ 'w.yml': failing })
   await place.process(['run', 'w.yml'])
-  place.write('mended', '')
+  place.write('fixed', '')
   const { code, stderr } = await place.shell(`'${process.execPath}' '${main}' run w.yml <&-`)
   expect(code).toBe(0)
   expect(stderr).not.toContain('[Y/n]')
   expect(place.exists(join('.dogear', 'runs'))).toBe(true)
 })
 
-describe('a line that a step did not end', () => {
+describe('an unterminated line of a step', () => {
   const unended = `steps:
   - { shell: "printf 'no newline'" }
   - { shell: "printf 'nor here' >&2" }
   - { shell: "printf last" }`
   const progress = (word: string): string => word.replaceAll(/^Run .* started\n/gm, '')
 
-  test('is ended before progress that goes to the same place', async () => {
+  test('an unterminated line is ended before progress on the same stream', async () => {
     place = sandbox({ 'w.yml': unended })
     const { stdout } = await place.shell('dogear run w.yml 2>&1')
     expect(stdout).toContain('no newline\nExecuting step 2/3')
@@ -334,7 +337,7 @@ describe('a line that a step did not end', () => {
     expect(progress(place.read('all'))).toBe(progress(stdout))
   })
 
-  test('and left as it is where only it goes', async () => {
+  test('an unterminated line is left unchanged on a stream without progress', async () => {
     place = sandbox({ 'w.yml': unended })
     const { stdout, stderr } = await place.process(['run', 'w.yml'])
     expect(stdout).toBe('no newlinelast')
@@ -348,9 +351,9 @@ describe('a line that a step did not end', () => {
   })
 })
 
-describe('output that can not be written', () => {
+describe('unwritable output', () => {
   test.each([['--help'], ['run --help'], ['--version'], ['help runs'], ['runs']])(
-    'because its reader has gone is dropped: dogear %s',
+    'output to a closed pipe is dropped: dogear %s',
     async (words) => {
       place = sandbox()
       const { stdout, stderr } = await place.shell(`{ dogear ${words}; echo $? > code; } | true`)
@@ -367,7 +370,7 @@ describe('output that can not be written', () => {
     ['run w.yml', 5],
     ['run w.yml --json', 5],
     ['run failing.yml --json', 1]
-  ])('because its disk is full is no success: dogear %s', async (words, code) => {
+  ])('output to a full disk is no success: dogear %s', async (words, code) => {
     place = sandbox({ 'w.yml': 'steps: [{ shell: echo out }]', 'failing.yml': 'steps: [{ shell: "false" }]' })
     const ended = await place.shell(`dogear ${words} > /dev/full`)
     expect(ended.stderr.split('\n').filter((line) => line.startsWith('dogear:'))).toEqual([
@@ -376,14 +379,14 @@ describe('output that can not be written', () => {
     expect(ended.code).toBe(code)
   })
 
-  test.skipIf(process.platform !== 'linux')('does not stop a run', async () => {
+  test.skipIf(process.platform !== 'linux')('unwritable progress does not stop a run', async () => {
     place = sandbox({ 'w.yml': 'steps: [{ shell: echo one }, { shell: echo two > done }]' })
     expect((await place.shell('dogear run w.yml 2> /dev/full')).code).toBe(5)
     expect(place.read('done')).toBe('two\n')
     expect((await place.dogear(['resume', '--json'])).code).toBe(0)
   })
 
-  describe('when a run in a worktree has completed', () => {
+  describe('a completed run in a worktree', () => {
     const question = 'Merge dogear/r (1 commit, 1 path not committed) into main? [y/N] '
     const inWorktree = async (...answer: readonly string[]): Promise<Ended> => {
       place = sandbox({
@@ -397,7 +400,7 @@ describe('output that can not be written', () => {
       return answering(onTerminal(['run', 'w.yml', '--id', 'r']), ...answer.map((one) => [question, one] as const))
     }
 
-    test('yes merges its work, and the worktree goes', async () => {
+    test('the answer yes merges the worktree and deletes it', async () => {
       const { code, stdout } = await inWorktree('y\n')
       expect(code).toBe(0)
       expect(stdout).toContain('Merged dogear/r into main, and deleted the worktree and its branch')
@@ -405,15 +408,18 @@ describe('output that can not be written', () => {
       expect(place.exists('.dogear/workspaces/r')).toBe(false)
     })
 
-    test.each(['n\n', '\n', '\x03', '\x04'])('%j keeps it as it is; the run is completed', async (answer) => {
-      const { code, stdout } = await inWorktree(answer)
-      expect(code).toBe(0)
-      expect(stdout).toContain('dogear resume r --merge')
-      expect(place.exists('b')).toBe(false)
-      expect(place.read('.dogear/workspaces/r/c')).toBe('c\n')
-      const cleaned = await answering(onTerminal(['clean', 'r']), ['Delete this folder? [y/N] ', 'n\n'])
-      expect(cleaned.code).toBe(4)
-      expect(place.exists('.dogear/workspaces/r')).toBe(true)
-    })
+    test.each(['n\n', '\n', '\x03', '\x04'])(
+      'the answer %j keeps the worktree, and the run is completed',
+      async (answer) => {
+        const { code, stdout } = await inWorktree(answer)
+        expect(code).toBe(0)
+        expect(stdout).toContain('dogear resume r --merge')
+        expect(place.exists('b')).toBe(false)
+        expect(place.read('.dogear/workspaces/r/c')).toBe('c\n')
+        const cleaned = await answering(onTerminal(['clean', 'r']), ['Delete this folder? [y/N] ', 'n\n'])
+        expect(cleaned.code).toBe(4)
+        expect(place.exists('.dogear/workspaces/r')).toBe(true)
+      }
+    )
   })
 })

@@ -77,7 +77,7 @@ describe('verify', () => {
     expect(JSON.stringify(obstacles[0]?.next)).toContain('dogear resume r --confirm generate=again')
   })
 
-  test('verify names missing evidence and the steps that run again, which is no refusal', async () => {
+  test('verify names missing evidence and the steps that run again, and exits with 0', async () => {
     await failed()
     await place.shell('rm gen.js')
     const { code, stdout } = await place.dogear(['verify', 'r'], { environment: SECRET })

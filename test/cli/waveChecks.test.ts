@@ -31,7 +31,7 @@ const failed = async (text = workflow, ...flags: ReadonlyArray<string>) => {
   return await place.dogear(['run', 'w.yml', '--id', 'r', ...flags])
 }
 
-describe('a wave whose `after` check failed, in a pipe,', () => {
+describe('a wave whose `after` check failed, in a pipe', () => {
   test('the printed command runs the groups of the wave again', async () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
@@ -73,14 +73,14 @@ describe('a wave whose `after` check failed, in a pipe,', () => {
     })
   })
 
-  test('a wave with that policy runs up to three times', async () => {
+  test('a wave with `onCheckFailure: retry` runs up to three times', async () => {
     const { code } = await failed(workflow.replace('    before:', '    onCheckFailure: retry\n    before:'))
     expect(code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 })
 
-describe('a wave whose `before` check failed, in a pipe,', () => {
+describe('a wave whose `before` check failed, in a pipe', () => {
   test('the printed command runs the previous wave again', async () => {
     const { code, stderr } = await failed(waiting)
     expect(code).toBe(1)
@@ -130,7 +130,7 @@ steps:
   })
 })
 
-describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal,', () => {
+describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => {
   const AFTER = 'Run its groups again, look again, continue anyway, or abort? [retry/look again/continue/abort] '
   const BEFORE = 'Look again, run "build" again, continue anyway, or abort? [look again/previous wave/continue/abort] '
   const once = ['js', 'unit', 'lint']

@@ -5,8 +5,8 @@ import type { StepEntry } from '../../src/cli/workflow/WorkflowFile.js'
 import type { EventUnit } from '../../src/ports/Events.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
-/** A narrator of one wave, what it said, and its clock. */
-const told = (
+/** A narrator of one wave, its output and its clock. */
+const narrated = (
   groups: number,
   { verbose = false, live = false }: { readonly verbose?: boolean; readonly live?: boolean } = {}
 ): {
@@ -56,13 +56,13 @@ const told = (
 
 describe('a wave', () => {
   test('a narrow wave reports each group that starts', () => {
-    const { lines, start } = told(3)
+    const { lines, start } = narrated(3)
     for (const group of [0, 1, 2]) start(group)
     expect(lines).toEqual([0, 1, 2].map((group) => `Executing step 1/1 checks/g${group}: s`))
   })
 
-  test('says how many of its groups are done, for each tenth of them, and never in quick succession', () => {
-    const { lines, start, end, pass } = told(10)
+  test('a wave reports its progress for each tenth of its groups, and never in quick succession', () => {
+    const { lines, start, end, pass } = narrated(10)
     for (let group = 0; group < 10; group++) start(group)
     lines.length = 0
     end(0)
@@ -78,14 +78,14 @@ describe('a wave', () => {
   })
 
   test('a live line replaces the progress lines of a wave', () => {
-    const { lines, end, pass } = told(10, { live: true })
+    const { lines, end, pass } = narrated(10, { live: true })
     pass(60_000)
     end(0)
     expect(lines).toEqual([])
   })
 
   test('a wave of ten thousand groups is reported in a few lines, however long it takes', () => {
-    const { lines, start, end, pass } = told(10_000)
+    const { lines, start, end, pass } = narrated(10_000)
     for (let group = 0; group < 10_000; group++) {
       start(group)
       pass(1_000)
@@ -98,14 +98,14 @@ describe('a wave', () => {
   })
 
   test('--verbose reports each group of a wave of ten thousand', () => {
-    const { lines, start, end } = told(10_000, { verbose: true })
+    const { lines, start, end } = narrated(10_000, { verbose: true })
     start(7)
     end(7)
     expect(lines).toEqual(['Executing step 1/1 checks/g7: s', 'Step 1/1 completed: checks/g7, 1ms'])
   })
 
   test('a wave reports its first retries, and how to see the others', () => {
-    const { lines, retry } = told(10_000)
+    const { lines, retry } = narrated(10_000)
     for (let group = 0; group < 10_000; group++) retry(group)
     expect(lines).toHaveLength(21)
     expect(lines[0]).toBe('checks/g0: attempt 1/2 failed: broken')
@@ -118,9 +118,9 @@ describe('a wave of many shell steps', () => {
   afterEach(() => place.remove())
   const groups = 120
 
-  test('is run, fails, is shown and is resumed in few lines', async () => {
+  test('a wave of many shell steps runs, fails, is shown and resumes in few lines', async () => {
     const of = (number: number): string =>
-      number === 60 ? `g60: { shell: 'test -e mended' }` : `g${number}: { run: ["true"] }`
+      number === 60 ? `g60: { shell: 'test -e fixed' }` : `g${number}: { run: ["true"] }`
     place = sandbox({
       'w.yml': `name: w\nsteps: [{ wave: many, concurrency: 8, groups: { ${Array.from({ length: groups }, (_, number) => of(number)).join(', ')} } }]`
     })
@@ -138,7 +138,7 @@ describe('a wave of many shell steps', () => {
       readonly steps: ReadonlyArray<{ readonly unit: string }>
     }
     expect(steps.filter(({ unit }) => unit.startsWith('many/'))).toHaveLength(groups)
-    place.write('mended', '')
+    place.write('fixed', '')
     const resumed = await place.dogear(['resume', 'r'])
     expect(resumed.code).toBe(0)
     expect(resumed.stderr).toMatch(/^Retrying step 1: many \(\d+ of 120 groups\)$/m)
@@ -159,7 +159,7 @@ describe('a wave of many shell steps', () => {
     expect(shown.filter((line) => line.endsWith('was stopped (signal)')).length).toBe(25)
   })
 
-  test('that all fail ends with the first failures, and how many there were', async () => {
+  test('a wave whose steps all fail ends with the first failures and their number', async () => {
     const all = Array.from({ length: 30 }, (_, number) => `g${number}: { run: ["false"] }`).join(', ')
     place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, onFailure: continue, groups: { ${all} } }]` })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])

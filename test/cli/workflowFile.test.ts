@@ -19,7 +19,7 @@ const read = (
 ): E.Either<readonly Problem.Problem[], WorkflowFile> =>
   decode({ path: '/w.yml', shown: 'w.yml', name: 'fallback', source: parse(text) }, (_, name) => {
     const other = others[name]
-    if (other === undefined) return E.left(`Can't read workflow ${name}`)
+    if (other === undefined) return E.left(`Cannot read workflow ${name}`)
     return E.right({ path: name, shown: name, name: name.replace('.yml', ''), source: parse(other, name) })
   })
 
@@ -61,7 +61,7 @@ steps:
     idempotent: false
 `
 
-test('a workflow file is read with everything that it says, and defaults for what it does not say', () => {
+test('a workflow file is read with all its keys, and defaults for the others', () => {
   const { name, input, steps, warnings } = valid(releaseFile)
   expect({ name, input, warnings }).toEqual({ name: 'release', input: { channel: 'beta' }, warnings: [] })
   expect(steps.map((step) => [step.name, step.summary])).toEqual([
@@ -85,7 +85,7 @@ test('a workflow file is read with everything that it says, and defaults for wha
   expect(steps[3]).toMatchObject({ idempotent: false })
 })
 
-test('a definition keeps the fingerprint that it has always had', () => {
+test('a definition keeps its fingerprint across releases', () => {
   expect(fingerprintsOf(releaseFile)).toMatchInlineSnapshot(`
     [
       "v1:38fb6504cc3913e8008ab4aa19233c5257ea7c3594e863eef00d27315851ccb2",
@@ -123,7 +123,7 @@ test.each([
   expect(fingerprintsOf(step(lines))).not.toEqual(fingerprintsOf(step('shell: x')))
 })
 
-test('what a plain number says as an argument is what is written', () => {
+test('a plain number is passed as an argument exactly as it is written', () => {
   const [step] = valid('steps: [{ run: [sleep, 1.50, true, 0x10] }]').steps
   expect(step).toMatchObject({
     action: { argv: [{ text: 'sleep' }, { text: '1.50' }, { text: 'true' }, { text: '0x10' }] }
@@ -166,24 +166,24 @@ steps:
 `)
   ).toMatchInlineSnapshot(`
     [
-      "w.yml:1:7: "name" must be text, not the number 5: put it in quotes",
+      "w.yml:1:7: "name" must be a string, not the number 5; put it in quotes",
       "w.yml:2:1: a workflow has no key "nam". Did you mean "name"?",
-      "w.yml:3:10: "PATH" can't be a variable: it would change how commands are found or started",
-      "w.yml:3:23: 1.10 is the number 1.1. Write that, or put it in quotes to keep it as it is",
-      "w.yml:3:34: 12345678901234567890 can't be kept exactly as a number: put it in quotes",
-      "w.yml:3:63: the key "ok" is there twice, first in line 3",
+      "w.yml:3:10: "PATH" cannot be a variable: it would change how commands are found or started",
+      "w.yml:3:23: 1.10 is read as the number 1.1; write that, or put it in quotes",
+      "w.yml:3:34: 12345678901234567890 cannot be stored exactly as a number; put it in quotes",
+      "w.yml:3:63: the key "ok" is set twice, first in line 3; remove one",
       "w.yml:5:5: a step has no key "shel". Did you mean "shell"?",
       "w.yml:5:5: a task needs "shell" (a script), "run" (a command and its arguments) or "job"",
       "w.yml:6:12: "shell" must not be empty",
       "w.yml:7:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the number 10",
-      "w.yml:8:24: "strategy" must be text, not a list",
+      "w.yml:8:24: "strategy" must be a string, not a list",
       "w.yml:8:38: "attempts" must be a whole number from 1 to 1000, not the number 0",
       "w.yml:8:48: "delay" must be a duration like 250ms, 5s, 2m or 1h, not the number 5",
       "w.yml:8:59: "jitter" must be a number from 0 to 1, not the number 2",
       "w.yml:8:62: "retry" has no key "foo". It may have "strategy", "attempts", "delay", "maxDelay", "jitter"",
-      "w.yml:9:17: "idempotent" must be true or false, not the text "yes"",
-      "w.yml:10:16: only \${name} is replaced here, not "\${". Write "$\${" for a plain "\${"",
-      "w.yml:10:22: an argument must be text, not nothing",
+      "w.yml:9:17: "idempotent" must be true or false, not the string "yes"",
+      "w.yml:10:16: only \${name} is replaced here, not "\${"; write "$\${" for a plain "\${"",
+      "w.yml:10:22: an argument must be a string, not nothing",
       "w.yml:11:11: "a b" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters",
       "w.yml:12:5: a task has either "shell" or "run", not both",
       "w.yml:12:10: "run" needs a command",
@@ -194,68 +194,68 @@ steps:
       "w.yml:19:7: variable "x" is captured by more than one step: checks/unit, checks/lint",
       "w.yml:20:11: wave "empty" needs at least one group",
       "w.yml:23:13: the name "dup" is used more than once in "fallback": at 22:13 and 23:13",
-      "w.yml:23:37: "LD_PRELOAD" can't be a variable: it would change how commands are found or started",
-      "w.yml:24:5: a step is a mapping like "shell: npm test", not the text "just text"",
-      "w.yml:26:5: it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported",
+      "w.yml:23:37: "LD_PRELOAD" cannot be a variable: it would change how commands are found or started",
+      "w.yml:24:5: a step is a mapping like "shell: npm test", not the string "just text"",
+      "w.yml:26:5: this begins with "*", which marks an alias (not supported); put it in quotes",
       "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "steps", "workflow", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })
 
 test.each([
-  ['', 'w.yml:1:1: the file has no content; write a workflow with "steps", "dogear help" shows one'],
-  ['# only a comment', 'the file has no content'],
+  ['', 'w.yml:1:1: the file is empty; write a workflow with "steps", "dogear help" shows one'],
+  ['# only a comment', 'the file is empty'],
   ['- a', 'this is a list'],
   ['name: x', 'a workflow needs "steps"'],
   ['steps: []', 'a workflow needs at least one step'],
-  ['steps: x', '"steps" must be a list, not the text "x"'],
+  ['steps: x', '"steps" must be a list, not the string "x"'],
   ['steps: [{shell: x}]\ncommands: [{shell: y}]', 'use "steps" or "commands", not both'],
-  ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, this is a second'],
-  ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is read'],
+  ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, and this is a second; remove it'],
+  ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is supported; remove the directive'],
   ['steps: [{shell: "x}]', 'Missing closing "quote'],
   ['steps:\n\t- shell: x', 'Tabs are not allowed as indentation'],
-  ['steps: [{shell: !!js/function x}]', 'tags are not supported: leave "!!js/function" away'],
-  ['steps: [{shell: !important x}]', 'it begins with "!", which makes a tag of it: put it in quotes'],
-  ['steps:\n  - shell: ! test -e x', 'w.yml:2:14: it begins with "!", which makes a tag of it: put it in quotes'],
-  ['steps:\n  - run: [!, x]', 'it begins with "!", which makes a tag of it: put it in quotes'],
-  ['steps: [{shell: !!str echo}]', 'tags are not supported: leave "!!str" away'],
-  ['steps: !!seq [{shell: x}]', 'tags are not supported: leave "!!seq" away'],
+  ['steps: [{shell: !!js/function x}]', 'tags are not supported; remove "!!js/function"'],
+  ['steps: [{shell: !important x}]', 'this begins with "!", which marks a tag; put it in quotes'],
+  ['steps:\n  - shell: ! test -e x', 'w.yml:2:14: this begins with "!", which marks a tag; put it in quotes'],
+  ['steps:\n  - run: [!, x]', 'this begins with "!", which marks a tag; put it in quotes'],
+  ['steps: [{shell: !!str echo}]', 'tags are not supported; remove "!!str"'],
+  ['steps: !!seq [{shell: x}]', 'tags are not supported; remove "!!seq"'],
   ['steps: ! [{shell: x}]', 'tags are not supported'],
-  ['steps: [!!map {shell: x}]', 'tags are not supported: leave "!!map" away'],
-  ['steps: [{!!str shell: x}]', 'tags are not supported: leave "!!str" away'],
-  ['!!map {steps: [{shell: x}]}', 'tags are not supported: leave "!!map" away'],
-  ['steps: [{shell: x, 1: y}]', 'a key must be text: put it in quotes'],
-  ['steps: [{shell: x}]\ninput: { a: .inf }', ".inf can't be kept exactly as a number: put it in quotes"],
-  ['steps: [{shell: x}]\ninput: { a: "\\0" }', 'a value can not contain a NUL character'],
+  ['steps: [!!map {shell: x}]', 'tags are not supported; remove "!!map"'],
+  ['steps: [{!!str shell: x}]', 'tags are not supported; remove "!!str"'],
+  ['!!map {steps: [{shell: x}]}', 'tags are not supported; remove "!!map"'],
+  ['steps: [{shell: x, 1: y}]', 'a key must be a string; put it in quotes'],
+  ['steps: [{shell: x}]\ninput: { a: .inf }', '.inf cannot be stored exactly as a number; put it in quotes'],
+  ['steps: [{shell: x}]\ninput: { a: "\\0" }', 'a value cannot contain a NUL character'],
   ['steps: [{shell: "a\\0b"}]', '"shell" contains a NUL character'],
-  ['steps: [{groups: {a: {shell: x}}}]', 'a wave needs a name: "wave: checks"'],
+  ['steps: [{groups: {a: {shell: x}}}]', 'a wave needs a name, such as "wave: checks"'],
   ['steps: [{wave: a}]', 'a wave needs "groups"'],
-  ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer. For none, write false'],
+  ['steps: [{shell: x, timeout: 0s}]', '"timeout" must be longer than 0; write false for no limit'],
   ['steps: [{shell: x, retry: {delay: 5m, maxDelay: 1m}}]', '"maxDelay" must not be shorter than "delay"'],
-  ['steps: [{shell: x, artifacts: [""]}]', 'w.yml:1:32: "artifacts" must not name something empty'],
-  ['steps: [{shell: x, commits: [" "]}]', 'w.yml:1:30: "commits" must not name something empty'],
-  ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not name something empty'],
-  ['steps: [{shell: x, onCheckFailure: abort}]', 'w.yml:1:20: "onCheckFailure" is of no use here'],
+  ['steps: [{shell: x, artifacts: [""]}]', 'w.yml:1:32: "artifacts" must not list an empty name'],
+  ['steps: [{shell: x, commits: [" "]}]', 'w.yml:1:30: "commits" must not list an empty name'],
+  ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not list an empty name'],
+  ['steps: [{shell: x, onCheckFailure: abort}]', 'w.yml:1:20: "onCheckFailure" has no effect'],
   ['steps: [{shell: x, expect: {commits: yes}}]', '"commits" must be true, or a whole number from 0 to 10000'],
   ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
-])('%.60j is refused: %s', (text, message) => {
+])('the file %.60j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
 })
 
-test('any wave may say what happens if earlier evidence is missing', () => {
+test('any wave may set onCheckFailure, which also applies to missing earlier evidence', () => {
   expect(problemsOf('name: w\nsteps: [{wave: w, onCheckFailure: continue, groups: {a: {shell: x}}}]')).toEqual([])
 })
 
 test.each([
-  ['commands: [echo one]', ['1:12: a step is a mapping like "shell: npm test", not the text "echo one"']],
-  ['steps: x', ['1:8: "steps" must be a list, not the text "x"']],
+  ['commands: [echo one]', ['1:12: a step is a mapping like "shell: npm test", not the string "echo one"']],
+  ['steps: x', ['1:8: "steps" must be a list, not the string "x"']],
   [
     'steps: [{ wave: w, groups: { a: echo a, b: { shell: x, needs: [a] } } }]',
-    ['1:33: a group is a mapping like "shell: npm test", not the text "echo a"']
+    ['1:33: a group is a mapping like "shell: npm test", not the string "echo a"']
   ],
-  ['steps: [{ wave: w, groups: x }]', ['1:28: "groups" must be a mapping, not the text "x"']],
+  ['steps: [{ wave: w, groups: x }]', ['1:28: "groups" must be a mapping, not the string "x"']],
   ['steps: [{ wave: w }]', ['1:9: a wave needs "groups", or "forEach" and "each"']],
   [
     'steps:\n  - { wave: w, groups: {} }\n  - { wave: w, groups: {} }',
@@ -278,31 +278,31 @@ test.each([
   )
 })
 
-test('of 9,000 steps with one name the problem names the first two places and counts the rest', () => {
+test('the problem of 9,000 steps with one name has the first two places and the number of others', () => {
   const step = '  - { name: a, shell: x }\n'
   expect(problemsOf(`steps:\n${step.repeat(9_000)}`)).toEqual([
     'w.yml:3:13: the name "a" is used more than once in "fallback": at 2:13, 3:13 and 8998 more'
   ])
 })
 
-const WITH_COLON = 'a text with ": " in it, or ":" at its end, needs quotes, or "|" and the text on the next lines'
+const WITH_COLON = 'a string with ": " in it, or ":" at its end, needs quotes, or "|" and the string on the next lines'
 const AFTER_END =
-  'this comes after the end of a quoted text, a list or a mapping: put all of it in quotes, or use "|" and the next lines'
+  'this follows the end of a quoted string, a list or a mapping; put all of it in quotes, or use "|" and the next lines'
 
 test.each([
   ['echo foo: bar', '2:12', WITH_COLON],
   ['echo foo:', '2:12', WITH_COLON],
-  ['*.js', '2:12', 'it begins with "*", which makes an alias of it: put it in quotes. Aliases are not supported'],
-  ['* x', '2:12', 'it begins with "*", which means something else in YAML: put it in quotes'],
-  ['@foo', '2:12', 'it begins with "@", which means something else in YAML: put it in quotes'],
-  ['`foo`', '2:12', 'it begins with "`", which means something else in YAML: put it in quotes'],
+  ['*.js', '2:12', 'this begins with "*", which marks an alias (not supported); put it in quotes'],
+  ['* x', '2:12', 'this begins with "*", which YAML reserves; put it in quotes'],
+  ['@foo', '2:12', 'this begins with "@", which YAML reserves; put it in quotes'],
+  ['`foo`', '2:12', 'this begins with "`", which YAML reserves; put it in quotes'],
   ['"foo" bar', '2:18', AFTER_END],
   ["'it's'", '2:16', AFTER_END],
   ['[ -e x ] && echo y', '2:21', AFTER_END],
   ['"a" && "b"', '2:16', AFTER_END],
-  ['> x', '2:14', '"|" and ">" stand alone in their line: the text begins in the next one'],
-  ['!x y', '2:12', 'it begins with "!", which makes a tag of it: put it in quotes'],
-  ['echo x\n     name: y', '2:12', 'what follows is further in than the key before it: align them']
+  ['> x', '2:14', '"|" and ">" must end their line; begin the string on the next line'],
+  ['!x y', '2:12', 'this begins with "!", which marks a tag; put it in quotes'],
+  ['echo x\n     name: y', '2:12', 'the next line is indented more than the key before it; align them']
 ])('`shell: %s` is reported once, with the remedy', (script, at, message) => {
   expect(problemsOf(`steps:\n  - shell: ${script}`)).toEqual([`w.yml:${at}: ${message}`])
 })
@@ -321,7 +321,7 @@ test('a key like __proto__ is a key like any other', () => {
   ])
 })
 
-test('an unknown retry strategy is warned about, and exponential', () => {
+test('an unknown retry strategy raises a warning and counts as exponential', () => {
   const { steps, warnings } = valid('steps:\n  - shell: x\n    retry: { strategy: exponental }')
   expect(steps[0]).toMatchObject({ retry: standard })
   expect(warnings).toEqual([
@@ -332,7 +332,7 @@ test('an unknown retry strategy is warned about, and exponential', () => {
   ])
 })
 
-test('retries of what is not idempotent deserve a warning', () => {
+test('retries of a step that is not idempotent raise a warning', () => {
   expect(valid('steps: [{ shell: x, idempotent: false, retry: {} }]').warnings).toHaveLength(1)
 })
 
@@ -346,7 +346,7 @@ test.each([
   expect(Duration.parse(text)).toEqual({ _tag: 'Some', value: millis })
 })
 
-test('an age may be in days, and a duration of a step is not', () => {
+test('an age may be in days, but a duration of a step may not', () => {
   expect([Duration.parseAge('30d'), Duration.parseAge('12h')]).toEqual([
     { _tag: 'Some', value: 2_592_000_000 },
     { _tag: 'Some', value: 43_200_000 }
@@ -356,7 +356,7 @@ test('an age may be in days, and a duration of a step is not', () => {
   )
 })
 
-test.each(['', '5', 's', '-5s', '5 s', '5d', '1e3s', '9999999999s', '٥s'])('%j is no duration', (text) => {
+test.each(['', '5', 's', '-5s', '5 s', '5d', '1e3s', '9999999999s', '٥s'])('the string %j is no duration', (text) => {
   expect(Duration.parse(text)).toEqual({ _tag: 'None' })
 })
 
@@ -370,22 +370,22 @@ test.each([
   'IFS',
   'SHELLOPTS',
   'PS4'
-])('%s can not be a variable: it decides which code runs', (name) => {
+])('the name %s cannot be a variable: it decides which code runs', (name) => {
   expect(objection(name)).toEqual({ _tag: 'Some', value: 'it would change how commands are found or started' })
 })
 
 test.each(['', '1a', 'a-b', 'a.b', 'a b', 'ä', 'a=b', 'a\n', 'DOGEAR_X', 'PWD', '_', 'x'.repeat(200)])(
-  '%j can not be a variable',
+  'the name %j cannot be a variable',
   (name) => {
     expect(objection(name)._tag).toBe('Some')
   }
 )
 
-test.each(['a', 'version', '_x', 'path', 'env', 'A1'])('%s can be a variable', (name) => {
+test.each(['a', 'version', '_x', 'path', 'env', 'A1'])('the name %s can be a variable', (name) => {
   expect(objection(name)._tag).toBe('None')
 })
 
-test('a variable is replaced as a whole, and its value is not looked at again', () => {
+test('a variable is replaced as a whole, and its value is not expanded again', () => {
   const template = Template.parse('a${x}b$${x}$x${y}')
   const values = new Map([
     ['x', '${y}'],
@@ -416,7 +416,7 @@ steps:
   ])
 })
 
-test('a step knows what was captured on its own level and on those around it, and an item keeps what it captured', () => {
+test('a step sees captures of its own and the outer levels, and captures of an item stay in the item', () => {
   const file = valid(`
 steps:
   - name: a
@@ -439,7 +439,7 @@ steps:
   ])
 })
 
-test('problems of names are placed on every level', () => {
+test('problems of names have their place on every level', () => {
   expect(
     problemsOf(`
 name: w
@@ -462,9 +462,9 @@ steps:
     'w.yml:8:80: "-" is not a valid name: use letters, digits, ".", "_" and "-", first a letter or digit, at most 128 characters',
     'w.yml:8:80: variable "v" is captured by more than one step: a/x, a/b/i/-',
     'w.yml:10:87: the name "x" is used more than once in "m/*": at 10:52 and 10:87',
-    'w.yml:11:5: a sequence needs a name: "name: deploy"',
-    'w.yml:12:42: a sequence has "steps" of its own, or those of another file ("workflow"), not both',
-    "w.yml:12:52: Can't read workflow other.yml",
+    'w.yml:11:5: a sequence needs a name, such as "name: deploy"',
+    'w.yml:12:42: a sequence has either "steps" or "workflow", not both',
+    'w.yml:12:52: Cannot read workflow other.yml',
     'w.yml:13:20: a sequence needs at least one step',
     expect.stringMatching(/^w\.yml:14:43: a sequence has no key "shell"/)
   ])
@@ -500,7 +500,7 @@ test('steps nest 16 levels deep, and no deeper', () => {
   ])
 })
 
-test('a file has at most 10,000 steps and groups, with those of the files that it includes', () => {
+test('a file has at most 10,000 steps and groups, counting included files', () => {
   const others = {
     'b.yml': `steps: [${Array.from({ length: 100 }, () => '{ name: c, workflow: c.yml }').join(', ')}]`,
     'c.yml': `steps: [${Array.from({ length: 100 }, () => '{ shell: x }').join(', ')}]`
@@ -508,7 +508,7 @@ test('a file has at most 10,000 steps and groups, with those of the files that i
   const file = read('steps: [{ name: a, workflow: b.yml }]', others)
   expect(E.isLeft(file) ? file.left.map((problem) => Problem.describe('w.yml', problem)) : []).toEqual([
     expect.stringMatching(
-      /^b\.yml:1:\d+: a workflow file has at most 10000 steps and groups, with those of the files that it includes$/
+      /^b\.yml:1:\d+: a workflow file has at most 10000 steps and groups, counting those of included files$/
     )
   ])
 })
@@ -523,7 +523,7 @@ test('files include one another at most 16 levels deep', () => {
   ])
 })
 
-test('an included sequence is called as its step, else as its file says, else as its file', () => {
+test('an included sequence is named by its step, else by its file’s "name", else by its file', () => {
   const others = { 'b.yml': 'name: inner\nsteps: [{ shell: x }]', 'c.yml': 'steps: [{ shell: x }]' }
   const file = read('steps: [{ workflow: b.yml }, { workflow: c.yml }, { name: own, workflow: c.yml }]', others)
   expect(E.isRight(file) ? file.right.steps.map(({ name }) => name) : file.left).toEqual(['inner', 'c', 'own'])
@@ -533,7 +533,7 @@ test.each([
   ['shel', 'shell'],
   ['sehll', 'shell'],
   ['Timeout', 'timeout']
-])('%s is near to %s', (word, known) => {
+])('the word %s suggests %s', (word, known) => {
   expect(didYouMean(word, ['shell', 'timeout'])).toBe(`. Did you mean "${known}"?`)
 })
 

@@ -21,20 +21,20 @@ afterAll(() => place.remove())
 const schema = jsonSchema()
 const validate = new Ajv({ strict: true, allErrors: true }).compile(schema)
 
-/** What JSON Schema says of a file; empty if nothing. */
+/** Returns the errors of JSON Schema for a file. */
 const byEditor = (text: string): readonly string[] => {
   validate(parseYaml(text))
   return (validate.errors ?? []).map(({ instancePath, message = '' }) => `${instancePath} ${message}`)
 }
 
-/** What `dogear` says of a file. Any other file may be included. */
+/** Returns the problems that `dogear` reports. Any other file may be included. */
 const byDogear = (text: string): readonly string[] => {
   const other = { path: '/b.yml', shown: 'b.yml', name: 'b', source: parse('steps: [{ shell: x }]', 'b.yml') }
   const file = decode({ path: '/w.yml', shown: 'w.yml', name: 'w', source: parse(text) }, () => E.right(other))
   return E.isLeft(file) ? file.left.map(({ message }) => message) : []
 }
 
-test('it compiles with all strict checks', () => {
+test('the schema compiles with all strict checks', () => {
   expect(validate).toBeTypeOf('function')
   expect(schema).toMatchObject({ $schema: 'http://json-schema.org/draft-07/schema#', title: 'Dogear workflow' })
 })
@@ -56,7 +56,7 @@ test('every key has a description that is a sentence', () => {
   expect(keys.filter(([, description]) => !/^\S.*\.$/.test(description ?? ''))).toEqual([])
 })
 
-test('dogear schema prints it, and the package has it as a file', async () => {
+test('dogear schema prints the schema, and the package contains it as a file', async () => {
   const { code, stdout, stderr } = await place.dogear(['schema'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout)).toEqual(schema)
@@ -165,12 +165,12 @@ test.each([
   ['a key without items', task('wave: a, groups: { a: { shell: x } }, key: id')],
   ['items in a number', task('wave: a, forEach: 5, each: { shell: x }')],
   ['needs of a body', task('wave: a, forEach: v, each: { shell: x, needs: [a] }')]
-])('%s: refused by editors and by dogear', (_, text) => {
+])('editors and dogear refuse this: %s', (_, text) => {
   expect(byEditor(text)).not.toEqual([])
   expect(byDogear(text)).not.toEqual([])
 })
 
-/** Rules that JSON Schema can't express, or only at length: an editor accepts these files. */
+/** Rules that JSON Schema cannot express, or only at length: an editor accepts these files. */
 const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
   ['unique names', /is used more than once/, 'steps: [{ name: a, shell: x }, { name: a, shell: x }]'],
   ['groups that there are', /which is not a group of/, task('wave: a, groups: { a: { shell: x, needs: [b] } }')],
@@ -183,17 +183,17 @@ const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
   ['an order of delays', /must not be shorter/, task('shell: x, retry: { delay: 5m, maxDelay: 1m }')],
   ['no time once rounded', /must be longer/, task('shell: x, timeout: 0.4ms')],
   ['the text of a command', /command must not be empty/, task('run: [""]')],
-  ['ids', /can't be "/, task('reuse: { fromRun: "a b", artifact: b }')],
-  ['numbers as they are written', /is the number/, 'input: { v: 1.10 }\nsteps: [{ shell: x }]'],
+  ['ids', /cannot be "/, task('reuse: { fromRun: "a b", artifact: b }')],
+  ['numbers as they are written', /is read as the number/, 'input: { v: 1.10 }\nsteps: [{ shell: x }]'],
   ['NUL characters', /NUL/, task('shell: "a\\0b"')]
 ]
 
-test.each(BEYOND)('%s: refused by dogear alone', (_, message, text) => {
+test.each(BEYOND)('only dogear refuses this, not editors: %s', (_, message, text) => {
   expect(byEditor(text)).toEqual([])
   expect(byDogear(text)).toContainEqual(expect.stringMatching(message))
 })
 
-describe('of any file', () => {
+describe('random files', () => {
   const text = fc.constantFrom('x', 'npm test', '', ' ', '5s', '2m', '0s', 'a b', '${v}', '${', 'fresh', 'keep', 'ask')
   const any = fc.oneof(
     text,
@@ -285,7 +285,7 @@ describe('of any file', () => {
   )
   const runs = { numRuns: 2_000 }
 
-  test('editors accept it if dogear does, and dogear refuses no other but by the rules above', () => {
+  test('editors accept every file that dogear accepts, and dogear refuses more only by the rules above', () => {
     let accepted = 0
     fc.assert(
       fc.property(file, (document) => {

@@ -6,13 +6,13 @@ import { type Ended, type Options, type Sandbox, sandbox } from './dogear.js'
 let place: Sandbox
 afterEach(() => place.remove())
 
-/** No setting of this machine counts. */
+/** Ignores the git settings of this machine. */
 const git = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_SYSTEM: '/dev/null' }
 
 const dogear = (words: readonly string[], options: Options = {}): Promise<Ended> =>
   place.dogear(words, { ...options, environment: { ...git, ...options.environment } })
 
-/** What a script prints, which must succeed. */
+/** Runs a script, which must succeed, and returns its output. */
 const sh = async (script: string, cwd = place.folder): Promise<string> => {
   const { code, stdout, stderr } = await place.shell(`set -e\n${script}`, { cwd, environment: git })
   if (code !== 0) throw new Error(`${script}\n${stderr}`)
@@ -22,13 +22,13 @@ const sh = async (script: string, cwd = place.folder): Promise<string> => {
 const begin = `git init -q -b main . && git config user.email a@example.org && git config user.name A
   echo a > a.txt && git add . && git commit -qm begin`
 
-/** Two steps of which the second needs somebody; what the first made is in the worktree. */
+/** Two steps: the first leaves files in the worktree, and the second fails until a user fixes it. */
 const flow = `
 name: w
 workspace: worktree
 steps:
   - { name: one, shell: echo one > one.txt, artifacts: [one.txt] }
-  - { name: two, shell: 'echo partial > partial.txt; test -e mended; rm mended partial.txt; git add .; git commit -qm two' }
+  - { name: two, shell: 'echo partial > partial.txt; test -e fixed; rm fixed partial.txt; git add .; git commit -qm two' }
 `
 
 /** A repository with a workflow, in a folder of this name. */
@@ -45,7 +45,7 @@ const repository = async (text: string, name = '.'): Promise<string> => {
 const worktree = '.dogear/workspaces/r'
 
 describe('a worktree', () => {
-  test('is kept with its partial work when a step fails, is the same on a resume, and goes when it was merged', async () => {
+  test('a worktree keeps its partial work after a failure, is reused by a resume, and is deleted by the merge', async () => {
     const folder = await repository(flow)
     const failed = await dogear(['run', 'w.yml', '--id', 'r'])
     expect(failed.code).toBe(1)
@@ -57,7 +57,7 @@ describe('a worktree', () => {
     expect(await sh('git status --porcelain')).toBe('')
     const inode = statSync(join(folder, worktree)).ino
     const list = await sh('git worktree list')
-    place.write(`${worktree}/mended`, '')
+    place.write(`${worktree}/fixed`, '')
     const kept = await dogear(['resume', 'r'], { cwd: folder })
     expect(kept.code).toBe(0)
     expect(kept.stderr).toContain(`Kept: worktree ${join(folder, worktree)}, branch dogear/r (1 commit)`)
@@ -76,19 +76,19 @@ describe('a worktree', () => {
     expect(await dogear(['resume', 'r'])).toMatchObject({ code: 0, stderr: 'Run r: nothing left to do\n' })
   })
 
-  test('is worked in at the place where the run was started, and artifacts are looked for there', async () => {
+  test('steps run in the worktree at the relative path where the run was started, and so do evidence checks', async () => {
     const folder = await repository('name: none\nsteps: [{ shell: "true" }]', 'a repository')
     mkdirSync(join(folder, 'deep'))
     place.write('a repository/deep/w.yml', `${flow.replace('one.txt,', 'one.txt; pwd,')}`)
     await dogear(['run', 'w.yml', '--id', 'r'], { cwd: join(folder, 'deep') })
     const root = join(folder, 'deep', worktree)
     expect(readFileSync(join(root, 'deep', 'one.txt'), 'utf8')).toBe('one\n')
-    await sh(`rm one.txt; touch mended`, join(root, 'deep'))
+    await sh(`rm one.txt; touch fixed`, join(root, 'deep'))
     const again = await dogear(['resume', 'r', '--no-merge'], { cwd: join(folder, 'deep') })
     expect(again).toMatchObject({ code: 0, stdout: `${join(root, 'deep')}\n` })
   })
 
-  test('is found by the id of its run from any folder, of whichever repository', async () => {
+  test('a worktree is found by the id of its run from any folder and repository', async () => {
     place = sandbox()
     const home = join(place.folder, 'state')
     for (const name of ['first', 'second']) {
@@ -98,15 +98,15 @@ describe('a worktree', () => {
     }
     const mine = join(home, 'workspaces', 'second')
     expect(await sh('git rev-parse --git-common-dir', mine)).toBe(join(place.folder, 'second', '.git'))
-    await sh('touch mended', mine)
+    await sh('touch fixed', mine)
     const { code, stderr } = await dogear(['resume', 'second', '--home', home], { cwd: '/' })
     expect(code).toBe(0)
     expect(stderr).toContain(`Kept: worktree ${mine},`)
     expect(await sh('git log --format=%s dogear/second', join(place.folder, 'second'))).toBe('two\nbegin')
   })
 
-  test('is kept when a signal comes, which says where it is', async () => {
-    await repository(flow.replace('test -e mended;', 'test -e mended || sleep 60;'))
+  test('a worktree is kept on a signal, and its path is printed', async () => {
+    await repository(flow.replace('test -e fixed;', 'test -e fixed || sleep 60;'))
     const running = place.start(['run', 'w.yml', '--id', 'r'], { environment: git })
     await sh(`until test -e ${worktree}/partial.txt; do sleep 0.1; done`)
     running.child.kill('SIGTERM')
@@ -115,25 +115,25 @@ describe('a worktree', () => {
     expect(stderr).toContain(
       `  worktree: ${join(place.folder, worktree)} (branch dogear/r)\nResume with:\n  dogear resume r\n`
     )
-    place.write(`${worktree}/mended`, '')
+    place.write(`${worktree}/fixed`, '')
     expect((await dogear(['resume', 'r'])).code).toBe(0)
   })
 
-  test('is what git works on in it, also if a hook of another repository has started the run', async () => {
+  test('git works on the worktree even if a hook of another repository started the run', async () => {
     await repository('name: w\nworkspace: worktree\nsteps: [{ shell: git rev-parse --show-toplevel }]')
     const environment = { GIT_DIR: '/nowhere', GIT_INDEX_FILE: '/nowhere/index' }
     const { code, stdout } = await dogear(['run', 'w.yml', '--id', 'r'], { environment })
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${join(place.folder, worktree)}\n` })
   })
 
-  test('that the file wants by now is none of a run that began without', async () => {
-    await repository('name: w\nsteps: [{ shell: test -e mended }]')
+  test('a run that began without a worktree gets none from an edited file', async () => {
+    await repository('name: w\nsteps: [{ shell: test -e fixed }]')
     await dogear(['run', 'w.yml', '--id', 'r'])
-    place.write('w.yml', 'name: w\nworkspace: worktree\nsteps: [{ shell: test -e mended }]')
-    place.write('mended', '')
+    place.write('w.yml', 'name: w\nworkspace: worktree\nsteps: [{ shell: test -e fixed }]')
+    place.write('fixed', '')
     const { code, stderr } = await dogear(['resume', 'r'])
     expect(code).toBe(0)
-    expect(stderr).toContain('warning: w.yml has "workspace: worktree", but the run keeps the one it began with: none')
+    expect(stderr).toContain('warning: w.yml has "workspace: worktree", but the run keeps its first setting: none')
   })
 })
 
@@ -150,7 +150,7 @@ describe('the merge', () => {
     expect(stdout + stderr).not.toContain('canary')
   })
 
-  test('lets the state go that waited for it, where the workflow says so', async () => {
+  test('a merge deletes the state of a completed run with `onSuccess: delete`', async () => {
     const step = `{ name: one, shell: 'echo made > "$DOGEAR_RUN_ID"' }`
     await repository(`name: w\nworkspace: worktree\nonSuccess: delete\nsteps:\n  - ${step}\n`)
     const kept = await dogear(['run', 'w.yml', '--id', 'r', '--no-merge'])
@@ -175,7 +175,7 @@ workspace: worktree
 steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.txt' }]
 `
 
-  test('in a pipe is not made, which is said; asked for, it takes what was not committed too', async () => {
+  test('a merge needs --merge in a pipe, and includes uncommitted changes', async () => {
     await repository(committing)
     const { code, stderr } = await dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(0)
@@ -183,42 +183,42 @@ steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.tx
     expect(place.read('a.txt')).toBe('a\n')
     const merged = await dogear(['run', 'w.yml', '--id', 's', '--merge'])
     expect(merged.code).toBe(0)
-    expect(merged.stderr).toContain('What was not committed in the worktree was committed on branch dogear/s')
+    expect(merged.stderr).toContain('Committed the uncommitted changes of the worktree on branch dogear/s')
     expect(place.read('rest.txt')).toBe('rest\n')
     expect(await sh('git log --format=%s')).toBe('dogear: what run s left uncommitted\nwork\nbegin')
   })
 
-  test('needs the run, and not its file', async () => {
+  test('a merge does not need the workflow file', async () => {
     await repository(committing)
     await dogear(['run', 'w.yml', '--id', 'r'])
     await sh('git rm -q w.yml; git commit -qm gone')
     const which = await dogear(['resume', '--merge'])
     expect(which).toMatchObject({ code: 2 })
-    expect(which.stderr).toContain('Say which of them is meant')
+    expect(which.stderr).toContain('name one by its id')
     const { code, stderr } = await dogear(['resume', 'r', '--merge'])
     expect(code).toBe(0)
     expect(stderr).toContain('Merged dogear/r into main')
     expect(place.read('rest.txt')).toBe('rest\n')
   })
 
-  test('that conflicts is taken back: the run is completed, the target as it was, the worktree kept', async () => {
+  test('a merge with conflicts is undone: the run is completed, the target unchanged, the worktree kept', async () => {
     await repository(committing)
     await dogear(['run', 'w.yml', '--id', 'r'])
     await sh('echo ours > a.txt; git commit -qam ours')
     const { code, stdout, stderr } = await dogear(['resume', 'r', '--merge', '--json'])
     expect(code).toBe(0)
-    expect(stderr).toContain('Not merged: a.txt conflicts. The merge was taken back, and main is as it was')
+    expect(stderr).toContain('Not merged: a.txt conflicts. The merge was undone, and main is unchanged')
     expect(JSON.parse(stdout)).toMatchObject({ status: 'completed', workspace: { end: 'kept', why: 'Conflict' } })
     expect(await sh('git status --porcelain; git log --format=%s -1; test ! -e .git/MERGE_HEAD')).toBe('ours')
     expect(place.read(`${worktree}/a.txt`)).toBe('theirs\n')
   })
 
   test.each([
-    ['echo changed > a.txt', 'Dirty', 'has changes that are not committed: a.txt. Commit or stash them'],
+    ['echo changed > a.txt', 'Dirty', 'has uncommitted changes: a.txt; commit or stash them'],
     ['git checkout -qb other', 'OtherBranch', 'is at branch other, not at main'],
     ['git checkout -q --detach', 'OtherBranch', 'is at no branch, not at main'],
-    ['git -C .dogear/workspaces/r checkout -q --detach', 'Moved', 'is not at branch dogear/r any more']
-  ])('after %j is not made: %s', async (script, why, said) => {
+    ['git -C .dogear/workspaces/r checkout -q --detach', 'Moved', 'is no longer at branch dogear/r']
+  ])('a merge after %j is refused: %s', async (script, why, said) => {
     await repository(committing)
     await dogear(['run', 'w.yml', '--id', 'r'])
     await sh(script)
@@ -232,7 +232,7 @@ steps: [{ shell: 'echo theirs > a.txt; git commit -qam work; echo rest > rest.tx
   })
 })
 
-describe('a workspace that is gone', () => {
+describe('a missing workspace', () => {
   test('a missing workspace refuses the resume and names what is missing, and --force starts over with a new one', async () => {
     await repository(flow.replace('echo one >', 'echo one >> "$DOGEAR_HOME/../.bin/log"; echo one >'))
     await dogear(['run', 'w.yml', '--id', 'r'])
@@ -252,15 +252,15 @@ describe('a workspace that is gone', () => {
     expect(place.exists(worktree)).toBe(false)
     const forced = await dogear(['resume', 'r', '--force', '--yes'])
     expect(forced.code).toBe(1)
-    expect(forced.stderr).toContain('Branch dogear/r was there, with other work. That is now branch dogear/r.attempt-1')
+    expect(forced.stderr).toContain('Branch dogear/r had other work, which is now on branch dogear/r.attempt-1')
     expect(place.read(`${worktree}/one.txt`)).toBe('one\n')
     expect(await sh('git log --format=%s dogear/r.attempt-1; git log --format=%s dogear/r')).toBe('kept\nbegin\nbegin')
-    place.write(`${worktree}/mended`, '')
+    place.write(`${worktree}/fixed`, '')
     expect((await dogear(['resume', 'r'])).code).toBe(0)
   })
 })
 
-describe('no worktree can be made', () => {
+describe('an impossible worktree', () => {
   const refused = async (setUp: string, environment: Readonly<Record<string, string>> = {}): Promise<Ended> => {
     place = sandbox({ 'in/w.yml': flow })
     await sh(setUp, join(place.folder, 'in'))
@@ -274,13 +274,13 @@ describe('no worktree can be made', () => {
     ['where there is no repository', 'true', 'it is in no git repository. Begin one ("git init") and commit'],
     ['before the first commit', 'git init -q -b main .', 'its git repository has no commit yet. Make one'],
     ['in a repository without a working tree', 'git init -q --bare .', 'its git repository has no working tree'],
-    ['where its branch is there', `${begin}\ngit branch dogear/r`, 'Branch dogear/r of'],
+    ['where its branch exists', `${begin}\ngit branch dogear/r`, 'Branch dogear/r of'],
     ['where a branch stands in the way of its name', `${begin}\ngit branch dogear`, 'Branch dogear of']
-  ])('%s: that is said, and nothing is written', async (_, setUp, said) => {
+  ])('a run with a worktree is refused %s, and writes nothing', async (_, setUp, said) => {
     expect((await refused(setUp)).stderr).toContain(said)
   })
 
-  test('without git: that is said, and nothing is written', async () => {
+  test('a run with a worktree is refused without git, and writes nothing', async () => {
     const { stderr } = await refused(begin, { PATH: '/nowhere' })
     expect(stderr).toContain('git could not be started. Install it')
   })
@@ -289,7 +289,7 @@ describe('no worktree can be made', () => {
     await repository(flow)
     await sh('git checkout -q --detach')
     await dogear(['run', 'w.yml', '--id', 'r'])
-    place.write(`${worktree}/mended`, '')
+    place.write(`${worktree}/fixed`, '')
     const { code, stderr } = await dogear(['resume', 'r', '--merge'])
     expect(code).toBe(0)
     expect(stderr).toContain('Not merged: HEAD was detached when the run began')
@@ -298,10 +298,10 @@ describe('no worktree can be made', () => {
 })
 
 describe('clean', () => {
-  test('deletes the workspaces of completed runs, with --all of all that rest, and never state', async () => {
+  test('clean deletes the workspaces of completed runs, with --all of all inactive runs, and never state', async () => {
     await repository(flow)
     await dogear(['run', 'w.yml', '--id', 'failed'])
-    place.write('w.yml', flow.replace('test -e mended; rm mended', 'rm'))
+    place.write('w.yml', flow.replace('test -e fixed; rm fixed', 'rm'))
     await dogear(['run', 'w.yml', '--id', 'done'])
     const asked = await dogear(['clean'])
     expect(asked).toMatchObject({ code: 2 })
@@ -309,14 +309,14 @@ describe('clean', () => {
     const cleaned = await dogear(['clean', '-y'])
     expect(cleaned).toMatchObject({ code: 0 })
     expect(cleaned.stdout).toBe(
-      `Deleted ${place.folder}/.dogear/workspaces/done\nKept branch dogear/done: it has commits that are nowhere else\n`
+      `Deleted ${place.folder}/.dogear/workspaces/done\nKept branch dogear/done: it has commits that exist nowhere else\n`
     )
     expect(place.exists('.dogear/workspaces/failed/partial.txt')).toBe(true)
     const all = await dogear(['clean', '--all', '--yes', '--json'])
     expect(JSON.parse(all.stdout)).toEqual([
       { run_id: 'failed', folders: [`${place.folder}/.dogear/workspaces/failed`], kept_branch: null }
     ])
-    expect(all.stderr).toContain('A resume will miss one.txt of "one": resume it first')
+    expect(all.stderr).toContain('a resume will miss one.txt of "one"; resume it first')
     expect(all.stderr).toContain('2 paths are not committed there, and will be lost')
     const nothing = await dogear(['clean'])
     expect(nothing.code).toBe(0)
@@ -330,7 +330,7 @@ describe('clean', () => {
     expect(await sh('git worktree list | wc -l')).toBe('1')
   })
 
-  test('leaves a run alone that a live process holds, and knows none that there is not', async () => {
+  test('clean skips a run that a live process holds, and refuses an unknown one', async () => {
     await repository(
       'name: w\nworkspace: directory\nsteps: [{ shell: "echo > ready; until test -e go; do sleep 0.1; done" }]'
     )
@@ -346,22 +346,22 @@ describe('clean', () => {
   })
 })
 
-describe('a folder of the run’s own', () => {
-  test('is empty at first, is where steps work, and knows nothing of a repository around it', async () => {
+describe('a run in a private folder', () => {
+  test('the folder of a run starts empty, is where steps run, and belongs to no outer repository', async () => {
     await repository(`
 name: w
 workspace: directory
 steps:
   - { name: look, shell: 'ls -A; pwd; echo "$DOGEAR_WORKSPACE"; ! git rev-parse 2>&- || echo in git' }
   - { name: make, shell: echo made > made.txt, artifacts: [made.txt] }
-  - { name: last, shell: test -e mended }
+  - { name: last, shell: test -e fixed }
 `)
     const own = `${place.folder}/.dogear/workspaces/r`
     const { code, stdout, stderr } = await dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(1)
     expect(stdout).toBe(`${own}\n${own}\n`)
     expect(stderr).toContain(`  folder: ${own}\n`)
-    await sh(`rm ${own}/made.txt; touch ${own}/mended`)
+    await sh(`rm ${own}/made.txt; touch ${own}/fixed`)
     expect((await dogear(['resume', 'r'])).stderr).toContain(
       `Its files are in ${own}\nTo delete it:\n  dogear clean r\n`
     )
@@ -370,13 +370,13 @@ steps:
 })
 
 describe('a fresh folder of a step', () => {
-  test('is empty for each attempt; what the one before left is kept beside it', async () => {
+  test('a fresh folder is empty for each attempt, and the previous one is kept beside it', async () => {
     await repository(`
 name: w
 steps:
   - name: build
     workspace: fresh
-    shell: 'ls; echo junk > junk; cp junk "app-$DOGEAR_ATTEMPT"; test -e "$DOGEAR_WORKSPACE/mended"; echo app > app'
+    shell: 'ls; echo junk > junk; cp junk "app-$DOGEAR_ATTEMPT"; test -e "$DOGEAR_WORKSPACE/fixed"; echo app > app'
     artifacts: [app]
     retry: { attempts: 2, delay: 1ms }
   - wave: checks
@@ -388,9 +388,11 @@ steps:
     const failed = await dogear(['run', 'w.yml', '--id', 'r'])
     expect(failed).toMatchObject({ code: 1, stdout: '' })
     expect(failed.stderr).toContain(`  its own folder: ${own}\n`)
-    expect(failed.stderr).toContain('It may pass by itself. Wait or fix it, then resume with:\n  dogear resume r\n')
+    expect(failed.stderr).toContain(
+      'The error may be temporary. Wait or fix it, then resume with:\n  dogear resume r\n'
+    )
     expect(await sh(`ls ${own}.attempt-1; ls ${own}`)).toBe('app-1\njunk\napp-2\njunk')
-    place.write('mended', '')
+    place.write('fixed', '')
     const built = await dogear(['resume', 'r'])
     expect(built.code).toBe(1)
     expect(await sh(`ls ${own}.attempt-2; ls ${own}`)).toBe('app-2\njunk\napp\napp-1\njunk')
@@ -404,11 +406,11 @@ steps:
     expect(place.exists('.dogear/workspaces/_steps/r')).toBe(false)
   })
 
-  test('is no place for commits, which is said', async () => {
+  test('a fresh folder with commit checks is refused', async () => {
     place = sandbox({ 'w.yml': 'name: w\nsteps: [{ shell: "true", workspace: fresh, expect: { commits: 1 } }]' })
     const { code, stderr } = await dogear(['run', 'w.yml'])
     expect(code).toBe(2)
-    expect(stderr).toContain('"commits" and "cleanTree" are for steps without a folder of their own')
+    expect(stderr).toContain('"commits" and "cleanTree" need a repository, which "workspace: fresh" is not')
     place.write('w.yml', 'name: w\nworkspace: wortree\nsteps: [{ shell: "true", workspace: own }]')
     const wrong = await dogear(['run', 'w.yml'])
     expect(wrong.stderr).toContain(
@@ -419,7 +421,7 @@ steps:
 })
 
 describe('the command that a failure prints', () => {
-  test('a folder is resumed as it is, whatever its paths contain', async () => {
+  test('the printed command works whatever the paths contain', async () => {
     const name = `it's a "strange" $HOME`
     const folder = await repository(flow, name)
     const home = join(place.folder, `st'ate of $(touch evil)`)
@@ -427,7 +429,7 @@ describe('the command that a failure prints', () => {
     const [, resume = ''] = /^After fixing this, resume with:\n {2}(dogear .*)$/m.exec(stderr) ?? []
     const [, root = ''] = /^ {2}worktree: (.*) \(branch dogear\/r\)$/m.exec(stderr) ?? []
     expect(root).toBe(join(home, 'workspaces', 'r'))
-    await sh('touch mended', root)
+    await sh('touch fixed', root)
     const resumed = await place.shell(resume, { cwd: folder, environment: git })
     expect(resumed.code).toBe(0)
     const [, merge = ''] = /^To merge it into main:\n {2}(dogear .*)$/m.exec(resumed.stderr) ?? []

@@ -61,7 +61,7 @@ test('a workflow file without a name is not mistaken for a folder', async () => 
   within()
   const { code, stderr } = await place.dogear(['run', ''])
   expect(code).toBe(2)
-  expect(stderr).toContain('The name of a workflow file must not be empty')
+  expect(stderr).toContain('The name of the workflow file is empty; name a file')
 })
 
 describe('an unknown command', () => {
@@ -118,10 +118,10 @@ describe('a file', () => {
   test('a missing file is refused with a similar name', async () => {
     within({ 'release.yml': one, 'notes.txt': '' })
     expect((await place.dogear(['run', 'relase.yml'])).stderr).toBe(
-      'dogear: Can\'t read workflow relase.yml: there is no such file. Did you mean "release.yml"?\n'
+      'dogear: Cannot read workflow relase.yml: the file does not exist. Did you mean "release.yml"?\n'
     )
     expect((await place.dogear(['run', 'notes.text'])).stderr).toBe(
-      "dogear: Can't read workflow notes.text: there is no such file\n"
+      'dogear: Cannot read workflow notes.text: the file does not exist\n'
     )
   })
 
@@ -140,9 +140,7 @@ describe('a file', () => {
     within({ 'w.yml': text })
     const { code, stderr } = await place.dogear(['run', 'w.yml'])
     expect(code).toBe(2)
-    expect(stderr).toMatch(
-      /^w\.yml:\d:1: the file has no content; write a workflow with "steps", "dogear help" shows one$/m
-    )
+    expect(stderr).toMatch(/^w\.yml:\d:1: the file is empty; write a workflow with "steps", "dogear help" shows one$/m)
   })
 })
 
@@ -159,7 +157,7 @@ describe('contradictory flags', () => {
     ['run', '--merge', '--no-merge', 'w.yml'],
     ['run', 'w.yml', '--no-merge', '--merge'],
     ['resume', '--merge', '--no-merge']
-  ])('are refused before anything runs: dogear %s %s %s %s', async (...words) => {
+  ])('contradictory flags are refused before anything runs: dogear %s %s %s %s', async (...words) => {
     within({ 'w.yml': one, fixed: '' })
     const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
     expect(code).toBe(2)
@@ -171,7 +169,7 @@ describe('contradictory flags', () => {
 })
 
 describe('a flag about the worktree of a run that has none', () => {
-  test.each(['--merge', '--no-merge'])('is reported to have no effect: %s', async (flag) => {
+  test.each(['--merge', '--no-merge'])('a flag about a missing worktree raises a warning: %s', async (flag) => {
     within({ 'w.yml': one, fixed: '' })
     const warning = `warning: ${flag} has no effect: run r has no worktree`
     for (const words of [
@@ -184,7 +182,7 @@ describe('a flag about the worktree of a run that has none', () => {
     }
   })
 
-  test('is reported where every run is completed, too', async () => {
+  test('a flag about a missing worktree also raises a warning if every run is completed', async () => {
     within({ 'w.yml': one, fixed: '' })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['resume', '--no-merge'])

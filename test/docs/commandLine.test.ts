@@ -164,7 +164,7 @@ describe('what the guide shows', () => {
     expect((await typed('dogear run ask.yml')).all).toContain('dogear resume ask-1')
     expect((await typed('dogear resume ask-1 --confirm send=done')).code).toBe(0)
     damage(join(terminal.folder, '.dogear/runs/ask-1/history'))
-    expect((await typed('dogear resume ask-1')).code).toBe(exit('Go on from there'))
+    expect((await typed('dogear resume ask-1')).code).toBe(exit('Continue from the recovered state'))
     expect((await typed('dogear resume ask-1 --yes')).code).toBe(0)
   })
 })

@@ -26,7 +26,7 @@ export interface Context {
   readonly screen: Screen
   readonly json: boolean
   readonly stdin: NodeJS.ReadStream
-  /** Whether standard input and error output are a terminal. */
+  /** True if standard input and error output are a terminal. */
   readonly interactive: boolean
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
@@ -46,7 +46,7 @@ export const homeOf = (
   inherited: Context['inherited'],
   folder: string
 ): E.Either<CliError, string> => {
-  if (flag === '') return E.left(usage('--home needs a folder'))
+  if (flag === '') return E.left(usage('--home: the value is empty; pass a folder'))
   const variable = inherited['DOGEAR_HOME']
   const home = resolve(folder, flag ?? (variable === undefined || variable === '' ? DEFAULT_HOME : variable))
   return isOther(home) ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder' })) : E.right(home)
@@ -92,7 +92,7 @@ const warningsTo = (screen: Context['screen']): Pick<JsonFileOptions, 'onLarge' 
 
 const ofLarge = ({ runId, bytes, limitBytes, biggest }: LargeCheckpoint): string => {
   const named = biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')
-  return `warning: the state of run ${runId} has ${bytes} bytes, and more than ${limitBytes} are refused. The biggest values: ${named}. Keep what is large in files or artifacts`
+  return `warning: the state of run ${runId} has ${bytes} bytes (limit: ${limitBytes}). The biggest values: ${named}; keep large values in files or artifacts`
 }
 
 /** Keeps `.dogear` out of the user's commits. The store must create the folder first, durably. */

@@ -124,8 +124,9 @@ const missed = (checkpoint: Checkpoint): string => {
     one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`)
   )
   const more = left.length > MOST_MISSED ? ` and ${left.length - MOST_MISSED} more` : ''
-  const what = left.length === 0 ? 'what its steps have left there' : `${left.slice(0, MOST_MISSED).join(', ')}${more}`
-  return `It is unfinished. A resume will miss ${what}: resume it first, if it is still wanted`
+  const what =
+    left.length === 0 ? 'the files that its steps left there' : `${left.slice(0, MOST_MISSED).join(', ')}${more}`
+  return `It is unfinished, and a resume will miss ${what}; resume it first if you still need it`
 }
 
 const agree = async (
@@ -160,7 +161,7 @@ const deleteAll = async (context: PromptContext, candidates: ReadonlyArray<Candi
     if (json) continue
     for (const folder of removed.right.folders) screen.print(`Deleted ${folder}`)
     const { keptBranch } = removed.right
-    if (keptBranch !== undefined) screen.print(`Kept branch ${keptBranch}: it has commits that are nowhere else`)
+    if (keptBranch !== undefined) screen.print(`Kept branch ${keptBranch}: it has commits that exist nowhere else`)
   }
   if (failure !== undefined) return E.left(failure)
   if (json) {

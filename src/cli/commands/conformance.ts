@@ -27,7 +27,7 @@ import { linesOf as hintLines } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import * as Duration from '../workflow/Duration.js'
-import { didYouMean } from '../workflow/Suggestion.js'
+import { didYouMean, orList } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 
 export interface ConformanceFlags {
@@ -57,11 +57,15 @@ export const conformanceCommand = async (
 ): Promise<Result> => {
   const choice = choiceOf(flags)
   if (E.isLeft(choice)) return choice
-  if (context.json && flags.tap === true) return E.left(usage('Either --json or --tap'))
+  if (context.json && flags.tap === true) return E.left(usage('--json and --tap cannot be combined; use one of them'))
   if (flags.list === true) return list(context, choice.right)
   if (module === undefined) {
     const command = 'dogear conformance spec.mjs'
-    return E.left(usage('Which store? Name the module that exports its spec', [{ text: 'Such as:', command }]))
+    return E.left(
+      usage('conformance: the module is missing; name the one that exports the spec of the store', [
+        { text: 'Such as:', command }
+      ])
+    )
   }
   const { limitMillis } = choice.right
   const exportName = flags.export ?? 'spec'
@@ -74,25 +78,25 @@ const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
   const levels = flags.level === undefined ? LEVELS : LEVELS.filter((one) => flags.level?.includes(one))
   for (const level of flags.level ?? []) {
     if (!LEVELS.some((one) => one === level)) {
-      return E.left(usage(`--level is one of ${LEVELS.join(', ')}, not "${level}"${didYouMean(level, LEVELS)}`))
+      return E.left(usage(`--level: unknown level "${level}"; use ${orList(LEVELS)}${didYouMean(level, LEVELS)}`))
     }
   }
   const only = flags.only?.map((id) => id.toUpperCase())
   for (const id of only ?? []) if (chosen({ only: [id] }).length === 0) return E.left(unknownCase(id))
   const limit = flags.limit === undefined ? O.some(LIMIT_MILLIS) : Duration.parse(flags.limit)
   if (O.isNone(limit) || limit.value <= 0) {
-    return E.left(usage(`--limit is a duration, such as 500ms, 30s or 2m, not "${flags.limit ?? ''}"`))
+    return E.left(usage(`--limit: "${flags.limit ?? ''}" is not a duration above 0; use one like 500ms, 30s or 2m`))
   }
   const cases = chosen({ levels, ...(only === undefined ? {} : { only }) })
   return cases.length === 0
-    ? E.left(usage(`There is no ${levels.join(' or ')} case in ${only?.join(', ') ?? 'the kit'}`))
+    ? E.left(usage(`--only: ${only?.join(', ') ?? 'the kit'} has no ${levels.join(' or ')} case; use another --level`))
     : E.right({ levels, only, cases, limitMillis: limit.value })
 }
 
 const unknownCase = (id: string): CliError => {
   const families = [...new Set(checkpointStorageCases.map((one) => one.id.replace(/-\d+$/, '')))]
   const ids = checkpointStorageCases.map((one) => one.id)
-  return usage(`There is no case or family of cases "${id}"${didYouMean(id, [...families, ...ids])}`, [
+  return usage(`--only: unknown case or family of cases "${id}"${didYouMean(id, [...families, ...ids])}`, [
     { text: `The families: ${families.join(', ')}` },
     { text: 'All cases:', command: 'dogear conformance --list' }
   ])

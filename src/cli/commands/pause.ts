@@ -47,7 +47,7 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
     case 'cancelled':
       return showHint(context, runId)
     case 'running':
-      return { text: 'Ask again with:', command: dogearCommand(context, ['pause', runId]) }
+      return { text: 'Pause it again with:', command: dogearCommand(context, ['pause', runId]) }
     case 'queued':
     case 'failed':
     case 'interrupted':
@@ -59,11 +59,11 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
 
 const AT_REST: Readonly<Record<Status, string>> = {
   queued: 'has not begun: there is nothing to pause',
-  running: 'has changed hands in the meantime: ask again',
+  running: 'got a new owner in the meantime; pause it again',
   completed: 'has completed: there is nothing to pause',
-  failed: 'has failed and rests: there is nothing to pause',
-  interrupted: 'was interrupted and rests: there is nothing to pause',
+  failed: 'has failed: there is nothing to pause',
+  interrupted: 'was interrupted: there is nothing to pause',
   paused: 'is paused already',
-  pending: 'waits and could not be paused: ask again',
+  pending: 'is pending and could not be paused; try again',
   cancelled: 'was cancelled: there is nothing to pause'
 }

@@ -107,7 +107,7 @@ const report = async (
 
 /** A run with an owner cannot be resumed. */
 const nextFor = (context: PromptContext, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
-  if (isOpen) return { text: 'Ask again with:', command: dogearCommand(context, ['poll', runId]) }
+  if (isOpen) return { text: 'Poll again with:', command: dogearCommand(context, ['poll', runId]) }
   if (O.isNone(heldBy)) return { text: 'Resume with:', command: resumeLine(context, runId) }
   const { pid, host } = heldBy.value
   const [takeOver] = ofHeld(context, runId, heldBy.value)
@@ -129,7 +129,7 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
     case 'Failed':
       return style.red(`${name}: failed: ${end.error.message}`)
     case 'NotKnown':
-      return style.yellow(`${name}: no answer for now: ${end.error.message}. Nothing has changed`)
+      return style.yellow(`${name}: state unknown: ${end.error.message}; nothing was recorded`)
   }
 }
 

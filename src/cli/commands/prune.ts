@@ -13,7 +13,7 @@ import { ExitCode } from '../ExitCode.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
 import * as Duration from '../workflow/Duration.js'
-import { didYouMean } from '../workflow/Suggestion.js'
+import { didYouMean, orList } from '../workflow/Suggestion.js'
 import type { Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
@@ -59,18 +59,18 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
   if (keep === undefined && olderThan === undefined)
-    return E.left(usage('Say which runs may go: --keep N, --older-than 30d, or both'))
+    return E.left(usage('prune: no limit is set; pass --keep N, --older-than 30d, or both'))
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
-    return E.left(usage(`--keep is how many runs of each workflow stay, not "${keep}"`))
+    return E.left(usage(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`))
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
   if (olderThan !== undefined && O.isNone(age))
-    return E.left(usage(`--older-than is a duration like 12h or 30d, not "${olderThan}"`))
+    return E.left(usage(`--older-than: "${olderThan}" is not a duration; use one like 12h or 30d`))
   const statuses: Array<PrunableStatus> = []
   for (const word of status ?? FINAL) {
     const known = STATUSES.find((one) => one === word)
     if (known === undefined) {
       const hint = didYouMean(word, STATUSES)
-      return E.left(usage(`--status is one of ${STATUSES.join(', ')}, not "${word}"${hint}`))
+      return E.left(usage(`--status: prune takes no status "${word}"; use ${orList(STATUSES)}${hint}`))
     }
     statuses.push(known)
   }

@@ -42,7 +42,7 @@ export const resumeCommand = async (
   return printDone(context, view.right, flags)
 }
 
-const WHICH = usage('--merge: all runs are completed. Say which of them is meant, by its id')
+const WHICH = usage('--merge: all runs are completed; name one by its id')
 
 type AllDone = CliError & { readonly _tag: 'NothingToResume'; readonly completed: string }
 

@@ -78,10 +78,12 @@ const runLoaded = async (context: PromptContext, workflow: Loaded, typed: Given,
 const contradiction = (context: PromptContext, { id, run, fromStep, restartWave }: RunFlags): O.Option<CliError> => {
   if (fromStep === undefined && restartWave === undefined) {
     if (run === undefined) return O.none
-    return O.some(usage('--run needs --from-step or --restart-wave', ofExisting(context, run)))
+    return O.some(usage('--run has no effect alone; add --from-step or --restart-wave', ofExisting(context, run)))
   }
   const flag = fromStep === undefined ? '--restart-wave' : '--from-step'
-  return id === undefined ? O.none : O.some(usage(`--id is for a new run. With ${flag}, --run says which one is meant`))
+  return id === undefined
+    ? O.none
+    : O.some(usage(`--id names a new run; with ${flag}, name the earlier run with --run`))
 }
 
 const choose = (

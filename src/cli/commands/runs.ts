@@ -10,7 +10,7 @@ import { linesOf } from '../report/Hint.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
-import { didYouMean } from '../workflow/Suggestion.js'
+import { didYouMean, orList } from '../workflow/Suggestion.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand } from './Context.js'
 import type { Runs } from './find/find.js'
@@ -37,10 +37,10 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   const status = STATUSES.find((one) => one === flags.status)
   if (flags.status !== undefined && status === undefined) {
     const hint = didYouMean(flags.status, STATUSES)
-    return E.left(usage(`--status is one of ${STATUSES.join(', ')}, not "${flags.status}"${hint}`))
+    return E.left(usage(`--status: unknown status "${flags.status}"; use ${orList(STATUSES)}${hint}`))
   }
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
-    return E.left(usage(`--output is json or table, not "${flags.output}"`))
+    return E.left(usage(`--output: unknown form "${flags.output}"; use json or table`))
   }
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs

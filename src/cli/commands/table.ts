@@ -49,7 +49,7 @@ const MERGE: ReadonlyArray<Word> = [
 
 const PLANNING: ReadonlyArray<Word> = [
   { syntax: '--force', text: 'run every step again, from the first; asks before it discards completed steps' },
-  { syntax: '--from-step <step>', text: 'take all earlier steps as done, and run from this one on' },
+  { syntax: '--from-step <step>', text: 'count all earlier steps as done, and run from this one on' },
   { syntax: '--restart-wave <wave>', text: 'run this wave, map or sequence again, and every later step' },
   {
     syntax: '--input <name=value>',

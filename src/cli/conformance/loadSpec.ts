@@ -49,7 +49,7 @@ const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type Stor
 const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<E.Either<unknown, A>>((done) => {
-    timer = setTimeout(() => done(E.left(`it did not end within ${show(limitMillis)}`)), limitMillis)
+    timer = setTimeout(() => done(E.left(`loading did not end within ${show(limitMillis)}`)), limitMillis)
   })
   const ended = Promise.resolve()
     .then(start)
@@ -93,8 +93,8 @@ const notExported = ({ module, exportName }: Wanted, exported: Exported): CliErr
           text: 'This looks like one:',
           command: commandOf(['dogear', 'conformance', module, '--export', name])
         }))
-      : [{ text: `Give it one: export const ${exportName} = { name, create, reopen, capabilities }` }, ABOUT]
-  return usage(`${module} has no export called ${exportName}. It has: ${names.join(', ') || 'none'}`, hints)
+      : [{ text: `Export one: export const ${exportName} = { name, create, reopen, capabilities }` }, ABOUT]
+  return usage(`${module} has no export ${exportName}; it has: ${names.join(', ') || 'none'}`, hints)
 }
 
 const traceOf = (error: unknown): ReadonlyArray<Hint> =>

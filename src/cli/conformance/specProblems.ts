@@ -24,15 +24,19 @@ const areCapabilities = (value: unknown): ReadonlyArray<string> =>
         const known: ReadonlyArray<unknown> = capabilities
         if (known.includes(one)) return []
         const hint = typeof one === 'string' ? didYouMean(one, capabilities) : ''
-        return [`names ${shown(one)}. There are: ${capabilities.join(', ')}${hint}`]
+        return [`names the unknown capability ${shown(one)}; use ${capabilities.join(', ')}${hint}`]
       })
-    : [`should be a list, also an empty one, of ${capabilities.join(', ')}; it is ${shown(value)}`]
+    : [`must be an array, possibly empty, of ${capabilities.join(', ')}; it is ${shown(value)}`]
 
 const EXPECTED: Readonly<Record<Field, Expected>> = {
-  name: { kind: 'a text: the name of the store', needed: true, wrong: isName },
-  create: { kind: 'a function that makes an empty place for runs', needed: true, wrong: isFunction },
-  reopen: { kind: 'a function that gives a new store on that place', needed: true, wrong: isFunction },
-  capabilities: { kind: 'a list, also an empty one, of what it claims', needed: true, wrong: areCapabilities },
+  name: { kind: 'a string: the name of the store', needed: true, wrong: isName },
+  create: { kind: 'a function that creates an empty place for runs', needed: true, wrong: isFunction },
+  reopen: { kind: 'a function that returns a new store on that place', needed: true, wrong: isFunction },
+  capabilities: {
+    kind: 'an array, possibly empty, of the capabilities that the store claims',
+    needed: true,
+    wrong: areCapabilities
+  },
   destroy: { kind: 'a function', needed: false, wrong: isFunction },
   beside: { kind: 'a function', needed: false, wrong: isFunction },
   damage: { kind: 'a function', needed: false, wrong: isFunction },
@@ -68,7 +72,7 @@ export const unknownFields = (spec: object): ReadonlyArray<string> => {
 
 const shown = (value: unknown): string => {
   if (value === null || value === undefined) return String(value)
-  if (Array.isArray(value)) return 'a list'
+  if (Array.isArray(value)) return 'an array'
   if (typeof value === 'string') return JSON.stringify(value)
   return { object: 'an object', function: 'a function' }[String(typeof value)] ?? inspect(value)
 }

@@ -28,7 +28,7 @@ export interface Narrator {
   readonly inFlight: () => ReadonlyArray<string>
 }
 
-/** `loaded`: how many steps of a resumed run were completed; `assumed`: the units that an earlier answer took as done. */
+/** `loaded`: how many steps of a resumed run were completed; `assumed`: the units that an earlier answer assumed done. */
 export interface Options {
   readonly screen: Screen
   readonly verbose: boolean
@@ -210,7 +210,7 @@ const linesOf = (state: State, event: Event): Lines => {
   }
 }
 
-/** Whether the state of a completed run was kept, deleted or archived. */
+/** Reports if the state of a completed run was kept, deleted or archived. */
 export const removal = (event: Event, style: Style): Lines => {
   if (event._tag === 'RunLeft')
     return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
@@ -267,9 +267,9 @@ const answered = ({ screen: { style }, assumed }: State, { decisions }: ResumePl
       : []
   )
   const done = decisions.flatMap(({ reason, unit }) =>
-    reason._tag === 'Assumed' && !assumed.has(unit) ? [`Taken as done: ${unit}`] : []
+    reason._tag === 'Assumed' && !assumed.has(unit) ? [`Assumed done: ${unit}`] : []
   )
-  return [...some(kept, 'more are kept with changes'), ...some(done, 'more are taken as done')].map(style.yellow)
+  return [...some(kept, 'more are kept with changes'), ...some(done, 'more are assumed done')].map(style.yellow)
 }
 
 const runAgain = ({ screen: { style } }: State, units: ReadonlyArray<Run>): Lines => {

@@ -130,7 +130,7 @@ export const describe = (run: RunView, view: UnitView): string => {
   const { kind, status, assumed, parts, pending, attempts, durationMillis } = view
   const stopped = stopOf(run, view)
   return [
-    assumed ? 'taken as done' : (stopped ?? status),
+    assumed ? 'assumed done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
     ...(pending === undefined ? [] : [printable(waitText(pending))]),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),

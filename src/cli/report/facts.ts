@@ -47,7 +47,7 @@ export const factsOf = (change: Change): string => {
     case 'Rewound':
       return `${listed(change.units)}: ${change.why}`
     case 'Assumed':
-      return `${change.unit}, taken as done`
+      return `${change.unit}, assumed done`
     case 'Confirmed':
       return change.evidence === undefined
         ? `${change.unit}, to run again`

@@ -112,7 +112,7 @@ const begun = (steps: ReadonlyArray<StepEntry>, unit: Unit, since: number): Repo
   return { unit, done: 0, total, isReported: false, troubles: 0, tenth: 0, since }
 }
 
-/** Whether the wave is reported as one, without its groups. */
+/** Detects a wave that is reported as one, without its groups. */
 export const isWide = ({ total = 0 }: Wave): boolean => total > WIDE
 
 const tenthOf = ({ done, total }: Wave): number =>

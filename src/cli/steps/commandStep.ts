@@ -50,7 +50,7 @@ export const commandStep =
     if (task.capture === undefined) return E.right(undefined)
     return utf8.end()
       ? capture(surroundings, source, task.capture, ended.right)
-      : E.left(noVariable(task.capture, 'it is not UTF-8 text. Use a file instead'))
+      : E.left(noVariable(task.capture, 'it is not UTF-8; use a file instead'))
   }
 
 export const runCommand =
@@ -130,14 +130,17 @@ const capture = (
   if (O.isSome(why)) return E.left(noVariable(name, why.value))
   if (truncatedBytes > 0) {
     const total = Buffer.byteLength(stdout) + truncatedBytes
-    onWarning(source, `"${name}" has only the first ${CAPTURE_BYTES} bytes of its output, which has ${total}`)
+    onWarning(
+      source,
+      `"${name}" holds only the first ${CAPTURE_BYTES} of ${total} bytes of output; use a file for more`
+    )
   }
   return E.right(text)
 }
 
 const noVariable = (name: string, why: string): StepFailure =>
   Failure.permanent(
-    StepError.make('VariableError', `its output can't become the variable "${name}": ${why}`, { code: 'VARIABLE' })
+    StepError.make('VariableError', `its output cannot become the variable "${name}": ${why}`, { code: 'VARIABLE' })
   )
 
 /** A recorded value that does not fit would stop every later step. */
@@ -146,7 +149,7 @@ const objectionTo = (text: string, name: string, truncatedBytes: number): O.Opti
   const bytes = Buffer.byteLength(text) + truncatedBytes
   const most = VARIABLE_BYTES - name.length - 2
   return process.platform === 'linux' && bytes > most
-    ? O.some(`it has ${bytes} bytes, and ${most} are possible. Use a file instead`)
+    ? O.some(`it has ${bytes} bytes (limit: ${most}); use a file instead`)
     : O.none
 }
 
@@ -176,6 +179,6 @@ const notStarted = ({ code, message }: NotStarted, task: TaskEntry, command: Com
 const tooBig = ({ env }: Command): string => {
   const [biggest] = Object.entries(env).sort(([, a], [, b]) => b.length - a.length)
   const named =
-    biggest === undefined ? '' : `. The biggest is "${biggest[0]}" with ${Buffer.byteLength(biggest[1])} bytes`
-  return `could not be started: its variables and arguments are more than the system takes${named}. Use a file instead`
+    biggest === undefined ? '' : ` (the biggest: "${biggest[0]}" with ${Buffer.byteLength(biggest[1])} bytes)`
+  return `could not be started: its variables and arguments exceed the limit of the system${named}; use a file instead`
 }

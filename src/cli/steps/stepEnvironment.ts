@@ -19,7 +19,7 @@ export const variablesAsText = (
   const item = 'item' in context ? [[ITEM, context.item as Json] as const] : []
   for (const [name, value] of [...context.variables, ...item]) {
     const why = objection(name)
-    if (O.isSome(why)) return E.left(`"${name}" can't be a variable: ${why.value}`)
+    if (O.isSome(why)) return E.left(`"${name}" cannot be a variable: ${why.value}`)
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     if (text.includes('\0')) {
       return E.left(`the value of "${name}" contains a NUL character, which no environment can hold`)

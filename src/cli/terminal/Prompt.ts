@@ -79,5 +79,4 @@ export const confirm = (prompt: Prompt, question: string, otherwise: boolean): P
     ])
   )
 
-/** Whether the answer is yes. */
 export const isYes = (answer: O.Option<boolean>): boolean => O.isSome(answer) && answer.value

@@ -107,7 +107,7 @@ const writerTo = (stream: NodeJS.WriteStream): ((chunk: Uint8Array | string) => 
   }
 }
 
-/** Whether both streams share a terminal, file or pipe. */
+/** Detects streams that share a terminal, file or pipe. */
 const goTogether = ({ stdout, stderr }: Omit<Streams, 'environment'>): boolean => {
   if (stdout.isTTY || stderr.isTTY) return stdout.isTTY && stderr.isTTY
   try {

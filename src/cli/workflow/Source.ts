@@ -71,8 +71,10 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
   for (const { offset, message } of Syntax.mistakesOf(text, [...document.errors, ...document.warnings])) {
     report(placeOf(offset), message)
   }
-  if (more[0] !== undefined) report(placeOf(more[0].range[0]), 'a workflow file holds one document, this is a second')
-  if (document.directives?.yaml.version !== '1.2') report(placeOf(0), 'only YAML 1.2 is read')
+  if (more[0] !== undefined)
+    report(placeOf(more[0].range[0]), 'a workflow file holds one document, and this is a second; remove it')
+  if (document.directives?.yaml.version !== '1.2')
+    report(placeOf(0), 'only YAML 1.2 is supported; remove the directive')
   if (problems.length > 0) return E.left(problems)
   const node = convert(document, { placeOf, report })
   return E.right({ node, problems })
@@ -134,11 +136,12 @@ const convertMap = (reader: Reader, map: YAMLMap, offset: number): Mapping => {
     refuseTag(reader, key, keyOffset)
     const converted = convertNode(reader, value, keyOffset)
     if (!isScalar(key) || typeof key.value !== 'string') {
-      reader.report(at, 'a key must be text: put it in quotes')
+      reader.report(at, 'a key must be a string; put it in quotes')
       continue
     }
     const earlier = seen.get(key.value)
-    if (earlier !== undefined) reader.report(at, `the key "${key.value}" is there twice, first in line ${earlier.line}`)
+    if (earlier !== undefined)
+      reader.report(at, `the key "${key.value}" is set twice, first in line ${earlier.line}; remove one`)
     else entries.push({ at, key: key.value, value: converted })
     seen.set(key.value, earlier ?? at)
   }
@@ -156,7 +159,7 @@ const convertScalar = (reader: Reader, scalar: YamlScalar, at: Position): Scalar
     case 'number': {
       const number = Number(value)
       const exact = Number.isFinite(number) && (typeof value === 'number' || Number.isSafeInteger(number))
-      if (!exact) reader.report(at, `${source} can't be kept exactly as a number: put it in quotes`)
+      if (!exact) reader.report(at, `${source} cannot be stored exactly as a number; put it in quotes`)
       return { _tag: 'Scalar', at, value: exact ? number : 0, source }
     }
     case 'object':

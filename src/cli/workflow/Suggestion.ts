@@ -32,3 +32,6 @@ const distance = (a: string, b: string): number => {
   }
   return row[b.length] ?? Infinity
 }
+
+export const orList = (words: ReadonlyArray<string>): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`

@@ -33,12 +33,12 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
       return tagged(/^Unresolved tag: (.*)$/.exec(message)?.[1] ?? '!')
     case 'BAD_ALIAS':
     case 'BAD_SCALAR_START':
-      return begins(character, 'means something else in YAML')
+      return begins(character, 'YAML reserves')
     case 'BLOCK_AS_IMPLICIT_KEY':
     case 'BLOCK_IN_FLOW':
-      return 'a text with ": " in it, or ":" at its end, needs quotes, or "|" and the text on the next lines'
+      return 'a string with ": " in it, or ":" at its end, needs quotes, or "|" and the string on the next lines'
     case 'MULTILINE_IMPLICIT_KEY':
-      return 'what follows is further in than the key before it: align them'
+      return 'the next line is indented more than the key before it; align them'
     case 'UNEXPECTED_TOKEN':
       return unexpected(message)
     default:
@@ -48,19 +48,19 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
 
 const unexpected = (message: string): string => {
   if (message.startsWith('Not a YAML token')) {
-    return '"|" and ">" stand alone in their line: the text begins in the next one'
+    return '"|" and ">" must end their line; begin the string on the next line'
   }
   return message.endsWith('at node end')
-    ? 'this comes after the end of a quoted text, a list or a mapping: put all of it in quotes, or use "|" and the next lines'
+    ? 'this follows the end of a quoted string, a list or a mapping; put all of it in quotes, or use "|" and the next lines'
     : message
 }
 
 const begins = (character: string, why: string): string =>
-  `it begins with "${character}", which ${why}: put it in quotes`
+  `this begins with "${character}", which ${why}; put it in quotes`
 
 export const tagged = (name: string): string => {
   const tag = name.replace('tag:yaml.org,2002:', '!!')
-  return /^!(?!!)/.test(tag) ? begins('!', 'makes a tag of it') : `tags are not supported: leave "${tag}" away`
+  return /^!(?!!)/.test(tag) ? begins('!', 'marks a tag') : `tags are not supported; remove "${tag}"`
 }
 
-export const alias = `${begins('*', 'makes an alias of it')}. Aliases are not supported`
+export const alias = begins('*', 'marks an alias (not supported)')

@@ -41,7 +41,7 @@ export const JSON_SCHEMA = {
 /** Returns the end of a sentence, or none for a valid name. */
 export const objection = (name: string): O.Option<string> => {
   if (!NAME.test(name)) {
-    return O.some(`a variable's name is made of letters, digits and "_", and does not begin with a digit`)
+    return O.some('a variable name consists of letters, digits and "_", and does not begin with a digit')
   }
   // Windows ignores case here.
   const folded = process.platform === 'win32' ? name.toUpperCase() : name

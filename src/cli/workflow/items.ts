@@ -15,9 +15,10 @@ export const itemsOf = (
 ): E.Either<string, ReadonlyArray<Json>> => {
   if (forEach._tag === 'List') return E.right(forEach.values)
   const value = forEach.name === ITEM && 'item' in source ? (source.item as Json) : source.variables.get(forEach.name)
-  if (value === undefined) return E.left(`no earlier step and no input has set "${forEach.name}"`)
+  if (value === undefined) return E.left(`"${forEach.name}" is not set by the input or an earlier step`)
   if (Array.isArray(value)) return E.right(value as ReadonlyArray<Json>)
-  if (typeof value !== 'string') return E.left(`"${forEach.name}" is no list: ${JSON.stringify(value).slice(0, 80)}`)
+  if (typeof value !== 'string')
+    return E.left(`"${forEach.name}" is not a JSON array: ${JSON.stringify(value).slice(0, 80)}`)
   return value.trimStart().startsWith('[') ? listIn(forEach.name, value) : E.right(linesOf(value))
 }
 
@@ -26,7 +27,7 @@ const linesOf = (text: string): ReadonlyArray<string> => text.split(/\r?\n/).fil
 const listIn = (name: string, text: string): E.Either<string, ReadonlyArray<Json>> => {
   const parsed = E.tryCatch(
     () => JSON.parse(text) as Json,
-    (error) => `"${name}" begins like a JSON list but is none: ${StepError.fromUnknown(error).message}`
+    (error) => `"${name}" is not a valid JSON array: ${StepError.fromUnknown(error).message}`
   )
   return E.isLeft(parsed) ? parsed : E.right(parsed.right as ReadonlyArray<Json>)
 }
@@ -36,7 +37,7 @@ export const keyOf = (key: string | undefined, item: Json, index: number): E.Eit
   const value = key === ITEM ? item : isObject(item) && Object.hasOwn(item, key) ? item[key] : undefined
   return typeof value === 'string' || typeof value === 'number'
     ? E.right(String(value))
-    : E.left(`item ${index + 1} has no "${key}" that can be its key: ${JSON.stringify(item).slice(0, 80)}`)
+    : E.left(`item ${index + 1} has no string or number "${key}" as its key: ${JSON.stringify(item).slice(0, 80)}`)
 }
 
 export const notItems = (why: string): Failure.StepFailure =>

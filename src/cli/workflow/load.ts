@@ -12,7 +12,7 @@ import type { WorkflowFile } from './WorkflowFile.js'
 
 /** `shown`: the path in messages. */
 export const load = (path: string, shown: string): E.Either<CliError, WorkflowFile> => {
-  if (shown === '') return E.left(usage('The name of a workflow file must not be empty'))
+  if (shown === '') return E.left(usage('The name of the workflow file is empty; name a file'))
   const found = textAt(path, shown, undefined)
   if (E.isLeft(found)) return E.left(usage(found.left))
   const file = decode(found.right, including(new Map()))
@@ -32,7 +32,7 @@ const including =
 
 const textAt = (path: string, shown: string, file: string | undefined): E.Either<string, WorkflowText> => {
   const text = read(path, shown)
-  if (E.isLeft(text)) return E.left(`Can't read workflow ${shown}: ${text.left}`)
+  if (E.isLeft(text)) return E.left(`Cannot read workflow ${shown}: ${text.left}`)
   return E.right({ path, shown, name: basename(path, extname(path)), source: parse(text.right, file) })
 }
 
@@ -42,7 +42,7 @@ export const shownPath = (path: string, folder: string): string => {
 }
 
 const WHY: Readonly<Record<string, string>> = {
-  ENOTDIR: 'there is no such file',
+  ENOTDIR: 'the file does not exist',
   EACCES: 'no permission to read it',
   EISDIR: 'it is a folder'
 }
@@ -54,11 +54,11 @@ const read = (path: string, shown: string): E.Either<string, string> => {
     try {
       const stats = fstatSync(handle)
       if (!stats.isFile()) return E.left(stats.isDirectory() ? 'it is a folder' : 'it is not a regular file')
-      if (stats.size > MAX_BYTES) return E.left(`it has ${stats.size} bytes, at most ${MAX_BYTES} are read`)
+      if (stats.size > MAX_BYTES) return E.left(`it has ${stats.size} bytes (limit: ${MAX_BYTES})`)
       const bytes = readFileSync(handle)
       return E.tryCatch(
         () => new TextDecoder('utf-8', { fatal: true }).decode(bytes),
-        () => 'it is not UTF-8 text'
+        () => 'it is not UTF-8'
       )
     } finally {
       closeSync(handle)
@@ -67,7 +67,7 @@ const read = (path: string, shown: string): E.Either<string, string> => {
     const { code = 'unknown' } = error as NodeJS.ErrnoException
     return E.left(
       code === 'ENOENT'
-        ? `there is no such file${didYouMean(shown, workflowsBeside(path, shown))}`
+        ? `the file does not exist${didYouMean(shown, workflowsBeside(path, shown))}`
         : (WHY[code] ?? code)
     )
   }

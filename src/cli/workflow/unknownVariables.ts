@@ -133,7 +133,7 @@ const unknown = (name: string): string => `unknown variable "${name}"`
 
 const messageFor = ({ input, secrets }: WorkflowFile, name: string, scope: Scope): string => {
   if (secrets.includes(name))
-    return `"${name}" is a secret, and others can see the arguments of a command: let it read its environment, or use "shell"`
+    return `"${name}" is a secret, and other users can see the arguments of a command; read it from the environment, or use "shell"`
   if (Object.hasOwn(input, name)) return `${unknown(name)}. The run keeps its input, which does not set it`
   const known = scope.names()
   const near = didYouMean(name, known)

@@ -158,7 +158,7 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'
   if (failedCheckOf(program, outcome)?.when === 'after') return 'After fixing it, repeat the check with:'
   return outcome.retryable
-    ? 'It may pass by itself. Wait or fix it, then resume with:'
+    ? 'The error may be temporary. Wait or fix it, then resume with:'
     : 'After fixing this, resume with:'
 }
 

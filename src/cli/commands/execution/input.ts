@@ -27,11 +27,11 @@ export const inputOf = (texts: ReadonlyArray<string>): E.Either<CliError, Given>
   const input = new Map<string, string>()
   for (const text of texts) {
     const at = text.indexOf('=')
-    if (at < 1) return E.left(usage(`--input is NAME=VALUE, not "${text}"`))
+    if (at < 1) return E.left(usage(`--input: expected NAME=VALUE, got "${text}"`))
     const name = text.slice(0, at)
     const why = objection(name)
-    if (O.isSome(why)) return E.left(usage(`--input: "${name}" can't be a variable: ${why.value}`))
-    if (input.has(name)) return E.left(usage(`--input sets "${name}" twice`))
+    if (O.isSome(why)) return E.left(usage(`--input: "${name}" cannot be a variable: ${why.value}`))
+    if (input.has(name)) return E.left(usage(`--input: "${name}" is set twice; pass it once`))
     input.set(name, text.slice(at + 1))
   }
   return E.right(Object.fromEntries(input))
@@ -86,7 +86,7 @@ export const replacementOf = (
 }
 
 const needsStep = (context: Place, runId: string, input: ReadonlyArray<string>): CliError =>
-  usage('--input needs --from-step or --force: a run keeps its input, unless steps run again', [
+  usage('--input: a run keeps its input; add --from-step or --force to replace it', [
     {
       text: 'To run all steps again with this input:',
       command: dogearCommand(context, ['resume', runId, '--force', ...input.flatMap((one) => ['--input', one])])

@@ -39,7 +39,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
   const changes = CHANGES.find((one) => one === flags.changes)
   if (flags.changes !== undefined && changes === undefined) {
     const hint = didYouMean(flags.changes, CHANGES)
-    return E.left(usage(`--changes is strict, completed or ignore, not "${flags.changes}"${hint}`))
+    return E.left(usage(`--changes: unknown policy "${flags.changes}"; use strict, completed or ignore${hint}`))
   }
   const confirm = answersOf(flags.confirm ?? [])
   if (E.isLeft(confirm)) return confirm
@@ -58,9 +58,9 @@ const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap
   for (const text of texts) {
     const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []
     if (unit === undefined || (answer !== 'done' && output !== undefined)) {
-      return E.left(usage(`--confirm is STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, not "${text}"`))
+      return E.left(usage(`--confirm: expected STEP=again, STEP=keep, STEP=done or STEP=done:OUTPUT, got "${text}"`))
     }
-    if (answers.has(unit)) return E.left(usage(`--confirm answers twice for "${unit}"`))
+    if (answers.has(unit)) return E.left(usage(`--confirm: "${unit}" is answered twice; answer it once`))
     answers.set(unit, answer === 'done' ? doneWith(output) : { _tag: answer === 'keep' ? 'Keep' : 'Again' })
   }
   return E.right(answers)

@@ -143,8 +143,8 @@ const agreeToRecovery = async (
   const { screen } = context
   screen.line(screen.style.yellow(`The newest state of run ${runId} is damaged: ${lost}`))
   screen.line(`The recovered state is from ${from}`)
-  if (again.length > 0) screen.line(`These will run, some possibly a second time: ${listed(again)}`)
-  const answer = await confirm(context.prompt, 'Go on from there?', false)
+  if (again.length > 0) screen.line(`These steps will run, some possibly a second time: ${listed(again)}`)
+  const answer = await confirm(context.prompt, 'Continue from the recovered state?', false)
   return isYes(answer) ? E.right(O.some(`${userName()} (asked)`)) : E.left(refused)
 }
 
@@ -263,7 +263,7 @@ const answerTo = async (context: PromptContext, program: AnyProgram, question: C
     ? 'Run it again and overwrite the changes, keep the changes, or count it as done?'
     : isEdited(question)
       ? 'Run it again and overwrite the changes, or count it as done?'
-      : 'Run it again, or is it done?'
+      : 'Run it again, or count it as done?'
   for (;;) {
     const answer = await prompt.ask(`${text} [${words.join('/')}] `)
     if (O.isNone(answer)) return O.none

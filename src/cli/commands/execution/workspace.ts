@@ -39,7 +39,9 @@ export const warnOfUncommitted = async (context: Context): Promise<void> => {
   if (E.isLeft(changed) || changed.right.length === 0) return
   const { screen } = context
   const what = `${counted(changed.right.length, 'path')} here ${changed.right.length === 1 ? 'is' : 'are'} not committed`
-  screen.warn(`${what}: the worktree is made from the last commit, without that`)
+  screen.warn(
+    `${what}; the worktree starts from the last commit, without ${changed.right.length === 1 ? 'it' : 'them'}`
+  )
 }
 
 export const warnOfOtherKind = (
@@ -49,14 +51,14 @@ export const warnOfOtherKind = (
 ): void => {
   if (workspace === undefined || workspace.kind === file.workspace) return
   const now = `${shown} has "workspace: ${file.workspace}"`
-  screen.warn(`${now}, but the run keeps the one it began with: ${workspace.kind}`)
+  screen.warn(`${now}, but the run keeps its first setting: ${workspace.kind}`)
 }
 
 export const printWorkspace = ({ screen }: Context, workspace: OwnWorkspace, renamed: string | undefined): void => {
   screen.line(`Working in ${placeOf(workspace)}`)
   if (workspace.kind === 'directory') return
   if (renamed !== undefined) {
-    screen.line(`Branch ${workspace.branch} was there, with other work. That is now branch ${renamed}`)
+    screen.line(`Branch ${workspace.branch} had other work, which is now on branch ${renamed}`)
   }
   if (!existsSync(join(workspace.root, '.gitmodules'))) return
   const how = 'a step can fetch them with "git submodule update --init"'
@@ -88,7 +90,7 @@ export const settleWorkspace = async (
   if (!there.right) return nothing(`the workspace of run ${runId} no longer exists`)
   if (workspace.kind === 'worktree')
     return settleWorktree(context, { runId, worktree: workspace, redaction }, flags, worked)
-  nothing(`run ${runId} has a folder of its own, and no worktree`)
+  nothing(`run ${runId} works in a folder, not in a worktree`)
   screen.line(`Its files are in ${workspace.path}`)
   for (const line of linesOf([deleting(context, runId)], screen.style)) screen.line(line)
   return workspaceJson(workspace, 'kept')
@@ -120,7 +122,7 @@ const settleWorktree = async (
   }
   if (O.isNone(ended.right)) return {}
   const end = ended.right.value
-  if (end.committed) screen.line(`What was not committed in the worktree was committed on branch ${worktree.branch}`)
+  if (end.committed) screen.line(`Committed the uncommitted changes of the worktree on branch ${worktree.branch}`)
   if (end._tag === 'Merged') {
     screen.line(
       screen.style.green(`Merged ${worktree.branch} into ${end.into}, and deleted the worktree and its branch`)
@@ -170,15 +172,15 @@ const obstacleOf = (
 ): string => {
   switch (end.why) {
     case 'Detached':
-      return `HEAD was detached when the run began, so it is not known where ${branch} belongs`
+      return `HEAD was detached when the run began, so ${branch} has no branch to merge into`
     case 'Moved':
-      return `${root} is not at branch ${branch} any more`
+      return `${root} is no longer at branch ${branch}`
     case 'OtherBranch':
       return `${repository} is at ${end.found === undefined ? 'no branch' : `branch ${end.found}`}, not at ${into}`
     case 'Dirty':
-      return `${repository} has changes that are not committed: ${some(end.files)}. Commit or stash them`
+      return `${repository} has uncommitted changes: ${some(end.files)}; commit or stash them`
     case 'Conflict':
-      return `${some(end.files)} conflict${end.files.length === 1 ? 's' : ''}. The merge was taken back, and ${into} is as it was`
+      return `${some(end.files)} conflict${end.files.length === 1 ? 's' : ''}. The merge was undone, and ${into} is unchanged`
     case 'Refused':
       return `git says: ${end.said}`
   }
@@ -199,7 +201,7 @@ const keepingLines = (context: Context, runId: string, worktree: Worktree, work:
     ...(empty ? [] : [{ text: 'Or by hand:', command: commandOf(['git', '-C', repository, 'merge', branch]) }]),
     deleting(context, runId)
   ]
-  const what = empty ? 'there is nothing in it to merge' : describeWork(work)
+  const what = empty ? 'nothing to merge' : describeWork(work)
   return [`Kept: ${placeOf(worktree)} (${what})`, ...linesOf(hints, context.screen.style)]
 }
 

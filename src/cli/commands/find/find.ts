@@ -119,7 +119,7 @@ export const isUndecided = ({ status, heldBy }: RunSummary): boolean =>
 
 const candidateOf = ({ runId, summary }: ListedRun): Candidate => ({
   runId,
-  line: E.isLeft(summary) ? `${runId}  (can't be read)` : summaryLine(summary.right)
+  line: E.isLeft(summary) ? `${runId}  (unreadable)` : summaryLine(summary.right)
 })
 
 const summaryLine = ({ runId, workflow, status, steps, createdAt }: RunSummary): string =>

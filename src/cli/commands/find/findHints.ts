@@ -24,7 +24,7 @@ export const ofFile = (file: string): Hint => ({
 
 /** For a run whose workflow file is unreadable. */
 export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> => [
-  { text: `Run ${runId} was started from it. Put it back, then resume` },
+  { text: `Run ${runId} was started from it; restore it, then resume` },
   {
     text: 'Or, if it was moved, resume with its new path:',
     command: dogearCommand(place, ['run', 'NEWPATH', '--id', runId, '--resume'])

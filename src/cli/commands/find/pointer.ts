@@ -33,7 +33,7 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
   }
   const isCancelled = O.isSome(view.right) && view.right.value.status === 'cancelled'
   const why = O.isNone(view.right) ? 'no longer exists' : isCancelled ? 'was cancelled' : 'has completed'
-  context.screen.line(`Run ${runId}, which was paused last, ${why}. The pointer to it is removed`)
+  context.screen.line(`Run ${runId}, which was paused last, ${why}; removed the pointer to it`)
   const removed = await requests.unpoint(runId)()
   return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)
 }

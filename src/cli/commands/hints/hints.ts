@@ -133,8 +133,8 @@ export const answers = (
     ]
   return [
     { text: 'To run again:', command: answering('again') },
-    { text: 'To take as done:', command: answering('done') },
-    ...(questions.length === 1 ? [] : [{ text: '(or a mixture of both)' }])
+    { text: 'To count as done:', command: answering('done') },
+    ...(questions.length === 1 ? [] : [{ text: '(or a combination)' }])
   ]
 }
 
@@ -194,7 +194,7 @@ const ofWrongWorkflow = (
   const { path } = checkpoint.workflow
   return path !== undefined && path !== workflow.identity.path
     ? [resumeHint(place, `Resume it with its own file, ${path}:`, checkpoint.runId)]
-    : [{ text: `Give the workflow its old name back, then resume: name: ${expected}` }]
+    : [{ text: `Restore the name of the workflow, then resume: name: ${expected}` }]
 }
 
 const ofNoWave = (
@@ -237,7 +237,7 @@ const ofEdits = (
           { fromStep: from, changes: 'ignore' }
         )),
     ...offer(
-      'To let what is recorded count in spite of the change:',
+      'To keep the recorded results despite the change:',
       ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
       { changes: 'ignore' }
     )

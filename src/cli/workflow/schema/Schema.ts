@@ -22,14 +22,14 @@ export const kindOf = (node: Node): string => {
       return node.value === null
         ? 'nothing'
         : typeof node.value === 'string'
-          ? `the text ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
+          ? `the string ${JSON.stringify(node.value.length > 40 ? `${node.value.slice(0, 39)}…` : node.value)}`
           : `the ${typeof node.value} ${node.source}`
   }
 }
 
 export const wrong = ({ report }: Reading, { key, value }: Entry, expected: string): undefined => {
   const unquoted = value._tag === 'Scalar' && value.value !== null && typeof value.value !== 'string'
-  const hint = unquoted && expected.startsWith('text') ? ': put it in quotes' : ''
+  const hint = unquoted && expected.startsWith('a string') ? '; put it in quotes' : ''
   report(value.at, `"${key}" must be ${expected}, not ${kindOf(value)}${hint}`)
 }
 

@@ -32,12 +32,12 @@ const argument: Schema<Argument> = {
   decode: ({ report }, { value: node }) => {
     const { at } = node
     if (node._tag !== 'Scalar' || node.value === null)
-      return void report(at, `an argument must be text, not ${kindOf(node)}`)
+      return void report(at, `an argument must be a string, not ${kindOf(node)}`)
     const text = typeof node.value === 'string' ? node.value : node.source
-    if (text.includes('\0')) report(at, 'an argument can not contain a NUL character')
+    if (text.includes('\0')) report(at, 'an argument cannot contain a NUL character')
     const template = Template.parse(text)
     if (E.isRight(template)) return { at, text, template: template.right }
-    report(at, `only \${name} is replaced here, not "${template.left}". Write "$\${" for a plain "\${"`)
+    report(at, `only \${name} is replaced here, not "${template.left}"; write "$\${" for a plain "\${"`)
     return { at, text, template: [] }
   },
   json: () => argumentJson(Template.PATTERN)
@@ -46,7 +46,7 @@ const argument: Schema<Argument> = {
 const evidence: Schema<ReadonlyArray<Argument>> = named('evidence', () =>
   list(
     refined(argument, argumentJson(`(?=[\\s\\S]*\\S)${Template.PATTERN}`), ({ text }, { key }) =>
-      text.trim() === '' ? `"${key}" must not name something empty` : undefined
+      text.trim() === '' ? `"${key}" must not list an empty name` : undefined
     )
   )
 )
@@ -115,7 +115,7 @@ type Checks = Read<typeof taskChecks>
 export const checked: Rule<Checks> = onlyWith(
   'onCheckFailure',
   ['artifacts', 'commits', 'before', 'expect', 'after'],
-  '"onCheckFailure" is of no use here: the task has no check. Give it "before", "expect" or "after"'
+  '"onCheckFailure" has no effect: the task has no check; add "before", "expect" or "after"'
 )
 
 export const checksOf = ({

@@ -17,7 +17,7 @@ export const included = (
   const text = found.right
   if (from.some((one) => one.path === text.path)) {
     const circle = [...from, text].map(({ shown }) => shown)
-    return void report(at, `files must not include one another in a circle: ${circle.join(', ')}`)
+    return void report(at, `files include one another in a cycle: ${circle.join(', ')}; remove one inclusion`)
   }
   const { source } = text
   const problems = E.isLeft(source) ? source.left : source.right.problems

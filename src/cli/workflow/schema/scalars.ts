@@ -4,7 +4,7 @@ import type { Json } from '../../../domain/data/Json.js'
 import * as Duration from '../Duration.js'
 import type { Report } from '../Problem.js'
 import type { Entry, Node, Scalar } from '../Source.js'
-import { didYouMean } from '../Suggestion.js'
+import { didYouMean, orList } from '../Suggestion.js'
 import * as Variable from '../Variable.js'
 import type { Schema } from './Schema.js'
 import { kindOf, named, refined, wrong } from './Schema.js'
@@ -15,7 +15,7 @@ const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag 
 export const text: Schema<string> = {
   decode: (reading, entry) => {
     const value = scalarOf(entry)
-    if (typeof value !== 'string') return wrong(reading, entry, 'text')
+    if (typeof value !== 'string') return wrong(reading, entry, 'a string')
     const problem =
       value.trim() === '' ? 'must not be empty' : value.includes('\0') ? 'contains a NUL character' : undefined
     return problem === undefined ? value : void reading.report(entry.value.at, `"${entry.key}" ${problem}`)
@@ -37,7 +37,7 @@ export const variable = (schema: Schema<string>, what: string): Schema<string> =
   named('variable', () =>
     refined(schema, Variable.JSON_SCHEMA, (name) => {
       const why = Variable.objection(name)
-      return O.isSome(why) ? `"${name}" can't be a ${what}: ${why.value}` : undefined
+      return O.isSome(why) ? `"${name}" cannot be a ${what}: ${why.value}` : undefined
     })
   )
 
@@ -84,9 +84,6 @@ export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> =>
   json: () => ({ enum: words })
 })
 
-const orList = (words: ReadonlyArray<string>): string =>
-  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
-
 /** Steps get numbers as text, so a number must be written as it will be read. */
 export const json: Schema<Json> = { decode: ({ report }, { value }) => jsonOf(report, value), json: () => ({}) }
 
@@ -102,9 +99,9 @@ const jsonOf = (report: Report, node: Node): Json => {
 }
 
 const scalarJson = (report: Report, { at, value, source }: Scalar): Json => {
-  if (typeof value === 'string' && value.includes('\0')) report(at, 'a value can not contain a NUL character')
+  if (typeof value === 'string' && value.includes('\0')) report(at, 'a value cannot contain a NUL character')
   if (typeof value === 'number' && String(value) !== source) {
-    report(at, `${source} is the number ${value}. Write that, or put it in quotes to keep it as it is`)
+    report(at, `${source} is read as the number ${value}; write that, or put it in quotes`)
   }
   return value
 }

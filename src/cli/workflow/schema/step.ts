@@ -43,7 +43,7 @@ export const nameText: Schema<string> = { ...text, json: () => ({ type: 'string'
 const isTooMany = ({ seen, report }: Reading, at: Position): boolean => {
   seen.steps += 1
   if (seen.steps === MAX_TASKS + 1)
-    report(at, `a workflow file has at most ${MAX_TASKS} steps and groups, with those of the files that it includes`)
+    report(at, `a workflow file has at most ${MAX_TASKS} steps and groups, counting those of included files`)
   return seen.steps > MAX_TASKS
 }
 
@@ -70,7 +70,7 @@ const stepsOf = (of: 'a workflow' | 'a sequence'): Schema<ReadonlyArray<StepEntr
 /** The keys of a workflow file that an included one may have too. */
 export const listing = {
   name: field(nameText, 'Runs belong to a workflow by this name. Default: the name of the file without its extension.'),
-  steps: field(stepsOf('a workflow'), 'What is done, in order.'),
+  steps: field(stepsOf('a workflow'), 'The steps, in order.'),
   commands: field(stepsOf('a workflow'), 'Another word for "steps".')
 }
 
@@ -88,10 +88,7 @@ const withoutRunKeys = ({ report }: Reading, node: Node): Node => {
   if (node._tag !== 'Mapping') return node
   const isRefused = ({ key }: Entry): boolean => NOT_INCLUDED.includes(key)
   for (const { at, key } of node.entries.filter(isRefused))
-    report(
-      at,
-      `"${key}" is for a whole run: a file that is included has none. Move it to the file that includes this one`
-    )
+    report(at, `"${key}" is for a whole run, so an included file cannot set it; move it to the including file`)
   return { ...node, entries: node.entries.filter((one) => !isRefused(one)) }
 }
 
@@ -153,12 +150,10 @@ const sequence = (place: Place): Schema<AnyStep> =>
     object(ofAt(place, 'a sequence'), sequenceFields, {
       except: notAt(place),
       rules: [
-        notWith(
-          'workflow',
-          ['steps'],
-          'a sequence has "steps" of its own, or those of another file ("workflow"), not both'
-        ),
-        ...(place === 'step' ? [atLeastOne(['name', 'workflow'], 'a sequence needs a name: "name: deploy"')] : [])
+        notWith('workflow', ['steps'], 'a sequence has either "steps" or "workflow", not both'),
+        ...(place === 'step'
+          ? [atLeastOne(['name', 'workflow'], 'a sequence needs a name, such as "name: deploy"')]
+          : [])
       ]
     }),
     (read, { unit }) => {
@@ -205,12 +200,12 @@ const waveFields = {
   wave: field(
     nameText,
     'The name of a wave, which runs its groups in parallel.',
-    'a wave needs a name: "wave: checks"'
+    'a wave needs a name, such as "wave: checks"'
   ),
   groups: field(groups, 'The groups of the wave by name. They run in parallel.'),
   forEach: field(items, 'The variable that has the items of a map, or a list of them. There is a group for each.'),
   key: field(text, 'The name of an item: "item", or a field of items that are mappings. Default: its number.'),
-  each: field(stepAt('each'), 'What is done for each item, with $item.'),
+  each: field(stepAt('each'), 'The work for each item, which is in $item.'),
   concurrency: field(number({ from: 1, to: MAX_TASKS, whole: true }), 'How many groups run at once. Default: all.'),
   onFailure: field(
     word('finish', 'continue', 'halt'),
@@ -227,14 +222,14 @@ const wave = (place: Place): Schema<AnyStep> =>
     object(ofAt(place, 'a wave'), waveFields, {
       except: place === 'step' ? ['needs'] : place === 'group' ? ['wave'] : ['wave', 'needs'],
       rules: [
-        notWith('groups', ['forEach', 'each'], 'a wave has "groups", or "forEach" and "each", not both'),
+        notWith('groups', ['forEach', 'each'], 'a wave has either "groups", or "forEach" and "each", not both'),
         onlyWith(
           'each',
           ['forEach'],
           '"each" needs "forEach": the variable that has the items, or a list of them',
           atStep
         ),
-        onlyWith('forEach', ['each'], '"forEach" needs "each": what is done for each item', atStep),
+        onlyWith('forEach', ['each'], '"forEach" needs "each": the work for each item', atStep),
         onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
         atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
       ]

@@ -36,15 +36,15 @@ const job: Schema<JobEntry> = mapped(
     {
       submit: field(
         command,
-        'What starts the job and prints its id.',
-        '"job" needs "submit": what starts the job and prints its id'
+        'The command that starts the job and prints its id.',
+        '"job" needs "submit": the command that starts the job and prints its id'
       ),
       poll: field(
         command,
-        'What asks whether the job has ended; its exit code is the answer.',
-        '"job" needs "poll": what asks whether the job has ended'
+        'The command that polls the job; its exit code is the answer.',
+        '"job" needs "poll": the command that polls the job'
       ),
-      collect: field(command, 'What prints the output of the job once it has ended.')
+      collect: field(command, 'The command that prints the output of the job once it has ended.')
     },
     { otherwise: (kind) => `"job" is a mapping of "submit", "poll" and "collect", not ${kind}` }
   ),
@@ -58,7 +58,7 @@ const job: Schema<JobEntry> = mapped(
 const idBy = (parse: (id: string) => E.Either<{ readonly why: string }, string>): Schema<string> =>
   refined(text, {}, (id, { key }) => {
     const valid = parse(id)
-    return E.isLeft(valid) ? `"${key}" can't be "${id}": ${valid.left.why}` : undefined
+    return E.isLeft(valid) ? `"${key}" cannot be "${id}": ${valid.left.why}` : undefined
   })
 
 const reuse: Schema<Action> = mapped(
@@ -68,7 +68,7 @@ const reuse: Schema<Action> = mapped(
       fromRun: field(idBy(RunId.parse), 'The id of the run that has the artifact.'),
       artifact: field(
         idBy((id) =>
-          ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are Dogear\'s own' }) : ArtifactId.parse(id)
+          ArtifactId.isSystem(id) ? E.left({ why: 'ids that begin with "_" are reserved' }) : ArtifactId.parse(id)
         ),
         'The id of the artifact.'
       )
@@ -78,7 +78,7 @@ const reuse: Schema<Action> = mapped(
         {
           check: ({ fromRun, artifact }, { report }, { at }) => {
             if (fromRun === undefined || artifact === undefined)
-              report(at, '"reuse" needs "fromRun" (the id of a run) and "artifact" (the id of what it has)')
+              report(at, '"reuse" needs "fromRun" (the id of a run) and "artifact" (the id of its artifact)')
           },
           json: hasAll('fromRun', 'artifact')
         }
@@ -116,13 +116,13 @@ const retry: Schema<RetryPolicy> = mapped(
       strategy: field(strategy, 'How delays grow: constant, linear or exponential. Default: exponential.'),
       attempts: field(
         number({ from: 1, to: MAX_ATTEMPTS, whole: true }),
-        `The total number of tries. Default: ${standard.attempts}.`
+        `The total number of attempts. Default: ${standard.attempts}.`
       ),
       delay: field(duration, 'The first delay. Default: 5s.'),
       maxDelay: field(duration, 'No delay is longer. Default: 2m.'),
       jitter: field(
         number({ from: 0, to: 1, whole: false }),
-        `The share by which each delay is spread to both sides. Default: ${standard.jitter}.`
+        `The fraction by which each delay varies, up or down. Default: ${standard.jitter}.`
       )
     },
     { otherwise: (kind) => `"retry" must be a mapping or false, not ${kind}` }
@@ -152,7 +152,7 @@ const version: Schema<string> = either(
 )
 
 const timeout = refined(duration, { pattern: `(?=.*[1-9])${Duration.PATTERN}` }, (millis) =>
-  millis === 0 ? '"timeout" must be longer. For none, write false' : undefined
+  millis === 0 ? '"timeout" must be longer than 0; write false for no limit' : undefined
 )
 
 export const taskFields = {
@@ -164,7 +164,7 @@ export const taskFields = {
   ),
   job: field(
     named('job', () => job),
-    'Work that is handed over: the run rests until it has ended.'
+    'A job in another system: the run is pending until it has ended.'
   ),
   summary: field(text, 'A line for people. Default: the name, else the command.'),
   capture: field(variable(text, 'variable'), 'The variable that standard output becomes.'),
@@ -173,12 +173,12 @@ export const taskFields = {
       false,
       named('retry', () => retry)
     ),
-    'How a failed attempt is repeated. Default: false, one try.'
+    'How a failed attempt is repeated. Default: false, one attempt.'
   ),
   timeout: field(or(false, timeout), 'The time for each attempt, like 30s or 10m; false: no limit. Default: 10m.'),
   idempotent: field(flag, 'false: Dogear asks before the task runs twice. Default: true.'),
-  version: field(version, 'Raise it when a recorded result must not count any more.'),
-  workspace: field(word('fresh'), 'fresh: each attempt runs in an empty folder of its own.'),
+  version: field(version, 'Raise it to invalidate recorded results.'),
+  workspace: field(word('fresh'), 'fresh: each attempt runs in a new, empty folder.'),
   ...taskChecks
 }
 
@@ -195,9 +195,11 @@ const oneWork: Rule<Task> = {
     const both = shell ?? run
     if (job !== undefined) {
       const other = both ?? reuse
-      if (other !== undefined) report(other.entry.at, 'a task that has "job" has neither "shell" nor "run" nor "reuse"')
+      if (other !== undefined)
+        report(other.entry.at, '"job" cannot be combined with "shell", "run" or "reuse"; use one of them')
     } else if (reuse !== undefined) {
-      if (both !== undefined) report(reuse.entry.at, 'a task that has "reuse" has neither "shell" nor "run"')
+      if (both !== undefined)
+        report(reuse.entry.at, '"reuse" cannot be combined with "shell" or "run"; use one of them')
     } else if (shell !== undefined) {
       if (run !== undefined) report(run.entry.at, 'a task has either "shell" or "run", not both')
     } else if (run === undefined)
@@ -212,7 +214,7 @@ const oneWork: Rule<Task> = {
 const jobOutput: Rule<Task> = {
   check: ({ job, capture }, { report }) => {
     if (job?.value !== undefined && capture !== undefined && job.value.collect === undefined)
-      report(capture.entry.at, '"capture" of a job needs "collect": what prints what the job gave')
+      report(capture.entry.at, '"capture" of a job needs "collect": the command that prints the output of the job')
   },
   json: { dependencies: { capture: { properties: { job: { type: 'object', ...hasAll('collect') } } } } }
 }
@@ -220,7 +222,7 @@ const jobOutput: Rule<Task> = {
 const jobCommits: Rule<Task> = {
   check: ({ job, expect }, { report }) => {
     if (job?.value !== undefined && expect?.value?.commits?.value !== undefined)
-      report(expect.entry.at, '"commits" can\'t be counted for a job: name them in "commits" of the task')
+      report(expect.entry.at, '"commits" cannot be counted for a job; list their hashes in "commits" of the task')
   },
   json: { dependencies: { job: { properties: { expect: { type: 'object', properties: { commits: false } } } } } }
 }
@@ -233,7 +235,10 @@ const freshCommits: Rule<Task> = {
       expect?.value?.commits?.value !== undefined ||
       expect?.value?.cleanTree?.value !== undefined
     if (workspace?.value !== undefined && needsRepository)
-      report(workspace.entry.at, '"commits" and "cleanTree" are for steps without a folder of their own')
+      report(
+        workspace.entry.at,
+        '"commits" and "cleanTree" need a repository, which "workspace: fresh" is not; remove one of them'
+      )
   },
   json: {
     dependencies: {

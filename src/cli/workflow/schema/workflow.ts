@@ -16,7 +16,7 @@ const namedValue: Schema<readonly [string, Json]> = {
   decode: (reading, entry) => {
     const { at, key } = entry
     const why = Variable.objection(key)
-    if (O.isSome(why)) reading.report(at, `"${key}" can't be a variable: ${why.value}`)
+    if (O.isSome(why)) reading.report(at, `"${key}" cannot be a variable: ${why.value}`)
     return [key, json.decode(reading, entry) ?? null]
   },
   json: json.json
@@ -34,7 +34,8 @@ const secret = mapped(variable(nameIn('names of environment variables'), 'secret
 const secrets = limited(
   mapped(list(secret), (all, { report }) => {
     const known = new Set<string>()
-    for (const { name, at } of all) if (known.size === known.add(name).size) report(at, `"${name}" is listed twice`)
+    for (const { name, at } of all)
+      if (known.size === known.add(name).size) report(at, `"${name}" is listed twice; remove one`)
     return all
   }),
   { uniqueItems: true }
@@ -56,10 +57,10 @@ export const workflow: Schema<Contents> = mapped(
       name: listing.name,
       input: field(or(null, input), 'Variables by name. --input replaces their values.'),
       secrets: field(secrets, 'Names of environment variables whose values are never stored.'),
-      onSuccess: field(word(...ON_SUCCESS), 'What becomes of a run that has completed. Default: keep.'),
+      onSuccess: field(word(...ON_SUCCESS), 'What happens to the state of a completed run. Default: keep.'),
       workspace: field(
         word(...WORKSPACES),
-        'directory or worktree: the run works in a workspace of its own. Default: none.'
+        'directory or worktree: each run works in a new folder or git worktree. Default: none.'
       ),
       steps: listing.steps,
       commands: listing.commands
@@ -68,19 +69,19 @@ export const workflow: Schema<Contents> = mapped(
       rules: listingRules,
       otherwise: (kind) =>
         kind === 'nothing'
-          ? 'the file has no content; write a workflow with "steps", "dogear help" shows one'
+          ? 'the file is empty; write a workflow with "steps", "dogear help" shows one'
           : notAFile(kind)
     }
   ),
   (read, { report, unit }, { value: { at } }) => {
     const isName = NAME.test(unit.name)
     // A shared default name would mix the runs of several workflows.
-    if (read.name === undefined && !isName) report(at, `the file's name can't be the workflow's: give it a "name"`)
+    if (read.name === undefined && !isName) report(at, 'the file name is no valid name for the workflow; set "name"')
     const input = read.input?.value ?? {}
     const secrets = read.secrets?.value ?? []
     for (const { name, at } of secrets)
       if (Object.hasOwn(input, name))
-        report(at, `"${name}" is a secret and a field of "input", which would be stored: take it out of one of them`)
+        report(at, `"${name}" is a secret and a field of "input", which is stored; remove it from one of them`)
     const steps = read.steps ?? read.commands
     return {
       name: read.name?.value ?? (isName ? unit.name : 'workflow'),
