@@ -183,6 +183,24 @@ describe('a plan', () => {
     assert.equal([...given.completedSteps].at(-1)?.output, 'id-7')
   })
 
+  test('a task that an edit made non-idempotent and its sub-step in flight can both be confirmed', () => {
+    const checkpoint = after(running('agent/pay'))
+    const steps = [W.task('first'), W.task('agent', { idempotent: false }), W.task('last')]
+    const edited = { name: 'w', steps, identity: Identity.of({ name: 'w', steps }) }
+    const options: PlanOptions = {
+      confirm: new Map([
+        ['agent', { _tag: 'Again' }],
+        ['agent/pay', { _tag: 'Again' }]
+      ])
+    }
+    const plan = planResume(checkpoint, edited, options)
+    if (E.isLeft(plan)) assert.fail(JSON.stringify(plan.left))
+    assert.deepEqual(openQuestions(plan.right), [])
+    const changed = replay(checkpoint, overrides(checkpoint, edited, plan.right, options, at))
+    if (E.isLeft(changed)) assert.fail(JSON.stringify(changed.left))
+    assert.equal(State.inDoubt(changed.right.state).size, 0)
+  })
+
   test('a failed sub-step that is not idempotent needs confirmation, unless it is known to have done nothing', () => {
     const of = (outcome: 'unknown' | 'notApplied'): ReadonlyArray<string> =>
       decided(after(running('agent/pay'), failed('agent/pay', harmful, outcome), failed('agent')))
