@@ -124,6 +124,26 @@ describe('a sub-step', () => {
   })
 })
 
+test('the failure of a sub-step is dropped when the job of its task is collected', () => {
+  const checks = { name: 'w', steps: [W.wave('checks', [W.group(W.task('a')), W.group(W.task('b'))])] }
+  const started = start({ _tag: 'Started', at, runId: 'r', workflow: Identity.of(checks), input: {} })
+  const next = replay(started, [
+    {
+      _tag: 'AttemptStarted',
+      at,
+      attempts: [{ unit: 'checks/a', attempt: 1 }],
+      submissions: [{ unit: 'checks/a', key: 'k' }]
+    },
+    running('checks/a/pay'),
+    failed('checks/a/pay', harmful),
+    { _tag: 'JobSubmitted', at, unit: 'checks/a', attempt: 1 },
+    done('checks/a')
+  ])
+  if (E.isLeft(next)) assert.fail(JSON.stringify(next.left))
+  assert.equal(State.failures(next.right.state).size, 0)
+  assert.deepEqual([...next.right.completedSteps].at(-1)?.inDoubt, ['checks/a/pay'])
+})
+
 test('the failure of a sub-step is dropped when its task completes', () => {
   const checks = { name: 'w', steps: [W.wave('checks', [W.group(W.task('a')), W.group(W.task('b'))])] }
   const started = start({ _tag: 'Started', at, runId: 'r', workflow: Identity.of(checks), input: {} })
