@@ -124,6 +124,26 @@ describe('a sub-step', () => {
   })
 })
 
+test('the failure of a sub-step is dropped when the job of its task is collected', () => {
+  const checks = { name: 'w', steps: [W.wave('checks', [W.group(W.task('a')), W.group(W.task('b'))])] }
+  const started = start({ _tag: 'Started', at, runId: 'r', workflow: Identity.of(checks), input: {} })
+  const next = replay(started, [
+    {
+      _tag: 'AttemptStarted',
+      at,
+      attempts: [{ unit: 'checks/a', attempt: 1 }],
+      submissions: [{ unit: 'checks/a', key: 'k' }]
+    },
+    running('checks/a/pay'),
+    failed('checks/a/pay', harmful),
+    { _tag: 'JobSubmitted', at, unit: 'checks/a', attempt: 1 },
+    done('checks/a')
+  ])
+  if (E.isLeft(next)) assert.fail(JSON.stringify(next.left))
+  assert.equal(State.failures(next.right.state).size, 0)
+  assert.deepEqual([...next.right.completedSteps].at(-1)?.inDoubt, ['checks/a/pay'])
+})
+
 test('the failure of a sub-step is dropped when its task completes', () => {
   const checks = { name: 'w', steps: [W.wave('checks', [W.group(W.task('a')), W.group(W.task('b'))])] }
   const started = start({ _tag: 'Started', at, runId: 'r', workflow: Identity.of(checks), input: {} })
@@ -181,6 +201,24 @@ describe('a plan', () => {
     const given = accepted(checkpoint, { confirm: new Map([['agent/pay', { _tag: 'Done', output: 'id-7' }]]) })
     assert.deepEqual(decided(given), ['Retry agent InFlight', 'Skip agent/turn Completed', 'Skip agent/pay Assumed'])
     assert.equal([...given.completedSteps].at(-1)?.output, 'id-7')
+  })
+
+  test('a task that an edit made non-idempotent and its sub-step in flight can both be confirmed', () => {
+    const checkpoint = after(running('agent/pay'))
+    const steps = [W.task('first'), W.task('agent', { idempotent: false }), W.task('last')]
+    const edited = { name: 'w', steps, identity: Identity.of({ name: 'w', steps }) }
+    const options: PlanOptions = {
+      confirm: new Map([
+        ['agent', { _tag: 'Again' }],
+        ['agent/pay', { _tag: 'Again' }]
+      ])
+    }
+    const plan = planResume(checkpoint, edited, options)
+    if (E.isLeft(plan)) assert.fail(JSON.stringify(plan.left))
+    assert.deepEqual(openQuestions(plan.right), [])
+    const changed = replay(checkpoint, overrides(checkpoint, edited, plan.right, options, at))
+    if (E.isLeft(changed)) assert.fail(JSON.stringify(changed.left))
+    assert.equal(State.inDoubt(changed.right.state).size, 0)
   })
 
   test('a failed sub-step that is not idempotent needs confirmation, unless it is known to have done nothing', () => {

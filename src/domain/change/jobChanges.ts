@@ -89,9 +89,12 @@ export const stateAfterJob = (
     const isNext = stepIndex === state.stepIndex + 1 && Units.has(completedSteps, state.step)
     return isHere || isNext ? State.completed(stepIndex, unit) : state
   }
-  return state._tag === 'Interrupted' && state.reason === 'pending' && isHere && pending.size === 1
-    ? State.beforeStep(stepIndex, state.step, state.inFlight, state.failures)
-    : state
+  if (!isHere || state._tag === 'Completed') return state
+  // The record of the unit names its sub-steps in doubt.
+  const failures = Units.outside(state.failures, unit)
+  return state._tag === 'Interrupted' && state.reason === 'pending' && pending.size === 1
+    ? State.beforeStep(stepIndex, state.step, state.inFlight, failures)
+    : { ...state, failures }
 }
 
 /** Fails the step of a failed job, unless other groups are in flight. Later submissions have other keys. */

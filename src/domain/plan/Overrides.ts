@@ -198,16 +198,20 @@ const answered = (
       ? isSubStepInDoubt(known.checkpoint.state, decision.unit)
       : step._tag === 'Task' && !step.idempotent
   }
-  return known.plan.decisions
-    .filter(
-      (decision) =>
-        (decision._tag === 'Retry' || decision._tag === 'Run') &&
-        inDoubt.has(decision.unit) &&
-        isHarmful(decision) &&
-        confirm.get(decision.unit)?._tag === 'Again' &&
-        !isTakenBack(decision)
-    )
-    .map((decision) => ({ _tag: 'Confirmed', at, unit: decision.unit }))
+  const units = known.plan.decisions.flatMap((decision) =>
+    (decision._tag === 'Retry' || decision._tag === 'Run') &&
+    inDoubt.has(decision.unit) &&
+    isHarmful(decision) &&
+    confirm.get(decision.unit)?._tag === 'Again' &&
+    !isTakenBack(decision)
+      ? [decision.unit]
+      : []
+  )
+  // Confirming a task removes its sub-steps from the state, so they cannot be confirmed after it.
+  const tasks = new Set(units)
+  return units
+    .filter((unit) => ![...ancestors(unit)].some((above) => tasks.has(above)))
+    .map((unit) => ({ _tag: 'Confirmed', at, unit }))
 }
 
 /** A `Confirmed` change for each unit whose changed evidence is accepted. */

@@ -6,6 +6,7 @@ import { lawsOfEvidence } from './laws/lawsOfEvidence.js'
 import { lawsOfPlans } from './laws/lawsOfPlans.js'
 import { lawsOfRequests } from './laws/lawsOfRequests.js'
 import { lawsOfRuns } from './laws/lawsOfRuns.js'
+import { lawsOfSubSteps } from './laws/lawsOfSubSteps.js'
 import { lawsOfTrees } from './laws/lawsOfTrees.js'
 import type { LawOptions, PlanLaw } from './laws/PlanLaw.js'
 import type { PlanLawReport } from './laws/PlanLawReport.js'
@@ -22,7 +23,7 @@ import { withoutSample } from './arbitrary/Samples.js'
  * options and missing evidence make exactly the required units run again · changed evidence raises a question, is kept,
  * or makes its unit run again · a record that no longer fits refuses the plan · a workflow wrapped in a sequence has
  * the same decisions · a rewind drops exactly the subtrees that it names, and changes no decision and no key but theirs
- * and those of what follows.
+ * and those of what follows · recorded sub-steps are skipped, open waits polled, and each is decided about once.
  *
  * @example
  * import { planLaws } from 'dogear/testing'
@@ -40,7 +41,8 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfRequests,
   ...lawsOfEvidence,
   ...lawsOfRuns,
-  ...lawsOfTrees
+  ...lawsOfTrees,
+  ...lawsOfSubSteps
 ]
 
 /**

@@ -4,10 +4,14 @@ import * as fc from 'fast-check'
 import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import type * as Change from '../../../src/domain/change/Change.js'
+import type { Checkpoint } from '../../../src/domain/checkpoint/Checkpoint.js'
+import * as State from '../../../src/domain/checkpoint/CheckpointState.js'
 import type * as Plan from '../../../src/domain/plan/Plan.js'
+import { parent } from '../../../src/domain/workflow/Unit.js'
 import { CheckpointCodec, planResume, Transition, Workflow } from '../../../src/index.js'
 import { workflow } from '../../../src/promise/index.js'
 import * as Arbitrary from '../../../src/testing/planning/arbitrary/Arbitrary.js'
+import { isSubStep } from '../../../src/testing/planning/arbitrary/tree.js'
 import { law } from '../../domain/law.js'
 
 const release = workflow('release')
@@ -68,7 +72,55 @@ describe('an arbitrary run', () => {
       runs.filter(({ changes }) => changes.some(({ _tag }) => _tag === tag)).length / runs.length
     for (const tag of ['AttemptFailed', 'UnitFailed', 'Interrupted', 'Rewound', 'Confirmed'] as const)
       assert.ok(share(tag) >= 0.1, `${tag}: ${share(tag)}`)
+    for (const tag of ['WaitStarted', 'Answered', 'Suspended'] as const)
+      assert.ok(share(tag) >= 0.05, `${tag}: ${share(tag)}`)
     for (const tag of ['WorkflowEdited', 'Assumed'] as const) assert.ok(share(tag) >= 0.05, `${tag}: ${share(tag)}`)
+  })
+})
+
+describe('the sub-steps and waits of arbitrary runs', () => {
+  const trails = fc.sample(Arbitrary.run(), { numRuns: 1500, seed: 1 }).map(({ trail }) => trail)
+
+  const isInCode = ({ unit }: { readonly unit: string }): boolean => isSubStep(unit)
+
+  const CASES: ReadonlyArray<readonly [what: string, isThere: (checkpoint: Checkpoint) => boolean]> = [
+    ['a recorded sub-step', ({ completedSteps }) => [...completedSteps].some(isInCode)],
+    ['a failed sub-step', ({ state }) => [...State.failures(state)].some(isInCode)],
+    ['a sub-step in flight', ({ state }) => [...State.inFlight(state)].some(isInCode)],
+    [
+      'a recorded sub-step that is not idempotent',
+      ({ completedSteps }) => [...completedSteps].some(({ subStep }) => subStep?.idempotent === false)
+    ],
+    [
+      'a nested sub-step',
+      ({ completedSteps }) => [...completedSteps].some(({ unit }) => isSubStep(parent(unit) ?? ''))
+    ],
+    ['a numbered sub-step', ({ completedSteps }) => [...completedSteps].some(({ unit }) => unit.endsWith('#2'))],
+    [
+      'a completed task with a sub-step in doubt',
+      ({ completedSteps }) => [...completedSteps].some(({ inDoubt }) => inDoubt !== undefined)
+    ],
+    ['an open timer of a task', ({ pending }) => [...pending].some((one) => one._tag === 'Timer' && !isInCode(one))],
+    [
+      'an open question of a task',
+      ({ pending }) => [...pending].some((one) => one._tag === 'Answer' && !isInCode(one))
+    ],
+    ['an open timer in code', ({ pending }) => [...pending].some((one) => one._tag === 'Timer' && isInCode(one))],
+    ['an open question in code', ({ pending }) => [...pending].some((one) => one._tag === 'Answer' && isInCode(one))],
+    ['a suspended task', ({ state }) => [...State.inFlight(state)].some(({ suspended }) => suspended === true)],
+    [
+      'an early answer',
+      ({ answers, pending }) => [...answers].some(({ unit }) => ![...pending].some((one) => one.unit === unit))
+    ],
+    [
+      'an answered wait',
+      ({ answers, pending }) => [...answers].some(({ unit }) => [...pending].some((one) => one.unit === unit))
+    ]
+  ]
+
+  test.each(CASES)('%s is there in at least ten of 1500 runs', (_, isThere) => {
+    const count = trails.filter((trail) => trail.some(({ checkpoint }) => isThere(checkpoint))).length
+    assert.ok(count >= 10, String(count))
   })
 })
 

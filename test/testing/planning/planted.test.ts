@@ -218,6 +218,69 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'goes on from a checkpoint that contradicts itself',
     'PL-DAMAGE-01',
     { module: 'planResume.ts', text: '...inconsistencies(checkpoint)', instead: '' }
+  ],
+  [
+    'forgets the failed sub-steps of a task',
+    'PL-SUB-01',
+    { module: 'subSteps.ts', text: 'if (subStep !== undefined) add(unit, subStep)\n  for', instead: 'void unit\n  for' }
+  ],
+  [
+    'forgets the open waits in the code of a task',
+    'PL-SUB-01',
+    { module: 'subSteps.ts', text: 'add(unit, {})', instead: 'void unit' }
+  ],
+  [
+    'runs a sub-step again that is in flight and not idempotent, and does not ask',
+    'PL-DOUBT-01',
+    {
+      module: 'subSteps.ts',
+      text: 'add(unit, NOT_IDEMPOTENT)\n  for (const { unit, _tag }',
+      instead: 'add(unit, {})\n  for (const { unit, _tag }'
+    }
+  ],
+  [
+    'runs a failed sub-step again although its task repeats the attempt',
+    'PL-SUB-02',
+    { module: 'decideSubSteps.ts', text: 'const failure = isRepeated ?', instead: 'const failure = !isRepeated ?' }
+  ],
+  [
+    'keeps the nested sub-steps of a sub-step that runs again',
+    'PL-SUB-03',
+    { module: 'subSteps.ts', text: 'if (isWithin(unit, from)) again', instead: 'if (unit === from) again' }
+  ],
+  [
+    'starts from the first sub-step with a name instead of the one with that number',
+    'PL-SUB-03',
+    {
+      module: 'subSteps.ts',
+      text: '({ unit }) => unit === from)\n',
+      instead: "({ unit }) => unit === from.replace(/#\\d+$/, ''))\n"
+    }
+  ],
+  [
+    'repeats a suspended attempt before one of its waits ends',
+    'PL-PLAN-03',
+    { module: 'decideSubSteps.ts', text: '?.suspended !== true) return', instead: '?.suspended !== false) return' }
+  ],
+  [
+    'starts a wait again that is open',
+    'PL-TRY-01',
+    { module: 'decideTask.ts', text: 'pending?._tag === task.wait ? pending', instead: 'pending === null ? pending' }
+  ],
+  [
+    'does not report a recorded answer',
+    'PL-WAIT-01',
+    { module: 'decideTask.ts', text: 'Units.has(answers, unit)', instead: "Units.has(answers, '')" }
+  ],
+  [
+    'keeps the answer of a wait that is rewound',
+    'PL-REWIND-01',
+    { module: 'Transition.ts', text: 'answers: Units.filter(self.answers, stays)', instead: 'answers: self.answers' }
+  ],
+  [
+    'keeps the answer of a wait that completed',
+    'PL-WAIT-02',
+    { module: 'transitionParts.ts', text: 'answers: Units.outside(answers, unit)', instead: 'answers' }
   ]
 ]
 

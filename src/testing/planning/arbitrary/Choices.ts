@@ -19,5 +19,5 @@ export const pick = <A>(choices: Choices, all: ReadonlyArray<A>): A => all[choic
 /** Enough numbers for most runs. They shrink towards a run without faults. */
 export const numbers: fc.Arbitrary<ReadonlyArray<number>> = fc.noBias(
   // With the default size and bias, most arrays would have fewer than ten numbers, nearly all of them small.
-  fc.array(fc.nat({ max: 0xffff }), { maxLength: 100, size: 'max' })
+  fc.array(fc.nat({ max: 0xffff }), { maxLength: 150, size: 'max' })
 )

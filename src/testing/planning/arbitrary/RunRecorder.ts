@@ -63,7 +63,8 @@ const SEPARATORS = { Sequence: ' > ', Wave: ' | ' }
 const textOf = (step: Step): string => {
   const needs = 'needs' in step ? (step.needs as ReadonlyArray<string>) : []
   const name = `${step.name}${needs.length > 0 ? `(${needs.join()})` : ''}`
-  if (step._tag === 'Task') return `${name}${step.idempotent ? '' : '!'}`
+  if (step._tag === 'Task')
+    return `${name}${step.idempotent ? '' : '!'}${step.wait === undefined ? '' : `: ${step.wait}`}`
   if (step._tag === 'Map') return `${name}: each ${textOf(step.each)}`
   return `${name}: [${listedParts<Step>(step).map(textOf).join(SEPARATORS[step._tag])}]`
 }

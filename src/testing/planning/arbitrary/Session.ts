@@ -7,9 +7,12 @@ import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import * as Identity from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Choices } from './Choices.js'
 import type { End, Session } from './perform.js'
-import { completion, failedAttempt, inOrder } from './perform.js'
+import { inOrder } from './perform.js'
+import { endWaitOf, timedOut, wake } from './calls.js'
+import { completion, failedAttempt } from './records.js'
 import { taskUnits } from './Samples.js'
 import type { Moment, RunRecorder } from './RunRecorder.js'
+import { isSubStep } from './tree.js'
 
 export const recordOverrides = (
   recorder: RunRecorder,
@@ -27,16 +30,21 @@ export const recordOverrides = (
   }
 }
 
-/** Each job succeeded, failed or is still pending. */
+/** Each job succeeded, failed or is still pending; each wait ended, timed out or is still open. */
 export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
   for (const pending of recorder.now().checkpoint.pending) {
     const { unit } = pending
     const { checkpoint, workflow } = recorder.now()
     const fate = choices.below(3)
-    if (fate === 0) {
+    if (isSubStep(unit)) {
+      if (fate === 0) wake(recorder, unit)
+    } else if (fate === 0) {
       const task = taskUnits(workflow, checkpoint.items).get(unit)
-      recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
-    } else if (fate === 1 && mayStandAt(checkpoint, unit)) {
+      if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
+      else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
+    } else if (pending._tag === 'Answer' && fate === 1 && mayStandAt(checkpoint, unit)) {
+      recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, ...timedOut(recorder), retryable: false })
+    } else if (pending._tag === 'Job' && fate === 1 && mayStandAt(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
       recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, error, outcome, retryable: choices.below(2) === 1 })
     }

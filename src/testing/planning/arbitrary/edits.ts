@@ -188,6 +188,7 @@ const again = (task: Task, options: TaskOptions): Task =>
     idempotent: task.idempotent,
     captures: task.captures,
     accepts: task.accepts,
+    ...(task.wait === undefined ? {} : { wait: task.wait }),
     ...(task.artifactPaths === undefined ? {} : { artifactPaths: task.artifactPaths }),
     ...options
   })

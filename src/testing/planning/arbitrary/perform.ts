@@ -1,20 +1,16 @@
 /** Simulates the executor as a fold over the tree: the changes that it records while it obeys decisions. Knows nothing of planning. */
-import type { UnitCompleted } from '../../../domain/change/Change.js'
-import type { Outcome } from '../../../domain/data/StepFailure.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
-import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
 import { keyFor } from '../../../domain/checkpoint/Pending.js'
 import type { Decision } from '../../../domain/plan/Plan.js'
-import type { StepError } from '../../../domain/data/StepError.js'
-import * as Err from '../../../domain/data/StepError.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
 import { isTop, isWithin, join, top } from '../../../domain/workflow/Unit.js'
 import type { Group, MapStep, Step, Task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { noFaults, pick } from './Choices.js'
-import { outputOf } from './Samples.js'
+import { callSubSteps, endWaitOf, innermostFirst, isInDoubt, mayCall, startWait } from './calls.js'
+import { completion, failedAttempt } from './records.js'
 import type { RunRecorder } from './RunRecorder.js'
-import { groupsOf, needs } from './tree.js'
+import { groupsOf, isSubStep, needs } from './tree.js'
 
 export type End = 'completed' | 'failed' | 'pending' | 'interrupted' | 'crashed'
 
@@ -45,6 +41,7 @@ export function* inOrder(session: Session, parent: Unit | undefined, steps: Read
 function* perform(session: Session, step: Step, unit: Unit): Work {
   switch (step._tag) {
     case 'Task':
+      if (step.wait !== undefined) return yield* waitAsTask(session, step, unit)
       for (const started of start(session, [unit])) return yield* attempts(session, step, started)
       return 'completed'
     case 'Sequence': {
@@ -92,11 +89,22 @@ function* beside(session: Session, parent: Unit, groups: ReadonlyArray<Group>): 
   return leaveUndone(session, parent)
 }
 
-/** Fails the units that an earlier process left in flight in a failed composite. */
+/** A wait runs no code: it starts, and ends now or after the session. */
+function* waitAsTask({ recorder, choices, isLucky }: Session, task: Task, unit: Unit): Work {
+  startWait(recorder, choices, unit, task.wait ?? 'Timer')
+  yield
+  if (!isLucky && choices.below(3) === 2) return 'pending'
+  endWaitOf(recorder, choices, task, unit)
+  return 'completed'
+}
+
+/** Fails the units that an earlier process left in flight in a failed composite. Suspended ones stay. */
 const leaveUndone = ({ recorder }: Session, parent: Unit): End => {
-  for (const { unit, attempt } of State.inFlight(recorder.now().checkpoint.state)) {
+  for (const { unit, attempt, suspended } of innermostFirst(State.inFlight(recorder.now().checkpoint.state))) {
+    if (suspended === true || !isWithin(unit, parent)) continue
     const last = { ...failedAttempt(recorder, noFaults, attempt), outcome: 'unknown' as const }
-    if (isWithin(unit, parent)) recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: false, last })
+    const call = isSubStep(unit) ? { subStep: { idempotent: false as const } } : {}
+    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: false, last, ...call })
   }
   return 'failed'
 }
@@ -108,7 +116,7 @@ const launch = (
   running: Map<Unit, Work>,
   waiting: Map<Unit, Group>
 ): void => {
-  const tasks = starting.flatMap(([unit, { _tag }]) => (_tag === 'Task' ? [unit] : []))
+  const tasks = starting.flatMap(([unit, group]) => (group._tag === 'Task' && group.wait === undefined ? [unit] : []))
   const started = new Map(start(session, tasks).map((one) => [one.unit, one]))
   for (const [unit, group] of starting) {
     const one = started.get(unit)
@@ -194,6 +202,7 @@ const FATES: ReadonlyArray<Fate> = [
   'completes',
   'completes',
   'retries',
+  'retries',
   'fails',
   'stops',
   'crashes'
@@ -203,7 +212,11 @@ function* attempts(session: Session, task: Task, { unit, attempt: first, submits
   const { recorder, choices, isLucky } = session
   for (let attempt = first; ; attempt++) {
     yield
-    switch (isLucky ? 'completes' : pick(choices, FATES)) {
+    const called = isLucky || !mayCall(task) ? 'done' : yield* callSubSteps(session, unit)
+    if (called === 'crashed') return 'crashed'
+    if (called === 'suspended') return 'pending'
+    const fate = isLucky ? 'completes' : pick(choices, FATES)
+    switch (fate === 'retries' && isInDoubt(recorder, unit) ? 'fails' : fate) {
       case 'completes':
         if (submits) {
           recorder.put({ _tag: 'JobSubmitted', at: recorder.at(), unit, attempt, job: `job ${choices.below(100)}` })
@@ -240,51 +253,5 @@ function* attempts(session: Session, task: Task, { unit, attempt: first, submits
       case 'crashes':
         return 'crashed'
     }
-  }
-}
-
-interface EndedAttempt {
-  readonly attempt: number
-  readonly startedAt: string
-  readonly error: StepError
-  readonly outcome: Outcome
-}
-
-export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: number): EndedAttempt => ({
-  attempt,
-  startedAt: recorder.at(),
-  error: Err.make(
-    'Error',
-    `trouble ${choices.below(5)}`,
-    choices.below(2) === 0 ? {} : { code: '503', data: { at: [attempt] } }
-  ),
-  outcome: choices.below(2) === 0 ? 'unknown' : 'notApplied'
-})
-
-const EVIDENCE: ReadonlyArray<Evidence> = [
-  { _tag: 'File', path: 'README.md' },
-  { _tag: 'Commit', hash: 'c0ffee' },
-  { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
-]
-
-/** A composite has no output. */
-export const completion = (
-  recorder: RunRecorder,
-  choices: Choices,
-  task: Task | undefined,
-  unit: Unit,
-  attempts: number
-): UnitCompleted => {
-  const output = task === undefined ? undefined : outputOf(recorder.samples, task, unit, choices, false)
-  return {
-    _tag: 'UnitCompleted',
-    at: recorder.at(),
-    unit,
-    ...(output === undefined ? {} : { output }),
-    captured: output === undefined ? [] : (task?.captures ?? []),
-    attempts,
-    startedAt: recorder.at(),
-    durationMillis: 1000 * choices.below(3),
-    evidence: task === undefined ? [] : EVIDENCE.slice(0, choices.below(4))
   }
 }

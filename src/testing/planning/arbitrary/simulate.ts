@@ -8,15 +8,18 @@ import { openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
+import { nameOf } from '../../../domain/workflow/Unit.js'
 import type { Step, Task, Workflow } from '../../../domain/workflow/Workflow.js'
+import { task } from '../../../domain/workflow/Workflow.js'
 import type { Choices } from './Choices.js'
 import { noFaults } from './Choices.js'
 import type { Samples } from './Samples.js'
-import { defaultSamples, doneAnswer } from './Samples.js'
+import { defaultSamples, doneAnswer, taskUnits } from './Samples.js'
 import { executeSession, pollJobs, recordOverrides } from './Session.js'
 import type { Moment, SimulatedRun, RunRecorder } from './RunRecorder.js'
+import { answerEarly } from './calls.js'
 import { begin, record } from './RunRecorder.js'
-import { wholeOf } from './tree.js'
+import { isSubStep, wholeOf } from './tree.js'
 
 /** Edits a workflow before a session, chooses plan options, and supplies outputs. */
 export interface Scenario {
@@ -30,6 +33,10 @@ export const simulate = (workflow: Workflow, input: Json, choices: Choices, scen
   const sessions = 1 + choices.below(4)
   for (let session = 0; session < sessions; session++) {
     pollJobs(recorder, choices)
+    if (choices.below(4) === 3) {
+      const now = recorder.now()
+      answerEarly(recorder, choices, taskUnits(now.workflow, now.checkpoint.items))
+    }
     const {
       plan,
       options,
@@ -143,6 +150,7 @@ const answer = (
 }
 
 const taskOf = (step: Step | undefined, unit: Unit): Task => {
+  if (step === undefined && isSubStep(unit)) return task(nameOf(unit))
   if (step === undefined) return assert.fail(`nothing at ${unit}`)
   return step._tag === 'Task' ? step : wholeOf(step)
 }

@@ -40,6 +40,9 @@ const partsAt = (step: Step, unit: Unit, items: Items): ReadonlyArray<Step> => {
   )
 }
 
+/** Detects the path of a simulated sub-step. Names of units have no spaces, and neither have the keys of simulated items. */
+export const isSubStep = (unit: Unit): boolean => unit.includes('%20')
+
 /** A composite as one task without an output, for questions about all of it. */
 export const wholeOf = (composite: Exclude<Step, Task>): Task => {
   const { name } = composite

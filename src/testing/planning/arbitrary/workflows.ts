@@ -1,7 +1,7 @@
 /** Arbitrary workflows. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
-import type { Step, Task, TaskOptions, Workflow } from '../../../domain/workflow/Workflow.js'
+import type { Step, Task, TaskOptions, WaitKind, Workflow } from '../../../domain/workflow/Workflow.js'
 import * as W from '../../../domain/workflow/Workflow.js'
 
 const ACCEPTED: Readonly<Record<string, Task['accepts']>> = {
@@ -20,27 +20,36 @@ interface TaskSpec {
   readonly captures: number
   readonly version: number
   readonly leaves: boolean
+  readonly wait: WaitKind | 'none'
 }
 
-const taskSpec: fc.Arbitrary<TaskSpec> = fc.record({
+/** Most tasks run code. */
+const NO_WAITS = Array.from({ length: 12 }, () => 'none' as const)
+
+const taskSpec: fc.Arbitrary<TaskSpec> = fc.record<TaskSpec>({
   idempotent: fc.boolean(),
   accepts: fc.constantFrom('anything', ...Object.keys(ACCEPTED)),
   captures: fc.constantFrom(0, 0, 1, 2),
   version: fc.nat({ max: 3 }),
-  leaves: fc.constantFrom(false, false, true)
+  leaves: fc.constantFrom(false, false, true),
+  wait: fc.constantFrom(...NO_WAITS, 'Timer', 'Answer')
 })
 
 /** Some captured variables have names that every object has. */
 const taskOf = (name: string, spec: TaskSpec, place: string): Task => {
+  const { wait } = spec
+  if (wait === 'Timer')
+    return W.task(name, { summary: `does ${name}`, definition: { version: spec.version, wait }, wait })
   const { idempotent, accepts, captures, version, leaves } = spec
   const variables = place === '0' ? ['__proto__', 'constructor'] : [`${place}-a`, 'toString'.slice(0, captures) + place]
   const options: TaskOptions = {
     summary: `does ${name}`,
-    definition: { accepts, version },
-    idempotent,
+    definition: { accepts, version, ...(wait === 'none' ? {} : { wait }) },
+    idempotent: idempotent || wait !== 'none',
     captures: variables.slice(0, captures),
     accepts: ACCEPTED[accepts] ?? (() => E.right(undefined)),
-    ...(leaves ? { artifactPaths: () => ['dist.tgz'] } : {})
+    ...(wait === 'none' ? {} : { wait }),
+    ...(leaves && wait === 'none' ? { artifactPaths: () => ['dist.tgz'] } : {})
   }
   return W.task(name, options)
 }

@@ -51,7 +51,13 @@ const runInside = (run: Checkpoint): Checkpoint =>
     ...run,
     workflow: identityInside(run.workflow),
     state: stateInside(run.state),
-    completedSteps: Units.from(moved(run.completedSteps).map((one) => ({ ...one, stepIndex: 0 }))),
+    completedSteps: Units.from(
+      moved(run.completedSteps).map(({ inDoubt, ...one }) => ({
+        ...one,
+        stepIndex: 0,
+        ...(inDoubt === undefined ? {} : { inDoubt: inDoubt.map(inside) })
+      }))
+    ),
     items: keys(run.items),
     pending: Units.from(moved(run.pending)),
     answers: Units.from(moved(run.answers)),

@@ -3,6 +3,7 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as fc from 'fast-check'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Task } from '../../../domain/workflow/Workflow.js'
@@ -12,6 +13,7 @@ import { samplesFor } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import { taskUnits } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
+import { isSubStep } from '../arbitrary/tree.js'
 
 /**
  * How to check a law: `numRuns` cases (default 100) from `seed`; `path` repeats the counterexample of a result.
@@ -101,8 +103,14 @@ export const scheduled = (plan: ResumePlan): ReadonlyArray<string> =>
     .map(({ unit }) => unit)
 
 /** The decisions about tasks and unexpanded maps. */
-export const works = ({ decisions }: ResumePlan): ReadonlyArray<Decision> =>
-  decisions.filter(({ unit }, index) => !isWithin(decisions[index + 1]?.unit ?? '', unit))
+export const works = (plan: ResumePlan): ReadonlyArray<Decision> => {
+  const decisions = withoutSubSteps(plan)
+  return decisions.filter(({ unit }, index) => !isWithin(decisions[index + 1]?.unit ?? '', unit))
+}
+
+/** The decisions about the units of the workflow. */
+export const withoutSubSteps = ({ decisions }: ResumePlan): ReadonlyArray<Decision> =>
+  decisions.filter(({ unit }) => !isSubStep(unit))
 
 export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, Task> =>
   taskUnits(workflow, checkpoint.items)
@@ -110,8 +118,16 @@ export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, T
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-export const waiting = ({ pending }: Checkpoint): ReadonlySet<string> =>
-  new Set(Array.from(pending, ({ unit }) => unit))
+/** The pending units, and the suspended tasks. The code of a task that an edit made non-idempotent does not go on. */
+export const waiting = (moment: Moment): ReadonlySet<string> => {
+  const { pending, state } = moment.checkpoint
+  const tasks = unitsOf(moment)
+  const suspended = [...State.inFlight(state)].filter((one) => one.suspended === true)
+  return new Set([
+    ...Array.from(pending, ({ unit }) => unit),
+    ...suspended.flatMap(({ unit }) => (tasks.get(unit)?.idempotent === true ? [unit] : []))
+  ])
+}
 
 /** The comparable part of a plan. */
 export const dataOf = ({ decisions, startIndex, retryCurrent, skipSteps, variables }: ResumePlan): unknown => ({

@@ -17,7 +17,7 @@ import type { RunsOf } from '../arbitrary/runs.js'
 import { moment, momentWithOptions } from '../arbitrary/runs.js'
 import type { Samples } from '../arbitrary/Samples.js'
 import type { Moment } from '../arbitrary/RunRecorder.js'
-import { placeOf } from '../arbitrary/tree.js'
+import { isSubStep, placeOf } from '../arbitrary/tree.js'
 
 export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
   law(
@@ -29,7 +29,7 @@ export const lawsOfRequests: ReadonlyArray<PlanLaw> = [
       const plan = planResume(moment.checkpoint, moment.workflow, options)
       if (E.isLeft(plan)) return
       const done = recorded(moment.checkpoint)
-      const waits = waiting(moment.checkpoint)
+      const waits = waiting(moment)
       for (const decision of works(plan.right)) {
         const { unit } = decision
         // A map that is expanded again raises one question for the jobs of all its items.
@@ -154,7 +154,12 @@ const demanded = (
 export const runAgain =
   (moment: Moment, evidence: ReadonlyArray<MissingEvidence>): ((one: Decision) => boolean) =>
   ({ unit }) =>
-    evidence.some((lost) => ['within', 'after'].includes(placeOf(moment, unit, lost.unit)))
+    evidence.some(
+      (lost) =>
+        ['within', 'after'].includes(placeOf(moment, unit, lost.unit)) ||
+        // A task runs again to repeat a sub-step.
+        (isSubStep(lost.unit) && isWithin(lost.unit, unit))
+    )
 
 const outputIn = (
   decision: Decision & { readonly _tag: 'Skip' },

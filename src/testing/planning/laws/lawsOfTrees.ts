@@ -41,7 +41,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-REWIND-01',
-    'a rewind drops exactly the records of the subtrees that it names and of the composites around them',
+    'a rewind drops exactly the records of the subtrees that it names and of the units around them; these keep their items and attempts',
     run,
     (run) => {
       for (const { change, before, after } of rewindsOf(run)) {
@@ -50,7 +50,7 @@ export const lawsOfTrees: ReadonlyArray<PlanLaw> = [
         const isAround = (unit: Unit): boolean => change.units.some((named) => isWithin(named, unit))
         assert.deepEqual(
           knownOf(after.checkpoint),
-          known.filter(([what, unit]) => !isNamed(unit) && (what === 'items' || !isAround(unit)))
+          known.filter(([what, unit]) => !isNamed(unit) && (KEPT_AROUND.has(what) || !isAround(unit)))
         )
         for (const unit of change.units)
           assert.ok(
@@ -96,6 +96,9 @@ export const comparable = (moment: Moment, options: PlanOptions): ReturnType<typ
   return isCut || options.changes === 'strict' || problems(inside.workflow).length > 0 ? undefined : inside
 }
 
+/** A task keeps its attempt when sub-steps of it are rewound, and a map its items. */
+const KEPT_AROUND: ReadonlySet<string> = new Set(['items', 'attempt'])
+
 const rewindsOf = ({
   changes,
   trail
@@ -106,7 +109,7 @@ const rewindsOf = ({
   })
 
 const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, unit: Unit]> => {
-  const { state, items, pending, submissions } = checkpoint
+  const { state, items, pending, answers, submissions } = checkpoint
   const of = (what: string, units: Iterable<Unit>) => [...units].map((unit) => [what, unit] as const)
   const about = (what: string, all: Iterable<OfUnit>) =>
     of(
@@ -116,7 +119,8 @@ const knownOf = (checkpoint: Checkpoint): ReadonlyArray<readonly [what: string, 
   return [
     ...of('record', recorded(checkpoint)),
     ...of('items', items.keys()),
-    ...about('job', pending),
+    ...about('job or wait', pending),
+    ...about('answer', answers),
     ...about('key', submissions),
     ...about('attempt', State.inFlight(state)),
     ...about('failure', State.failures(state))

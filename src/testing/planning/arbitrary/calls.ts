@@ -1,0 +1,210 @@
+/** Simulates the calls in the code of a task: sub-steps and waits, as the executor records them. Knows nothing of planning. */
+import type { Wait } from '../../../domain/checkpoint/Pending.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import type { SubStep } from '../../../domain/checkpoint/SubStep.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
+import * as Err from '../../../domain/data/StepError.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin, join, nth } from '../../../domain/workflow/Unit.js'
+import type { Task, WaitKind } from '../../../domain/workflow/Workflow.js'
+import type { Choices } from './Choices.js'
+import { noFaults, pick } from './Choices.js'
+import type { RunRecorder } from './RunRecorder.js'
+import { completion, failedAttempt } from './records.js'
+import { outputOf } from './Samples.js'
+
+interface Call {
+  readonly name: string
+  readonly subStep: SubStep
+  readonly nested?: ReadonlyArray<Call>
+}
+
+const CHARGE: Call = { name: 'charge card', subStep: { idempotent: false } }
+
+/** The name of the call that early answers are for. */
+const ASK = 'ask Ada'
+
+const PACK: Call = { name: 'pack up', subStep: {}, nested: [{ name: 'wrap box', subStep: {} }, CHARGE] }
+
+/** A name with a space belongs to no unit of a workflow, see `isSubStep`. */
+const CALLS: ReadonlyArray<Call> = [
+  { name: 'fetch price', subStep: { input: 'a1b2', version: '1' } },
+  CHARGE,
+  CHARGE,
+  PACK,
+  PACK,
+  { name: 'nap long', subStep: { wait: 'Timer' } },
+  { name: ASK, subStep: { wait: 'Answer' } }
+]
+
+export type CallsEnd = 'done' | 'suspended' | 'crashed'
+
+export interface CallingRun {
+  readonly recorder: RunRecorder
+  readonly choices: Choices
+}
+
+/** Only the code of an idempotent task may call. */
+export const mayCall = (task: Task): boolean => task.idempotent && task.wait === undefined
+
+/** Up to four calls in a row. The code catches what fails. */
+export function* callSubSteps(run: CallingRun, task: Unit): Generator<undefined, CallsEnd> {
+  const { choices } = run
+  const count = choices.below(3) === 2 ? 1 + choices.below(4) : 0
+  const numbers = new Map<string, number>()
+  for (let made = 0; made < count; made++) {
+    const call = pick(choices, CALLS)
+    const number = (numbers.get(call.name) ?? 0) + 1
+    numbers.set(call.name, number)
+    const end = yield* perform(run, task, call, nth(join(task, call.name), number))
+    if (end !== 'done') return end
+  }
+  return 'done'
+}
+
+/** Detects a failed sub-step that must not run twice and may have taken effect. Its task is not retried. */
+export const isInDoubt = (recorder: RunRecorder, task: Unit): boolean =>
+  Units.within(State.failures(recorder.now().checkpoint.state), task).some(
+    ({ subStep, outcome }) => subStep?.idempotent === false && outcome === 'unknown'
+  )
+
+function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generator<undefined, CallsEnd> {
+  const { recorder, choices } = run
+  const { subStep, nested = [] } = call
+  const { checkpoint } = recorder.now()
+  const isKnown = [checkpoint.completedSteps, State.failures(checkpoint.state)].some((all) => Units.has(all, unit))
+  if (isKnown) return 'done'
+  if (subStep.wait !== undefined) return wait(run, task, subStep.wait, unit)
+  if (subStep.idempotent === false)
+    recorder.put({ _tag: 'AttemptStarted', at: recorder.at(), attempts: [{ unit, attempt: 1 }] })
+  for (const inner of nested) {
+    if (choices.below(4) === 0) continue
+    const end = yield* perform(run, task, inner, join(unit, inner.name))
+    if (end !== 'done') return end
+  }
+  yield
+  const fate = choices.below(8)
+  if (fate === 7) return 'crashed'
+  // The code of a sub-step does not catch the failure of a nested one that is in doubt.
+  if (fate > 3 || isInDoubt(recorder, unit)) {
+    const last = failedAttempt(recorder, choices, 1)
+    recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1, last, subStep })
+  } else recorder.put({ ...completion(recorder, choices, undefined, unit, 1), subStep })
+  return 'done'
+}
+
+/** The wait ends, times out, or suspends the attempt. */
+const wait = ({ recorder, choices }: CallingRun, task: Unit, kind: WaitKind, unit: Unit): CallsEnd => {
+  startWait(recorder, choices, unit, kind)
+  const fate = choices.below(4)
+  if (fate === 0) {
+    endWait(recorder, unit)
+    return 'done'
+  }
+  if (fate === 1 && kind === 'Answer') {
+    recorder.put({
+      _tag: 'UnitFailed',
+      at: recorder.at(),
+      unit,
+      retryable: false,
+      last: { ...timedOut(recorder), attempt: 1, startedAt: recorder.at() },
+      subStep: { wait: kind }
+    })
+    return 'done'
+  }
+  const others = Units.within(recorder.now().checkpoint.pending, task).flatMap((one) =>
+    one.unit === unit ? [] : [one.unit]
+  )
+  const dropped = choices.below(2) === 1 ? others : []
+  const change = { _tag: 'Suspended', at: recorder.at(), unit: task, waits: [unit] } as const
+  recorder.put(dropped.length === 0 ? change : { ...change, dropped })
+  return 'suspended'
+}
+
+const WAITS: Readonly<Record<WaitKind, Wait>> = {
+  Timer: { _tag: 'Timer', wakeAt: '2026-01-03T00:00:00.000Z' },
+  Answer: { _tag: 'Answer', question: 'Go on?', until: '2026-01-04T00:00:00.000Z' }
+}
+
+/** Starts a wait unless it is open. Sometimes rejects an answer, and starts the wait again. */
+export const startWait = (recorder: RunRecorder, choices: Choices, unit: Unit, kind: WaitKind): void => {
+  const { pending, answers } = recorder.now().checkpoint
+  const put = (): void => recorder.put({ _tag: 'WaitStarted', at: recorder.at(), unit, wait: WAITS[kind] })
+  if (!Units.has(pending, unit)) put()
+  else if (kind === 'Answer' && Units.has(answers, unit) && choices.below(4) === 3) put()
+}
+
+export const timedOut = (recorder: RunRecorder) => ({
+  error: Err.make('WaitTimeout', `no answer came until ${recorder.at()}`, { code: 'WAIT_TIMEOUT' }),
+  outcome: 'notApplied' as const
+})
+
+/** Ends an open wait in the code of a task, with its answer. */
+export const endWait = (recorder: RunRecorder, unit: Unit): void => {
+  const { pending, answers } = recorder.now().checkpoint
+  const kind = Units.get(pending, unit)?._tag === 'Timer' ? 'Timer' : 'Answer'
+  const value = kind === 'Timer' ? undefined : (Units.get(answers, unit)?.value ?? 'yes')
+  if (value !== undefined && !Units.has(answers, unit))
+    recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value, by: 'Ada' })
+  recorder.put({
+    ...completion(recorder, noFaults, undefined, unit, 1),
+    ...(value === undefined ? {} : { output: value }),
+    subStep: { wait: kind }
+  })
+}
+
+/** Ends an open wait that is a task, with its answer; an answer that the task rejects starts the wait again. */
+export const endWaitOf = (recorder: RunRecorder, choices: Choices, task: Task, unit: Unit): void => {
+  const { answers } = recorder.now().checkpoint
+  const given = Units.get(answers, unit)
+  const completed = completion(recorder, choices, task, unit, 1)
+  const { output = null } = completed
+  const put = (value: typeof output): void =>
+    recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value, by: 'Ada' })
+  if (task.wait === 'Answer' && given === undefined) put(output)
+  if (task.wait !== 'Answer') recorder.put(completed)
+  else if (given === undefined || task.accepts(given.value)._tag === 'Right')
+    recorder.put({
+      ...completed,
+      at: recorder.at(),
+      output: given?.value ?? output,
+      captured: task.captures
+    })
+  else {
+    recorder.put({ _tag: 'WaitStarted', at: recorder.at(), unit, wait: WAITS.Answer })
+    put(output)
+    recorder.put({ ...completed, at: recorder.at(), output, captured: task.captures })
+  }
+}
+
+/** Repeats the attempt of a suspended task, and ends its wait. */
+export const wake = (recorder: RunRecorder, wait: Unit): void => {
+  const { state } = recorder.now().checkpoint
+  for (const task of ancestors(wait)) {
+    const attempt = Units.get(State.inFlight(state), task)
+    if (attempt?.suspended !== true) continue
+    recorder.put({ _tag: 'AttemptStarted', at: recorder.at(), attempts: [{ unit: task, attempt: attempt.attempt }] })
+    endWait(recorder, wait)
+  }
+}
+
+/** Answers a wait that has not started: of a task, or in the code of a task in flight. */
+export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: ReadonlyMap<Unit, Task>): void => {
+  const { state, completedSteps, answers } = recorder.now().checkpoint
+  const isOpen = (unit: Unit): boolean =>
+    !Units.has(answers, unit) && ![unit, ...ancestors(unit)].some((one) => Units.has(completedSteps, one))
+  const found = [...tasks].flatMap(([unit, task]): ReadonlyArray<Unit> => {
+    if (task.wait === 'Answer') return [unit]
+    return mayCall(task) && Units.has(State.inFlight(state), unit) ? [join(unit, ASK)] : []
+  })
+  const open = found.filter(isOpen)
+  if (open.length === 0) return
+  const unit = pick(choices, open)
+  const task = tasks.get(unit)
+  const output = task === undefined ? 'yes' : outputOf(recorder.samples, task, unit, choices, false)
+  recorder.put({ _tag: 'Answered', at: recorder.at(), unit, value: output ?? null, by: 'Ada' })
+}
+
+/** Sorts the sub-steps of a task before it. */
+export const innermostFirst = <A extends Units.OfUnit>(all: Iterable<A>): ReadonlyArray<A> =>
+  [...all].sort((a, b) => (isWithin(a.unit, b.unit) ? -1 : isWithin(b.unit, a.unit) ? 1 : 0))

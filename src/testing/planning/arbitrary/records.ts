@@ -1,0 +1,57 @@
+/** The ends of attempts, as a simulated executor records them. */
+import type { UnitCompleted } from '../../../domain/change/Change.js'
+import type { Outcome } from '../../../domain/data/StepFailure.js'
+import type { Evidence } from '../../../domain/checkpoint/CompletedStep.js'
+import type { StepError } from '../../../domain/data/StepError.js'
+import * as Err from '../../../domain/data/StepError.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import type { Task } from '../../../domain/workflow/Workflow.js'
+import type { Choices } from './Choices.js'
+import type { RunRecorder } from './RunRecorder.js'
+import { outputOf } from './Samples.js'
+
+interface EndedAttempt {
+  readonly attempt: number
+  readonly startedAt: string
+  readonly error: StepError
+  readonly outcome: Outcome
+}
+
+export const failedAttempt = (recorder: RunRecorder, choices: Choices, attempt: number): EndedAttempt => ({
+  attempt,
+  startedAt: recorder.at(),
+  error: Err.make(
+    'Error',
+    `trouble ${choices.below(5)}`,
+    choices.below(2) === 0 ? {} : { code: '503', data: { at: [attempt] } }
+  ),
+  outcome: choices.below(2) === 0 ? 'unknown' : 'notApplied'
+})
+
+const EVIDENCE: ReadonlyArray<Evidence> = [
+  { _tag: 'File', path: 'README.md' },
+  { _tag: 'Commit', hash: 'c0ffee' },
+  { _tag: 'Artifact', path: 'dist.tgz', size: 3, sha256: '0'.repeat(64) }
+]
+
+/** A composite has no output. */
+export const completion = (
+  recorder: RunRecorder,
+  choices: Choices,
+  task: Task | undefined,
+  unit: Unit,
+  attempts: number
+): UnitCompleted => {
+  const output = task === undefined ? undefined : outputOf(recorder.samples, task, unit, choices, false)
+  return {
+    _tag: 'UnitCompleted',
+    at: recorder.at(),
+    unit,
+    ...(output === undefined ? {} : { output }),
+    captured: output === undefined ? [] : (task?.captures ?? []),
+    attempts,
+    startedAt: recorder.at(),
+    durationMillis: 1000 * choices.below(3),
+    evidence: task === undefined ? [] : EVIDENCE.slice(0, choices.below(4))
+  }
+}

@@ -1,0 +1,117 @@
+/** Laws about waits, and about the sub-steps in the code of tasks. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import * as State from '../../../domain/checkpoint/CheckpointState.js'
+import * as Units from '../../../domain/checkpoint/Units.js'
+import type { Decision } from '../../../domain/plan/Plan.js'
+import { planResume } from '../../../domain/plan/planResume.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import { choicesOf, numbers, pick } from '../arbitrary/Choices.js'
+import { chooseOutputs } from '../arbitrary/options.js'
+import { moment, run } from '../arbitrary/runs.js'
+import { isSubStep } from '../arbitrary/tree.js'
+import type { PlanLaw } from './PlanLaw.js'
+import { law, planOf } from './PlanLaw.js'
+
+export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
+  law(
+    'PL-SUB-01',
+    'a plan decides once about each known sub-step of a task that it does not skip, right after that task',
+    moment,
+    (moment) => {
+      const { decisions } = planOf(moment)
+      const found = new Map<Unit, Array<Unit>>()
+      let task: Decision | undefined
+      for (const decision of decisions) {
+        if (!isSubStep(decision.unit)) {
+          task = decision
+          found.set(decision.unit, [])
+        } else {
+          assert.ok(task !== undefined && task._tag !== 'Skip' && task.unit === taskOf(decision.unit), decision.unit)
+          found.get(task.unit)?.push(decision.unit)
+        }
+      }
+      const known = [...knownIn(moment.checkpoint)]
+      for (const { unit, _tag } of decisions) {
+        if (isSubStep(unit)) continue
+        const expected = _tag === 'Skip' ? [] : known.filter((one) => taskOf(one) === unit)
+        assert.deepEqual(found.get(unit)?.sort(), expected.sort(), unit)
+      }
+    }
+  ),
+  law(
+    'PL-SUB-02',
+    'a plan skips a recorded sub-step and one whose failure is thrown again, polls an open wait, asks about one that must not run twice and may have taken effect, and runs any other again',
+    moment,
+    (moment) => {
+      const { state, completedSteps, pending } = moment.checkpoint
+      const expected = (unit: Unit): Decision['_tag'] => {
+        if (Units.has(completedSteps, unit)) return 'Skip'
+        if (Units.has(pending, unit)) return 'Poll'
+        const failure = Units.get(State.failures(state), unit)
+        if (failure === undefined) return 'Confirm'
+        if (Units.has(State.inFlight(state), taskOf(unit))) return 'Skip'
+        return failure.subStep?.idempotent === false && failure.outcome === 'unknown' ? 'Confirm' : 'Retry'
+      }
+      for (const { unit, _tag } of planOf(moment).decisions)
+        if (isSubStep(unit)) assert.equal(_tag, expected(unit), unit)
+    }
+  ),
+  law(
+    'PL-SUB-03',
+    'fromStep at a recorded sub-step runs it, its nested ones and all recorded after it again, and keeps those before it',
+    (of) => fc.tuple(moment(of), numbers),
+    ([moment, chance], samples) => {
+      const choices = choicesOf(chance)
+      const records = [...moment.checkpoint.completedSteps].map(({ unit }) => unit).filter(isSubStep)
+      if (records.length === 0) return
+      const from = pick(choices, records)
+      const outputs = chooseOutputs(choices, moment, samples)
+      const plan = planResume(moment.checkpoint, moment.workflow, { fromStep: from, outputs })
+      if (E.isLeft(plan)) return
+      const decided = new Map(plan.right.decisions.map((one) => [one.unit, one._tag]))
+      assert.notEqual(decided.get(taskOf(from)), 'Skip', from)
+      const ofTask = records.filter((unit) => taskOf(unit) === taskOf(from))
+      for (const [index, unit] of ofTask.entries()) {
+        const isKept = index < ofTask.indexOf(from) && !isWithin(unit, from)
+        assert.equal(decided.get(unit) === 'Skip', isKept, unit)
+      }
+    }
+  ),
+  law(
+    'PL-WAIT-01',
+    'a plan polls an open wait with its time or its question, and reports a recorded answer',
+    moment,
+    (moment) => {
+      const { pending, answers } = moment.checkpoint
+      for (const decision of planOf(moment).decisions) {
+        const wait = Units.get(pending, decision.unit)
+        if (decision._tag !== 'Poll' || wait === undefined || wait._tag === 'Job') continue
+        const { reason } = decision
+        if (reason._tag === 'TimerPending') assert.equal(wait._tag === 'Timer' && wait.wakeAt, reason.wakeAt)
+        else if (reason._tag === 'AnswerPending') {
+          assert.equal(wait._tag === 'Answer' && wait.question, reason.question)
+          assert.equal(reason.answered === true, Units.has(answers, wait.unit), wait.unit)
+        } else assert.fail(`${wait.unit} waits, and its reason is ${reason._tag}`)
+      }
+    }
+  ),
+  law('PL-WAIT-02', 'a completed unit has neither an open wait nor an answer left', run, ({ trail }) => {
+    for (const { checkpoint } of trail)
+      for (const { unit } of [...checkpoint.pending, ...checkpoint.answers])
+        for (const one of [unit, ...ancestors(unit)]) assert.ok(!Units.has(checkpoint.completedSteps, one), unit)
+  })
+]
+
+const taskOf = (unit: Unit): Unit => [...ancestors(unit)].find((above) => !isSubStep(above)) ?? unit
+
+const knownIn = ({ completedSteps, state, pending }: Checkpoint): ReadonlySet<Unit> =>
+  new Set(
+    [
+      ...[...completedSteps].flatMap(({ unit, inDoubt = [] }) => [unit, ...inDoubt]),
+      ...[...State.failures(state), ...State.inFlight(state), ...pending].map(({ unit }) => unit)
+    ].filter(isSubStep)
+  )
