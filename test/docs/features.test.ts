@@ -118,8 +118,8 @@ describe('docs/features.md', () => {
 
   test('states how many are built, in part, superseded and not built', () => {
     expect(page).toContain(
-      `Of ${features.length} behaviours ${counts('built')} are built, ${counts('in part')} are built in part, ` +
-        `${counts('superseded')} are superseded, and ${counts('not built yet')} are not built yet.`
+      `Of ${features.length} behaviours: ${counts('built')} built, ${counts('in part')} in part, ` +
+        `${counts('superseded')} superseded, ${counts('not built yet')} not built yet.`
     )
   })
 
