@@ -5,7 +5,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { durable } from './durable.js'
 import { linear, loading, mapped, planning } from './loading.js'
-import { compare, ownModules } from './starting.js'
+import { restarting } from './restarting.js'
+import { compare } from './starting.js'
 import { resuming, subSteps } from './subSteps.js'
 
 const quick = process.argv.includes('--quick')
@@ -73,21 +74,29 @@ const planningTable = async (): Promise<void> => {
 const startingTable = (): void => {
   const dist = join(process.cwd(), 'dist')
   const rounds = quick ? 5 : 21
-  const version = compare([join(dist, 'cli/main.js'), '--version'], ['--eval', '0'], rounds)
-  const imports = (names: ReadonlyArray<string>): ReadonlyArray<string> => [
-    '--input-type=module',
-    '--eval',
-    names.map((name) => `import '${name}'`).join(';')
-  ]
-  const first = compare(imports(['dogear']), imports(ownModules(dist)), rounds)
-  write('| what | ms | against | ms | ratio |')
+  const importing = (name: string): ReadonlyArray<string> => ['--input-type=module', '--eval', `import '${name}'`]
+  const empty = ['--input-type=module', '--eval', '0']
+  write('| what | ms | an empty process, ms | ratio | over it, ms |')
   write('|---|---|---|---|---|')
-  write(
-    `| dogear --version | ${fixed(version.millis, 0)} | node --eval 0 | ${fixed(version.againstMillis, 0)} | ${fixed(version.ratio)} |`
-  )
-  write(
-    `| import 'dogear' | ${fixed(first.millis, 0)} | its fp-ts and io-ts modules | ${fixed(first.againstMillis, 0)} | ${fixed(first.ratio)} |`
-  )
+  for (const [what, ours, theirs] of [
+    ['dogear --version', [join(dist, 'cli/main.js'), '--version'], ['--eval', '0']],
+    ["import 'dogear/promise'", importing('dogear/promise'), empty],
+    ["import 'dogear'", importing('dogear'), empty]
+  ] as const) {
+    const { millis, againstMillis, ratio } = compare(ours, theirs, rounds)
+    write(
+      `| ${what} | ${fixed(millis, 0)} | ${fixed(againstMillis, 0)} | ${fixed(ratio)} | ${fixed(millis - againstMillis, 0)} |`
+    )
+  }
+}
+
+const restartingTable = async (root: string): Promise<void> => {
+  write('| steps, killed at half | import, ms | build, ms | call to the first step, ms |')
+  write('|---|---|---|---|')
+  for (const steps of quick ? [100, 1_000] : [100, 1_000, 10_000]) {
+    const one = await restarting(root, steps, quick ? 3 : 11)
+    write(`| ${steps} | ${fixed(one.imports, 0)} | ${fixed(one.build, 0)} | ${fixed(one.first, 0)} |`)
+  }
 }
 
 const root = await mkdtemp(join(process.cwd(), 'test/.tmp/bench-'))
@@ -100,4 +109,6 @@ write('')
 await planningTable()
 write('')
 startingTable()
+write('')
+await restartingTable(root)
 await rm(root, { recursive: true })

@@ -220,8 +220,8 @@ const announceSignals = (
   const { signal: stop } = signals.interrupt
   const before = new Map<NodeJS.Signals, number>()
   const onSignal = (signal: NodeJS.Signals): void => {
-    // Only a second signal removes the handlers while steps run.
-    if (process.listenerCount(signal) > (before.get(signal) ?? 0)) return
+    // Only a second signal removes the handlers while steps run; a SIGHUP never is one, also while the run is ending.
+    if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
     narrator.finish()
     screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
