@@ -141,14 +141,11 @@ export const contextFor = (
   const { runId, items, workspace } = checkpoint
   const folder = own ?? workspace?.path
   const { unit } = place
-  const context = {
-    runId,
-    unit,
-    attempt: attempt.number,
-    ...(workspace === undefined ? {} : { workspace }),
-    ...(folder === undefined ? {} : { folder }),
-    ...calls
-  }
+  const { step, sleep, waitFor } = calls
+  // Spreads of optional fields would take most of the time.
+  const context: Calls & { [key: string]: unknown } = { runId, unit, attempt: attempt.number, step, sleep, waitFor }
+  if (workspace !== undefined) context['workspace'] = workspace
+  if (folder !== undefined) context['folder'] = folder
   Object.defineProperty(context, SOURCE, { value: { scope, place, attempt, checkpoint, made: {} } satisfies Source })
   const whole = Object.defineProperties(context, DERIVED) as unknown as StepContext<unknown, unknown>
   const around = Items.around(items, unit)

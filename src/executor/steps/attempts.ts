@@ -114,11 +114,11 @@ export const runAttempt = async (
   const { promise, resolve } = settling()
   const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GraceExpired' }))
   const suspend = (): void => resolve({ _tag: 'Suspended' })
-  const { close, ...calls } = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
+  const calls = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
   const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
   void callTask(own?.right.scope ?? scope, place, task, context, attempt.outsideTimeout, resolve)
   const ended = await promise
-  const closing = close()
+  const closing = calls.close()
   const { left: open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_LEFT : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     attempt.suspend()
