@@ -301,5 +301,5 @@ export const COMMANDS: ReadonlyArray<Command> = [
   }
 ]
 
-/** A text without its Markdown links, for a terminal. */
+/** Strips Markdown links, for a terminal. */
 export const plain = (text: string): string => text.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1')

@@ -23,7 +23,7 @@ const MAX_TEXT = 200
 /** Cuts a long line. */
 export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)
 
-/** The first line of a text, cut. */
+/** Returns the first line of a string, truncated. */
 export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
 
 /** The status, progress and start of a run. */

@@ -98,7 +98,7 @@ const decideSubStep = (
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)
   }
   const failure = isRepeated ? Units.get(context.failures, unit) : undefined
-  // A call that was refused because of a doubt is still to be asked about: its code may have caught the error.
+  // A call refused for a doubt still needs confirmation: its code may have caught the error.
   return failure === undefined || failure.error.code === IN_DOUBT
     ? decideTask(context, placed, out)
     : skip(placed, { _tag: 'FailedBefore', message: failure.error.message })

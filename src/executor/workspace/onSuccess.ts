@@ -44,8 +44,8 @@ export const dispose =
     const { runId } = checkpoint
     const kept = await keptBy(environment, checkpoint)
     const archived = kept === undefined ? await archivedAs(how, environment, checkpoint) : E.left(kept)
-    const gone = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
-    if (E.isLeft(gone)) report(environment, { _tag: 'RunLeft', runId, why: gone.left })
+    const removed = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
+    if (E.isLeft(removed)) report(environment, { _tag: 'RunLeft', runId, why: removed.left })
     else {
       const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
       report(environment, { _tag: 'RunRemoved', runId, ...where })
@@ -118,8 +118,9 @@ export const removeRun = async (
 const removeFolders = async (environment: Environment, { runId, workspace }: Checkpoint): Promise<void> => {
   const { workspaces } = environment
   if (workspaces === undefined || isOwn(workspace)) return
-  const anew = await load(environment, runId)
-  if (E.isRight(anew) && O.isNone(anew.right)) await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
+  const found = await load(environment, runId)
+  if (E.isRight(found) && O.isNone(found.right))
+    await callWorkspaces('remove', () => workspaces.remove(runId, undefined))
 }
 
 /** A store of artifacts inside the store of checkpoints is empty by then. */
@@ -127,8 +128,8 @@ const removeArtifacts = async (artifacts: ArtifactStore, runId: string): Promise
   const left = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
   if (E.isLeft(left)) return left
   for (const { id } of left.right) {
-    const gone = await callPort('remove', () => artifacts.remove(runId, id), writeFailed(ARTIFACTS))
-    if (E.isLeft(gone)) return gone
+    const removed = await callPort('remove', () => artifacts.remove(runId, id), writeFailed(ARTIFACTS))
+    if (E.isLeft(removed)) return removed
   }
   return E.right(undefined)
 }
