@@ -1,7 +1,10 @@
 /** The CPU time of the quickest of several rounds, in milliseconds: other processes do not count. */
 export const quickest = (rounds: number, work: () => unknown): number => quickestOfBoth(rounds, work, () => 0)[0]
 
-/** The same of two works that take turns: what slows the machine down for a while slows down both. */
+/**
+ * The same of two works that take turns: what slows the machine down for a while slows down both. Garbage between the rounds, a different
+ * amount each time, keeps the collector from stopping always in the same work.
+ */
 export const quickestOfBoth = (
   rounds: number,
   one: () => unknown,
@@ -9,6 +12,7 @@ export const quickestOfBoth = (
 ): readonly [one: number, other: number] => {
   let best: readonly [number, number] = [Infinity, Infinity]
   for (let round = 0; round < rounds; round++) {
+    Array.from({ length: (round % 8) * 16_384 }, () => ({}))
     best = [Math.min(best[0], costOf(one)), Math.min(best[1], costOf(other))]
   }
   return best
