@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { outsideFences } from '../docs/markdown.js'
 import { nodes } from '../matrix/nodes.js'
 import { type Consumer, consume, entryPoints, killInSecondStep, manifest, root, start } from './consumer.js'
+import { versions } from './tools.js'
 
 const nodeVersions = new Map([[process.version, process.execPath], ...nodes()])
 
@@ -182,6 +183,18 @@ describe('a program bundled by esbuild', () => {
     }
     expect(copy.state._tag).toBe('Completed')
   })
+
+  test.each(['esm', 'cjs'] as const)(
+    'a store in a child process says that it needs dogear outside of the bundle (%s)',
+    async (format) => {
+      const text = `import { storageProcess } from '${manifest.name}/node'\nstorageProcess('x').catch(({ message }) => console.log(message))`
+      const { file, folder } = await bundled(format, true, text)
+      const { stdout } = await start(folder, process.execPath, file)
+      expect(stdout).toBe(
+        'storageProcess: a bundle lacks the file of the child process; leave dogear out of the bundle\n'
+      )
+    }
+  )
 })
 
 describe('the CommonJS form', () => {
@@ -330,6 +343,13 @@ describe('the types', () => {
     const { code, stdout, stderr } = await start(root, attw, consumer.tarball, ...how)
     expect(code, stdout + stderr).toBe(0)
   })
+})
+
+test('the guide names the versions of Jest, Bun, Deno and esbuild that are tested', () => {
+  const guide = readFileSync(join(root, 'docs/guide/embedding.md'), 'utf8')
+  const tested = { ...versions, esbuild: manifest.devDependencies['esbuild'] }
+  const missing = Object.entries(tested).filter(([tool, version]) => !guide.includes(`\n| ${tool} | ${version} |`))
+  expect(missing).toEqual([])
 })
 
 describe('the tarball', () => {
