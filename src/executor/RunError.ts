@@ -97,13 +97,13 @@ export interface NoArchive {
   readonly runId: string
 }
 
-/** The workspace of the run is missing, with the evidence in it (`gone`). Nothing was executed. */
-export interface WorkspaceGone {
-  readonly _tag: 'WorkspaceGone'
+/** The workspace of the run is missing, with the evidence in it (`missing`). Nothing was executed. */
+export interface WorkspaceMissing {
+  readonly _tag: 'WorkspaceMissing'
   readonly runId: string
   readonly kind: Workspace['kind']
   readonly path: string
-  readonly gone: ReadonlyArray<MissingEvidence>
+  readonly missing: ReadonlyArray<MissingEvidence>
 }
 
 /** The run needs its own workspace, and the environment has no `workspaces`. */
@@ -154,7 +154,7 @@ export type RunError =
   | Unconfirmed
   | RecoveryRefused
   | WorkspaceError
-  | WorkspaceGone
+  | WorkspaceMissing
   | NoWorkspaces
   | NoRequests
   | RunCancelled
@@ -224,8 +224,8 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
           ? ['  For a file that may change at any time, require only that it exists (File evidence)']
           : [])
       ]
-    case 'WorkspaceGone':
-      return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...whatIsGone(error)]
+    case 'WorkspaceMissing':
+      return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...describeMissing(error)]
     default:
       return [sentence(error)]
   }
@@ -250,12 +250,12 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   return [`Undo the ${edit}${from} or accept ${it} with changes: 'ignore'`]
 }
 
-type Short = Exclude<
+type SingleLine = Exclude<
   RunError,
-  { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceGone' }
+  { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceMissing' }
 >
 
-const sentence = (error: Short): string => {
+const sentence = (error: SingleLine): string => {
   switch (error._tag) {
     case 'RunExists':
       return `Run ${error.runId} exists already. Resume it, or choose another id`
@@ -325,8 +325,8 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
-const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
-  const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
+const describeMissing = ({ path, missing }: WorkspaceMissing): ReadonlyArray<string> => {
+  const left = missing.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
   const named = left.length === 0 ? [] : [`Missing with it: ${listed(left, 3)}`]
   return [`The run works in ${path}`, ...named]
 }

@@ -143,7 +143,7 @@ steps:
   })
 
   test.each([[{ LC_ALL: 'C' }], [{ LC_ALL: '', LC_CTYPE: '', LANG: 'C' }], [{ TERM: 'dumb' }]])(
-    'a terminal without UTF-8 gets plain marks: %j',
+    'a terminal without UTF-8 gets ASCII symbols: %j',
     async (environment) => {
       await withFailedRun(waves)
       const { stdout } = await answering(onTerminal(['run', 'w.yml'], { NO_COLOR: '1', ...environment }), [

@@ -54,7 +54,7 @@ describe('the commands and flags in the guide', () => {
   test('every environment variable is one that the source reads or sets', () => {
     const sets = [...read('src/cli/steps/stepEnvironment.ts').matchAll(/set\('(\w+)'/g)].map(([, name]) => name ?? '')
     expect(sorted(column(table(guide, 'Variables'), 'variable').flatMap(codes))).toEqual(sorted(sets))
-    const sources = ['src/cli/terminal/Style.ts', 'src/cli/terminal/Marks.ts', 'src/cli/commands/Context.ts']
+    const sources = ['src/cli/terminal/Style.ts', 'src/cli/terminal/Symbols.ts', 'src/cli/commands/Context.ts']
     const read_ = sources.map(read).join('')
     const named = column(tableOf('Commands', 'environment variable'), 'environment variable').flatMap(codes)
     expect(named.filter((name) => !read_.includes(name))).toEqual([])

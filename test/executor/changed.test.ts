@@ -208,7 +208,7 @@ describe('an artifact edited by hand', () => {
   test('keeping unchanged evidence is refused', async () => {
     const world = await fixed()
     const { problems } = refused(await go(world, confirm({ generate: 'Keep', check: 'Keep' })), 'PlanError')
-    assert.deepEqual(problems, [{ _tag: 'NotAsked', unit: 'check', keep: true }])
+    assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'check', keep: true }])
     ended(await go(world, confirm({ generate: 'Keep' })), 'Completed')
     ended(await go(world, confirm({ generate: 'Keep' })), 'Completed')
     assert.deepEqual(world.log, ['check', 'publish'])

@@ -28,7 +28,7 @@ import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
 export type { Life } from '../../src/testing/crash/process/Life.js'
-export { killingAt, newLife } from '../../src/testing/crash/process/Life.js'
+export { killingAt, startLife as newLife } from '../../src/testing/crash/process/Life.js'
 export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ describe('the checks of a job', () => {
     const blind = newProcess(world, {
       tree: { ...plain.environment.tree, content: () => () => Promise.resolve(E.left(unreadable)) }
     })
-    assert.equal((await polls(blind, checks))?._tag, 'NotKnown')
+    assert.equal((await polls(blind, checks))?._tag, 'Unknown')
     assert.deepEqual(await stored(plain.storage), before)
     assert.deepEqual(await polls(newProcess(world), checks), { _tag: 'Collected' })
   })

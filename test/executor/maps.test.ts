@@ -449,7 +449,7 @@ describe('a map of jobs that are not idempotent', () => {
       assert.deepEqual([decision?._tag, decision?.reason._tag], ['Confirm', 'JobPending'])
       const confirm = new Map([['each', { _tag: 'Again' } as const]])
       const [again] = right(planResume(checkpoint, program, { ...options, confirm })).decisions
-      assert.deepEqual([again?._tag, again?._tag === 'Run' && again.givesUp?._tag], ['Run', 'JobPending'])
+      assert.deepEqual([again?._tag, again?._tag === 'Run' && again.abandons?._tag], ['Run', 'JobPending'])
     }
   })
 })

@@ -130,7 +130,7 @@ describe('an artifact store that throws', () => {
       const process = newProcess(newWorld(), { artifacts })
       ended(await process.perform(run(putting('delete'), 'r', {})), 'Completed')
       const last = process.events.at(-1)
-      assert.ok(last?._tag === 'RunLeft' && last.why.includes('not connected'), JSON.stringify(last))
+      assert.ok(last?._tag === 'RunNotRemoved' && last.why.includes('not connected'), JSON.stringify(last))
     }
   )
 })

@@ -214,7 +214,7 @@ describe('a secret', () => {
     const unknown = right(await poll(asking, 'r')(environment)())
     const failing = program((token) => TE.right({ _tag: 'Failed', error: new Error(token) }))
     const failed = right(await poll(failing, 'r')(environment)())
-    assert.ok(unknown._tag === 'Polled' && unknown.jobs[0]?.end._tag === 'NotKnown')
+    assert.ok(unknown._tag === 'Polled' && unknown.jobs[0]?.end._tag === 'Unknown')
     assert.ok(failed._tag === 'Polled' && failed.jobs[0]?.end._tag === 'Failed')
     assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
   })

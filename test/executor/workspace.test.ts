@@ -133,11 +133,11 @@ describe('the workspace of a run', () => {
     assert.deepEqual(await process().perform(resume(failing(world), 'r')), {
       _tag: 'Left',
       left: {
-        _tag: 'WorkspaceGone',
+        _tag: 'WorkspaceMissing',
         runId: 'r',
         kind: 'directory',
         path: '/ws/r',
-        gone: [{ unit: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
+        missing: [{ unit: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
       }
     })
     assert.deepEqual(world.log, before)

@@ -4,7 +4,7 @@ import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
-import { isAnew } from './demands.js'
+import { isRerun } from './demands.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
@@ -128,8 +128,8 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
   // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
-  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
-  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
+  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit })
+  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
   return due
 }
 
@@ -216,7 +216,7 @@ export const repeats = (
   { evidence: { due } }: PlanContext,
   { unit, demand }: Pick<At, 'unit' | 'demand'>
 ): RunReason | undefined => {
-  if (demand === 'assumed' || isAnew(demand)) return demand === 'assumed' ? undefined : demand
+  if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
   return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
@@ -280,7 +280,7 @@ const schedule = (
   }
   if (scheduled !== undefined) {
     const due = run(placed, scheduled)
-    return pending === undefined ? due : { ...due, givesUp: pollReason(context, pending) }
+    return pending === undefined ? due : { ...due, abandons: pollReason(context, pending) }
   }
   if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
   return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }

@@ -18,7 +18,7 @@ const PATIENCE_MILLIS = 300
 const REACH_MILLIS = 5_000
 
 /** A store call that is held, or that ended before it reached the place. */
-interface Begun<A> {
+interface HeldCall<A> {
   readonly outcome: Promise<A>
   readonly isHeld: boolean
 }
@@ -27,7 +27,7 @@ interface Begun<A> {
 export interface Stall {
   readonly storage: CheckpointStorage
   /** Starts a call and holds it at the place. */
-  readonly hold: <A>(task: TaskEither<StorageError, A>) => Promise<Begun<E.Either<StorageError, A>>>
+  readonly hold: <A>(task: TaskEither<StorageError, A>) => Promise<HeldCall<E.Either<StorageError, A>>>
   /**
    * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `first`
    * repeats a call that fails only because of the held one.

@@ -19,7 +19,7 @@ import type { AtRequest, CrashPoint } from '../../../src/testing/crash/CrashPoin
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
 import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
-import { newLife } from '../../../src/testing/crash/process/Life.js'
+import { startLife } from '../../../src/testing/crash/process/Life.js'
 import type { RequestCallWatch } from '../../../src/testing/crash/process/KillableRequests.js'
 import { killableRequests } from '../../../src/testing/crash/process/KillableRequests.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
@@ -299,7 +299,7 @@ describe('the requests of a process that was killed', () => {
     await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
 
   test('change nothing any more, and nothing comes back from them', async () => {
-    const life = newLife()
+    const life = startLife()
     const made = memoryRequests()
     const requests = killableRequests(
       life,
@@ -317,7 +317,7 @@ describe('the requests of a process that was killed', () => {
 
   test('have done what was asked of them if it died after that, and not if it died before, or was told so', async () => {
     const withdrawn = async (how: AtRequest['how']): Promise<readonly [unknown, boolean, boolean]> => {
-      const life = newLife()
+      const life = startLife()
       const made = memoryRequests()
       await made.leave(request)()
       const requests = killableRequests(
