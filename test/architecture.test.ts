@@ -147,7 +147,7 @@ describe('the layers', () => {
     expect(wrong).toEqual([])
   })
 
-  test('no import leads back to where it came from', () => {
+  test('imports have no cycle', () => {
     const targets = new Map(sources.map(({ path, imports }) => [path, imports.map(({ target }) => target)]))
     const done = new Set<string>()
     const cycles: string[] = []
@@ -195,7 +195,7 @@ describe('the layers', () => {
     expect(occurrences(index, (node) => ts.isStatement(node) && !passesOn(node))).toEqual([])
   })
 
-  test('the executor, which only obeys plans, is smaller than the domain, which makes them', () => {
+  test('the executor has fewer lines than the domain', () => {
     const lines = (name: string): number => layer(name).reduce((sum, file) => sum + file.lines, 0)
     expect(lines('executor')).toBeLessThan(lines('domain'))
   })
@@ -215,7 +215,7 @@ describe('the domain', () => {
     expect(planning.map(({ path }) => path)).toEqual(['executor/planRun.ts'])
   })
 
-  test('the domain knows neither time, nor chance, nor the process it runs in', () => {
+  test('the domain uses no time, no randomness and no process', () => {
     const outside = new Set([...clocks, ...surroundings])
     const wrong = layer('domain').flatMap((file) => {
       const imported = new Set(
@@ -242,11 +242,11 @@ describe('the code', () => {
     expect(occurrences(others, (node) => ts.isClassLike(node) || ts.isThrowStatement(node))).toEqual([])
   })
 
-  test('nothing is any', () => {
+  test('no type is any', () => {
     expect(occurrences(sources, ({ kind }) => kind === ts.SyntaxKind.AnyKeyword)).toEqual([])
   })
 
-  test('nothing is exported as the default', () => {
+  test('no module has a default export', () => {
     expect(
       occurrences(
         sources,
@@ -258,7 +258,7 @@ describe('the code', () => {
     ).toEqual([])
   })
 
-  test('a folder or file is named for what it is about', () => {
+  test('no folder or file has a catch-all name', () => {
     const vague = /(^|\/)(utils?|helpers?|common|types|shared|misc)(\/|\.ts$)/i
     expect(sources.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
   })

@@ -125,11 +125,11 @@ const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks)
 }
 
 describe('the states of a run in the guide', () => {
-  test('there is a row for every change', () => {
+  test('the table of states has a row for every change', () => {
     expect(new Set(rows.map(({ change }) => change))).toEqual(new Set(Object.keys(TAGS)))
   })
 
-  test.each(rows.filter(({ from }) => from === ''))('a run begins with $change as $to', ({ to }) => {
+  test.each(rows.filter(({ from }) => from === ''))('a run starts with $change in the state $to', ({ to }) => {
     expect(started(tasks).state._tag).toBe(to)
     expect([...started(tasks).completedSteps]).toEqual([])
   })

@@ -53,7 +53,7 @@ const shown = (text: string): readonly string[] =>
 
 // In a sweep they wait for a silent owner most of the time, each in a process of its own.
 describe('the example of a store', { concurrent: sweep }, () => {
-  test('is the one in the guide', () => {
+  test('the guide shows the example of a store', () => {
     for (const name of readdirSync(examples)) {
       const text = readFileSync(join(examples, name), 'utf8')
       const [first = ''] = text.split('\n')
@@ -63,14 +63,14 @@ describe('the example of a store', { concurrent: sweep }, () => {
   })
 
   // `dogear conformance` tries the same laws on the same store below.
-  test.runIf(sweep)('keeps the laws', async () => {
+  test.runIf(sweep)('the example of a store passes the kit', async () => {
     const { code, stdout } = await node(examples, 'report.mjs')
     expect(stdout).toContain(' 0 failed')
     expect(code).toBe(0)
   })
 })
 
-describe('the process of the example', () => {
+describe('the process of the example store', () => {
   test('a process can claim a run again after its save and its release failed', async () => {
     const path = join(folder, 'failing.json')
     const script = `
@@ -94,8 +94,8 @@ describe('the process of the example', () => {
   })
 })
 
-describe('the guide for authors of stores', { concurrent: sweep }, () => {
-  test('the report is the one that it shows', async () => {
+describe('the guide for storage authors', { concurrent: sweep }, () => {
+  test('the guide shows the report of its example', async () => {
     const lines = shown(' passed, 0 failed')
     expect(lines.length).toBeGreaterThan(4)
     const { code, stdout } = await dogear('conformance', 'spec.mjs', '--level', 'core', '--level', 'capability')
@@ -107,7 +107,7 @@ describe('the guide for authors of stores', { concurrent: sweep }, () => {
     expect(lines.at(-1)).toBe(`${passed} passed, 0 failed, ${others} not claimed`)
   })
 
-  test('what is left out makes the report that it shows', async () => {
+  test('the guide shows the report of the example without a check', async () => {
     const store = modules.get('store.mjs') ?? ''
     const mutant = store.replace(/if \(run\.held\?\.epoch !== epoch .*\{/, 'if (run.held === undefined) {')
     expect(mutant).not.toBe(store)
@@ -121,7 +121,7 @@ describe('the guide for authors of stores', { concurrent: sweep }, () => {
     expect(shown('CS-FENCE-01').filter((line) => !said.includes(`${line}\n`))).toEqual([])
   })
 
-  test('with real processes all is well', async () => {
+  test('the example passes the cases with real processes', async () => {
     const all = checkpointStorageCases.filter(({ id, level }) => /^CS-PROC/.test(id) && (sweep || level !== 'stress'))
     const levels = [...new Set(all.map(({ level }) => level))].flatMap((level) => ['--level', level])
     const { code, stdout } = await dogear('conformance', 'processes.mjs', '--only', 'CS-PROC', ...levels)
@@ -129,14 +129,14 @@ describe('the guide for authors of stores', { concurrent: sweep }, () => {
     expect(code).toBe(0)
   })
 
-  test('the cases are tests of node:test', async () => {
+  test('the cases run as tests of node:test', async () => {
     const { code, stdout } = await node(folder, '--test-reporter=tap', '--test-name-pattern=CS-FENCE', 'store.test.mjs')
     expect(stdout).toMatch(/^ *ok \d+ - CS-FENCE-01 /m)
     expect(stdout).toMatch(/^# fail 0$/m)
     expect(code).toBe(0)
   })
 
-  test('the cases are tests of vitest', async () => {
+  test('the cases run as tests of vitest', async () => {
     const config = join(folder, 'vitest.config.mjs')
     writeFileSync(config, `export default { test: { reporters: ['json'] } }\n`)
     const vitest = join(root, 'node_modules/vitest/vitest.mjs')
@@ -156,15 +156,15 @@ describe('the tables of the guide', () => {
   }
   const ofCases = (what: readonly string[]): readonly string[] => [...new Set(what)]
 
-  test('have every family of cases, in order', () => {
+  test('the guide lists every family of cases in order', () => {
     expect(cells('family')).toEqual(ofCases(checkpointStorageCases.map(({ id }) => id.replace(/-\d+$/, ''))))
   })
 
-  test('have every level', () => {
+  test('the guide lists every level', () => {
     expect([...cells('level')].sort()).toEqual([...ofCases(checkpointStorageCases.map(({ level }) => level))].sort())
   })
 
-  test('have every capability, and every tool of a spec', () => {
+  test('the guide lists every capability and every tool of a spec', () => {
     expect(cells('capability')).toEqual(capabilities)
     const type = read('src/testing/conformance/Spec.ts').split('export interface StorageSpec')[1] ?? ''
     const optional = [...type.matchAll(/readonly (\w+)\?:/g)].map(([, name]) => name)

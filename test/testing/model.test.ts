@@ -16,16 +16,16 @@ const memorySpec = {
 
 const assertPasses = (report: ModelReport): void => assert.equal(report._tag, 'Passed', ModelReport.toText(report))
 
-describe('on random commands of several clients', () => {
-  test('the memory store is as the model has it', async () => {
+describe('random commands of several clients', () => {
+  test('the memory store agrees with the model', async () => {
     assertPasses(await checkModel(memorySpec, { seed, numRuns: sweep ? 20_000 : 300 }))
   })
 
-  test('the JSON file store is as the model has it', async () => {
+  test('the JSON file store agrees with the model', async () => {
     assertPasses(await checkModel(jsonFileSpec, { seed, numRuns: sweep ? 2_000 : 30 }))
   })
 
-  test('the store that the mutants are made of is as the model has it', async () => {
+  test('the sample store of the mutants agrees with the model', async () => {
     assertPasses(await checkModel(sampleSpec, { seed, numRuns: sweep ? 5_000 : 30 }))
   })
 })
@@ -102,7 +102,7 @@ const BEGIN_AT = new Map(sweep ? [] : [['lets saves overtake one another', '36:1
 
 describe('the model', () => {
   test.each(mutants.filter(({ flaw }) => !UNSEEN.includes(flaw)))(
-    'finds that a store $flaw',
+    'the model finds a store that $flaw',
     async ({ flaw, spec }) => {
       const path = BEGIN_AT.get(flaw)
       const begin = path === undefined ? {} : { path }
@@ -124,7 +124,7 @@ describe('a store that does not answer', () => {
     }
   }
 
-  test('is told by the command that did not end, and the same one is seen again', async () => {
+  test('a store that does not answer is reported with the command that hung, and the case repeats', async () => {
     const report = await checkModel(hanging, { seed: 186, limitMillis: 100 })
     assert.ok(report._tag === 'Failed', 'it passed')
     assert.equal(report.commands.at(-1)?._tag, 'Release')
@@ -134,7 +134,7 @@ describe('a store that does not answer', () => {
   })
 })
 
-test('a report of other lengths than usual says how long', async () => {
+test('a report states its lengths if they differ from the default', async () => {
   const [mutant] = mutants.filter(({ flaw }) => flaw === 'takes every owner for dead')
   const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
   assert.match(ModelReport.toText(report), /Repeat with: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)

@@ -46,7 +46,7 @@ const claimingFaulty = async (disk: Disk): Promise<Faulty> => {
 }
 
 describe('the kit', () => {
-  test.each(mutants)('kills the store that $flaw, by $killedBy', async ({ killedBy, spec }) => {
+  test.each(mutants)('$killedBy fails a store that $flaw', async ({ killedBy, spec }) => {
     const { results } = await runConformance(spec, { only: [killedBy], limitMillis: 5_000 })
     assert.deepEqual(
       results.map(({ id, outcome }) => [id, outcome._tag]),
@@ -54,7 +54,7 @@ describe('the kit', () => {
     )
   })
 
-  test('a spec whose `fail` lets a claim pass while reads fail learns that the claim also reads', async () => {
+  test('a case explains that a claim also reads if `fail` lets it pass', async () => {
     const { results } = await runConformance({ ...statementsSpec, faulty: claimingFaulty }, { only: ['CS-ERROR'] })
     assert.deepEqual(
       results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),
@@ -65,13 +65,13 @@ describe('the kit', () => {
     )
   })
 
-  test('has no two cases of one id, and each id is of its form', () => {
+  test('each case has its own valid id', () => {
     const ids = checkpointStorageCases.map(({ id }) => id)
     assert.deepEqual(ids, [...new Set(ids)])
     for (const id of ids) assert.match(id, /^CS-[A-Z]+-\d\d$/)
   })
 
-  test.runIf(sweep)('kills every mutant in a whole run too', async () => {
+  test.runIf(sweep)('a complete run fails every mutant', async () => {
     const alone = new Set<string>()
     const levelOf = new Map(checkpointStorageCases.map(({ id, level }) => [id, level]))
     for (const { flaw, killedBy, spec } of mutants.filter((one) => levelOf.get(one.killedBy) !== 'stress')) {

@@ -104,8 +104,8 @@ const rejected = (storage: CheckpointStorage): Promise<unknown> =>
       (error: unknown) => error
     )
 
-describe('a store in a process of its own', () => {
-  test('a module, a function or a store that is not there is told', async () => {
+describe('a store in its own process', () => {
+  test('a missing module, function or store is reported', async () => {
     await expect(storageProcess(join(scratch, 'none.mjs'))).rejects.toThrow(/none\.mjs/)
     await expect(storing('export const other = 1')).rejects.toThrow(/no function `storage`. It exports other/)
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
@@ -114,7 +114,7 @@ describe('a store in a process of its own', () => {
     await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
   })
 
-  test('an error has its cause, with its code', async () => {
+  test('an error keeps its cause and the code of that', async () => {
     const { storage } = await odd()
     const listed = await storage.list()()
     assert.ok(E.isLeft(listed) && listed.left._tag === 'ReadFailed')
@@ -127,13 +127,13 @@ describe('a store in a process of its own', () => {
     })
   })
 
-  test('what its store throws rejects here', async () => {
+  test('an exception of the store rejects in this process', async () => {
     const error = await rejected((await odd()).storage)
     assert.ok(error instanceof Error)
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
   })
 
-  test('a claim that is lost there is lost here, before the next answer', async () => {
+  test('a claim lost in the other process is lost here before the next answer', async () => {
     const { storage } = await odd()
     const granted = await storage.claim('a', { host: 'here', pid: 1 })()
     assert.ok(E.isRight(granted))
@@ -144,7 +144,7 @@ describe('a store in a process of its own', () => {
     expect(lost.reason).toEqual({ _tag: 'Fenced', runId: 'a', epoch: 1, by: O.none } satisfies StorageError)
   })
 
-  test('minus zero arrives as minus zero', async () => {
+  test('minus zero stays minus zero', async () => {
     const { storage } = await storing(`let saved
 const lost = new AbortController()
 export const storage = () => ({${NOTHING},
@@ -158,7 +158,7 @@ export const storage = () => ({${NOTHING},
     assert.deepEqual(loaded.right.value.checkpoint, [-0, '\ud800'])
   })
 
-  test('calls that are under way when it ends reject, and so do later ones', async () => {
+  test('calls in flight when the process ends reject, and so do later ones', async () => {
     const exits = await odd()
     await expect(exits.storage.loadRevision('a', 0)()).rejects.toThrow(
       'The process of the store has ended: exit code 7'
@@ -172,7 +172,7 @@ export const storage = () => ({${NOTHING},
     await expect(storage.list()()).rejects.toThrow('The process of the store has ended')
   })
 
-  test('it ends with the process that started it, and does not keep that from ending', async () => {
+  test('the process ends with the one that started it, and does not keep that alive', async () => {
     const script = join(scratch, 'starter.mjs')
     writeFileSync(
       script,

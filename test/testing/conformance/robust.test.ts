@@ -51,7 +51,7 @@ const whysOf = async (spec: object, options = {}): Promise<ReadonlyArray<string>
 
 const count = checkpointStorageCases.filter(({ level }) => level === 'core').length
 
-describe('every case ends as a failure that says why, and nothing is rejected unheard', () => {
+describe('broken specs and stores', () => {
   test.each([
     ['a `create` that rejects', { ...sound, create: rejects }, /rejected here/],
     ['a `create` that throws', { ...sound, create: throws }, /thrown here/],
@@ -79,24 +79,24 @@ describe('every case ends as a failure that says why, and nothing is rejected un
     expect(unhandled).toEqual([])
   })
 
-  test('a store that rejects with what is no error', async () => {
+  test('a store that rejects with a plain object fails every case with the object', async () => {
     const odd = { code: 7 } as unknown as Error
     const thrown = storing(() => () => Promise.reject(odd))
     for (const one of await whysOf(thrown)) expect(one).toBe('it rejected with {"code":7}')
   })
 })
 
-describe('what does not end', () => {
+describe('calls that never end', () => {
   test.each([
     ['create', { ...sound, create: never }, '`create` did not end within 20 ms'],
     ['reopen', { ...sound, reopen: never }, 'it did not end within 20 ms'],
     ['a store', storing(() => never), 'it did not end within 20 ms']
-  ])('is a failed case: %s', async (_, spec, why) => {
+  ])('a call that never ends fails the case: %s', async (_, spec, why) => {
     const whys = await whysOf(spec, { limitMillis: 20 })
     expect(whys).toEqual(Array.from({ length: count }, () => why))
   })
 
-  test('is cleaned up after, and whatever read beside it stops', async () => {
+  test('a case that timed out is cleaned up, and its concurrent reads stop', async () => {
     let loads = 0
     let destroyed = 0
     const spec: StorageSpec<MemoryData> = {
@@ -122,12 +122,12 @@ describe('what does not end', () => {
   })
 })
 
-test('a failure is told though cleaning up fails too', async () => {
+test('a failure is reported even if the cleanup fails too', async () => {
   const spec = { ...storing(() => throws), destroy: rejects }
   for (const one of await whysOf(spec)) expect(one).toMatch(/thrown here/)
 })
 
-test('a store of a limit of one megabyte can pass, if it says so', async () => {
+test('a store with a limit of one megabyte passes if it reports TooLarge', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     capabilities: ['history'],
@@ -148,7 +148,7 @@ test('a store of a limit of one megabyte can pass, if it says so', async () => {
   assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
 })
 
-test('where two values part is said in a line, however large they are', async () => {
+test('a failure states in one line where two values differ, however large they are', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     reopen: (data) => {
@@ -168,7 +168,7 @@ test('where two values part is said in a line, however large they are', async ()
   )
 })
 
-test('objects of any origin, and keys in any order, are the same JSON', async () => {
+test('JSON values are equal whatever their prototype and the order of their keys', async () => {
   const bare = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(bare)
@@ -188,7 +188,7 @@ test('objects of any origin, and keys in any order, are the same JSON', async ()
   assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
 })
 
-test('a message in TAP is YAML, whatever is in it', () => {
+test('any message in a TAP report is valid YAML', () => {
   const why = '  it begins with blanks\n# and a hash\r\n\u0000 \ud800 \u2028 ... \u001b[31mred\n---\nend: "x'
   const result = { id: 'CS-ID-04', title: 'a # b \\ c', level: 'core', needs: [], durationMillis: 1 } as const
   const report = {

@@ -193,7 +193,7 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
   const cases = ACCIDENTS.flatMap(([what, accident, choices, inSweep]) =>
     Array.from({ length: sweep ? inSweep : choices }, (_, choice) => [what, choice, accident] as const)
   )
-  test.each(cases)('goes on after %s, wherever it was (choice %i)', async (_, choice, accident) => {
+  test.each(cases)('a workflow on JSON files resumes after %s at any call (choice %i)', async (_, choice, accident) => {
     const report = await tryEverywhere(jsonFileStorage, accident, choice, sweep ? 100 : 2)
     assert.equal(report.violations.length, 0, toText(report))
     assert.ok(report.points.length > 50)
@@ -208,7 +208,7 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
     ['checks whether it is the owner before it syncs, instead of after', slowOwner, FAULTS.checkedBeforeSync, 0]
   ] as const
 
-  test.each(PLANTED)('is seen to go wrong on a store that %s', async (_, accident, faults, first) => {
+  test.each(PLANTED)('the crash simulator finds a store that %s', async (_, accident, faults, first) => {
     const store = await planted(...faults)
     const laws = new Set<string>()
     for (let choice = first; choice < 6 && laws.size === 0; choice++)

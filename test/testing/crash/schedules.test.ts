@@ -100,12 +100,12 @@ const TIMEOUT = sweep ? 3_600_000 : 240_000
 /** How long a schedule that failed is shrunk. */
 const SHRINKING_MILLIS = 60_000
 
-describe('a random workflow', () => {
+describe('random workflows', () => {
   const tally: Tally = new Map()
   let tried = 0
 
   test.each(Array.from({ length: PARTS }, (_, part) => part))(
-    'keeps every law, wherever its processes die or pause, whatever they are told and whatever vanishes (part %i)',
+    'a random workflow keeps every law under crashes, pauses, overrides and lost evidence (part %i)',
     { timeout: TIMEOUT },
     async (part) => {
       for (let index = part; index < COUNT; index += PARTS) {
@@ -123,7 +123,7 @@ describe('a random workflow', () => {
     }
   )
 
-  test('meets everything that can happen to it, often', ({ skip }) => {
+  test('random schedules contain each kind of event often', ({ skip }) => {
     if (tried < COUNT) skip('not all parts were run')
     console.log(`${COUNT} schedules, seed ${seed}:`, Object.fromEntries(tally))
     for (const what of WHAT) assert.ok((tally.get(what) ?? 0) > 20, `${what} hardly ever happened`)
@@ -131,7 +131,7 @@ describe('a random workflow', () => {
       assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
   })
 
-  test('keeps its keys by what was taken back, though it is not known any more of what a map was', async () => {
+  test('keys follow the rewinds even after a map lost its recorded items', async () => {
     const report = await perform({
       spec: [
         { _tag: 'Task', unit: SIMPLE },
@@ -166,7 +166,7 @@ describe('a random workflow', () => {
     assert.equal(report.violations.length, 0, toText(report))
   })
 
-  test.each(FAULTS)('breaks $breaks under an executor that $what', async (fault) => {
+  test.each(FAULTS)('a workflow breaks $breaks under an executor that $what', async (fault) => {
     const holds = await perform(fault)
     assert.equal(holds.violations.length, 0, toText(holds))
     const report = await perform(fault, undefined, await planted(fault))

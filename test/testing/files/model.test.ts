@@ -138,7 +138,7 @@ const nameOf = (world: World, found: FileStats | undefined): number | undefined 
 
 describe('files in memory', () => {
   test(
-    'give what the files of this machine give, and their errors',
+    'files in memory return the same results and errors as a real file system',
     { skip: !isLinux, timeout: 20 * 60_000 },
     async () => {
       await fc.assert(
@@ -166,7 +166,7 @@ describe('files in memory', () => {
     }
   )
 
-  test('know one file by all its names, as the files of this machine do', async () => {
+  test('files in memory have hard links, as on a real file system', async () => {
     const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
     folders.push(root)
     const named = async (world: World): Promise<ReadonlyArray<number | undefined>> => {
@@ -212,7 +212,7 @@ describe('files in memory', () => {
     }
   )
 
-  test('keep a heartbeat that is fresh until it is stopped, and then gone', async () => {
+  test('a heartbeat in memory is fresh until it is stopped, and is then deleted', async () => {
     const { fs } = crashFiles()
     const beat = { updateMillis: 1_000, staleMillis: 2_000 }
     const stop = await fs.heartbeat('/beat', beat, () => assert.fail('nobody disturbs it'))
