@@ -183,10 +183,10 @@ const tryEverywhere = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 const ACCIDENTS: ReadonlyArray<readonly [what: string, accident: Accident, choices: number, inSweep: number]> = [
-  ['the power was cut', powerCut, 2, 50],
-  ['a file could not be read', readError, 2, 6],
-  ['a bit was wrong', wrongBit, 2, 200],
-  ['a write was slow', slowOwner, 1, 1]
+  ['a power cut', powerCut, 2, 50],
+  ['an unreadable file', readError, 2, 6],
+  ['a flipped bit', wrongBit, 2, 200],
+  ['a slow write', slowOwner, 1, 1]
 ]
 
 describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, () => {
@@ -203,9 +203,9 @@ describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, (
   const PLANTED = [
     ['does not sync the folder of its journals', powerCut, FAULTS.folderNotSynced, 1],
     ['acknowledges before it syncs', powerCut, FAULTS.acknowledgesBeforeSync, 1],
-    ['takes what it cannot read for something that is not there', readError, FAULTS.unreadableIsNothing, 0],
-    ['does not check its sums', wrongBit, FAULTS.sumsNotChecked, 2],
-    ['checks whether it is the owner before it syncs, instead of after', slowOwner, FAULTS.checkedBeforeSync, 0]
+    ['treats an unreadable file as missing', readError, FAULTS.unreadableIsNothing, 0],
+    ['does not verify checksums', wrongBit, FAULTS.sumsNotChecked, 2],
+    ['checks ownership before the sync instead of after', slowOwner, FAULTS.checkedBeforeSync, 0]
   ] as const
 
   test.each(PLANTED)('the crash simulator finds a store that %s', async (_, accident, faults, first) => {

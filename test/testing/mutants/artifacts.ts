@@ -9,22 +9,22 @@ import type { ArtifactSpec } from '../../../src/testing/conformance/artifacts/Ar
 
 /** Each flaw of a store of artifacts, and the case that finds it. Others may find it as well. */
 export const ARTIFACT_KILLED_BY = {
-  'takes bytes for text': 'AS-TRIP-01',
-  'takes an empty artifact for none': 'AS-TRIP-03',
-  'gives away the bytes that it keeps': 'AS-TRIP-07',
-  'begins before it is asked to': 'AS-TRIP-09',
-  'lets ids lead out of its place': 'AS-ID-01',
+  'decodes bytes as text': 'AS-TRIP-01',
+  'treats an empty artifact as missing': 'AS-TRIP-03',
+  'returns its own bytes': 'AS-TRIP-07',
+  'starts before its task runs': 'AS-TRIP-09',
+  'lets ids lead out of its folder': 'AS-ID-01',
   'folds the case of ids': 'AS-ID-03',
-  'removes every artifact that begins alike': 'AS-ID-05',
-  'keeps the end of what it replaces': 'AS-PUT-01',
+  'removes every artifact with the same prefix': 'AS-ID-05',
+  'keeps the end of a replaced artifact': 'AS-PUT-01',
   'writes in place, piece by piece': 'AS-PUT-02',
-  'takes what is not there for an error': 'AS-NONE-01',
-  'brings removed artifacts back': 'AS-REMOVE-01',
-  'mixes runs up': 'AS-RUN-01',
+  'reports a missing artifact as an error': 'AS-NONE-01',
+  'restores removed artifacts': 'AS-REMOVE-01',
+  'mixes runs': 'AS-RUN-01',
   'lists artifacts in no order': 'AS-LIST-01',
-  'clears what is kept for the run': 'AS-CLEAR-01',
-  'remembers what it has read': 'AS-OPEN-01',
-  'does not look whether content is damaged': 'AS-DAMAGE-01'
+  'clears reserved artifacts of the run': 'AS-CLEAR-01',
+  'caches what it read': 'AS-OPEN-01',
+  'does not detect damaged content': 'AS-DAMAGE-01'
 } as const
 
 /** What a mutant of a store of artifacts does wrong. */
@@ -61,32 +61,29 @@ const runIn = (runs: Shelf['runs'], runId: string): Map<string, Kept> => {
 const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): ArtifactStore => {
   const has = (one: ArtifactFlaw): boolean => one === flaw
   const remembered = new Map<string, Uint8Array>()
-  if (has('brings removed artifacts back'))
+  if (has('restores removed artifacts'))
     for (const [runId, kept] of removed) for (const [id, one] of kept) runIn(runs, runId).set(id, one)
 
   const task = <A>(runId: string, id: string, act: (run: Map<string, Kept>, id: string) => Promise<A>) => {
     const begin = async (): Promise<E.Either<ArtifactError, A>> => {
       const validRun = RunId.parse(runId)
       if (E.isLeft(validRun)) return validRun
-      const valid = has('lets ids lead out of its place') ? E.right(id) : ArtifactId.parse(id)
+      const valid = has('lets ids lead out of its folder') ? E.right(id) : ArtifactId.parse(id)
       if (E.isLeft(valid)) return valid
       return E.right(
-        await act(
-          runIn(runs, has('mixes runs up') ? 'all' : runId),
-          has('folds the case of ids') ? id.toLowerCase() : id
-        )
+        await act(runIn(runs, has('mixes runs') ? 'all' : runId), has('folds the case of ids') ? id.toLowerCase() : id)
       )
     }
-    if (!has('begins before it is asked to')) return begin
+    if (!has('starts before its task runs')) return begin
     const begun = begin()
     return () => begun
   }
 
   const put = async (run: Map<string, Kept>, id: string, data: Uint8Array): Promise<ArtifactInfo> => {
     const before = run.get(id)?.bytes
-    const bytes = has('keeps the end of what it replaces')
+    const bytes = has('keeps the end of a replaced artifact')
       ? Uint8Array.from([...data, ...(before?.subarray(data.length) ?? [])])
-      : has('takes bytes for text')
+      : has('decodes bytes as text')
         ? new TextEncoder().encode(new TextDecoder().decode(data))
         : data
     const info = { id, size: bytes.length, sha256: sha256(bytes) }
@@ -98,7 +95,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
 
   return {
     put: (runId, id, data) => {
-      const keep = (): Uint8Array => (has('gives away the bytes that it keeps') ? raw(data) : raw(data).slice())
+      const keep = (): Uint8Array => (has('returns its own bytes') ? raw(data) : raw(data).slice())
       return task(runId, id, (run, known) => put(run, known, keep()))
     },
     get: (runId, id) => {
@@ -106,20 +103,20 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
       const found = task(runId, id, async (run, known) => {
         await aWhile()
         const kept = run.get(known)
-        if (kept === undefined || (has('takes an empty artifact for none') && kept.bytes.length === 0)) return O.none
-        if (!has('does not look whether content is damaged') && sha256(kept.bytes) !== kept.info.sha256)
+        if (kept === undefined || (has('treats an empty artifact as missing') && kept.bytes.length === 0)) return O.none
+        if (!has('does not detect damaged content') && sha256(kept.bytes) !== kept.info.sha256)
           return O.some('damaged' as const)
-        const bytes = has('remembers what it has read') ? (remembered.get(key) ?? kept.bytes) : kept.bytes
+        const bytes = has('caches what it read') ? (remembered.get(key) ?? kept.bytes) : kept.bytes
         remembered.set(key, bytes)
-        return O.some(has('gives away the bytes that it keeps') ? bytes : bytes.slice())
+        return O.some(has('returns its own bytes') ? bytes : bytes.slice())
       })
-      return () => found().then(answerOf(runId, id, has('takes what is not there for an error')))
+      return () => found().then(answerOf(runId, id, has('reports a missing artifact as an error')))
     },
     has: (runId, id) => task(runId, id, (run, known) => Promise.resolve(run.has(known))),
     remove: (runId, id) =>
       task(runId, id, (run, known) => {
         const isIt = (one: string): boolean =>
-          one === known || (has('removes every artifact that begins alike') && one.startsWith(known))
+          one === known || (has('removes every artifact with the same prefix') && one.startsWith(known))
         for (const [one, kept] of [...run].filter(([other]) => isIt(other))) {
           runIn(removed, runId).set(one, kept)
           run.delete(one)
@@ -136,7 +133,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
     clear: (runId) =>
       task(runId, 'all', (run) => {
         for (const id of [...run.keys()])
-          if (has('clears what is kept for the run') || !ArtifactId.isSystem(id)) run.delete(id)
+          if (has('clears reserved artifacts of the run') || !ArtifactId.isSystem(id)) run.delete(id)
         return aWhile()
       })
   }

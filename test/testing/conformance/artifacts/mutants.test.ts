@@ -37,7 +37,8 @@ describe('the kit for artifact stores', () => {
   })
 
   test('a failure names the call of the store', async () => {
-    const broken = artifactMutants.find(({ flaw }) => flaw === 'takes what is not there for an error') ?? assert.fail()
+    const broken =
+      artifactMutants.find(({ flaw }) => flaw === 'reports a missing artifact as an error') ?? assert.fail()
     const { results } = await runArtifactConformance(broken.spec, { only: ['AS-NONE-01'] })
     const [outcome] = results.map((one) => one.outcome)
     assert.ok(outcome?._tag === 'Failed')
