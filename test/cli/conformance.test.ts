@@ -162,7 +162,9 @@ describe('a store that breaks a law', () => {
 
   test('the report explains promises in place of tasks, and missing functions', async () => {
     const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
-    expect(promises.stdout).toContain('and a TaskEither is due: a function that, when it is called, gives a promise of')
+    expect(promises.stdout).toContain(
+      'expected a TaskEither (a function that returns a promise of an Either), found a promise'
+    )
     const incomplete = await conformance('incomplete.mjs', '--only', 'CS-CLAIM-01')
     expect(incomplete.stdout).toContain('`reopen` returned no store; it lacks the functions claim, list')
   })

@@ -57,20 +57,24 @@ describe('broken specs and stores', () => {
     ['a `create` that throws', { ...sound, create: throws }, /thrown here/],
     ['a `reopen` that rejects', { ...sound, reopen: rejects }, /rejected here/],
     ['a `reopen` that throws', { ...sound, reopen: throws }, /thrown here/],
-    ['a `reopen` that gives nothing', { ...sound, reopen: () => undefined }, /`reopen` returned no store; .*claim/],
+    ['a `reopen` that returns nothing', { ...sound, reopen: () => undefined }, /`reopen` returned no store; .*claim/],
     ['a `destroy` that rejects', { ...sound, destroy: rejects }, /the law holds, but .*`destroy`.*rejected here/s],
     ['a `destroy` that throws', { ...sound, destroy: throws }, /the law holds, but .*`destroy`.*thrown here/s],
     ['a store that throws', storing(() => throws()), /thrown here/],
     ['a store whose tasks throw', storing(() => throws), /thrown here/],
     ['a store whose tasks reject', storing(() => rejects), /rejected here/],
-    ['a store of promises that reject', storing(rejects), /gave a promise, and a TaskEither is due/],
-    ['a store that gives nothing', storing(() => undefined), /gave undefined, and a TaskEither is due/],
-    ['a store whose tasks give nothing', storing(() => () => Promise.resolve()), /came to undefined/],
-    ['a store whose tasks give texts', storing(() => () => 'well'), /came to "well"/],
+    ['a store of promises that reject', storing(rejects), /expected a TaskEither .*, found a promise/],
+    ['a store that returns nothing', storing(() => undefined), /expected a TaskEither .*, found undefined/],
     [
-      'a store that says Left and no more',
+      'a store whose tasks return nothing',
+      storing(() => () => Promise.resolve()),
+      /found a function that returns undefined/
+    ],
+    ['a store whose tasks return strings', storing(() => () => 'well'), /found a function that returns "well"/],
+    [
+      'a store whose tasks return an incomplete Left',
       storing(() => () => Promise.resolve({ _tag: 'Left' })),
-      /came to \{"_tag":"Left"\}/
+      /found a function that returns \{"_tag":"Left"\}/
     ]
   ])('%s', async (_, spec, why) => {
     const whys = await whysOf(spec, { limitMillis: 2_000 })
@@ -163,8 +167,8 @@ test('a failure states in one line where two values differ, however large they a
   const [outcome] = results.map((one) => one.outcome)
   assert.ok(outcome?._tag === 'Failed')
   expect(outcome.why).toBe(
-    'the checkpoint of what the instance loads that saved it: at .payloads[0]: a text of 50001 characters ' +
-      'instead of 100000; from character 50000 on it is "y" instead of "xxxxxxxxxxxxxxxxxxxx"'
+    'the checkpoint of the run loaded by the instance that saved it: at .payloads[0]: expected a string of 100000 characters, ' +
+      'found one of 50001; from character 50000: expected "xxxxxxxxxxxxxxxxxxxx", found "y"'
   )
 })
 

@@ -51,14 +51,14 @@ export const FAULTS = {
   checkedBeforeSync: [
     {
       module: 'Save.ts',
-      text: '    const now = standing(fs, journal)\n    if (E.isLeft(now)) return done',
+      text: '    const now = ownership(fs, journal)\n    if (E.isLeft(now)) return done',
       instead: '    if (E.isLeft(now)) return done'
     },
     {
       module: 'Save.ts',
       text: '  const extended = extend(holding, journal.position + line.length)\n',
       instead:
-        '  const now = standing(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
+        '  const now = ownership(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
     }
   ]
 } as const satisfies Readonly<Record<string, ReadonlyArray<Fault>>>
