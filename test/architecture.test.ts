@@ -5,7 +5,7 @@ import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 
 interface Row {
-  /** The files that this row speaks of. A file may do what any of its rows allows. */
+  /** The files that this row applies to. A file may import what any of its rows allows. */
   readonly files: RegExp
   readonly mayImport: readonly RegExp[]
   readonly mayImportTypes?: readonly RegExp[]
@@ -24,7 +24,7 @@ const table: readonly Row[] = [
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
   { files: /^adapters\/node\//, mayImport: [/^adapters\/node\//] },
-  // It imports the store that it is told to.
+  // It imports the store that its message names.
   { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
   {
@@ -38,7 +38,7 @@ const table: readonly Row[] = [
 ]
 
 interface Import {
-  /** A path below src/ for a module of ours, else what the import says. */
+  /** A path below src/ for a project module, else the specifier of the import. */
   readonly target: string
   readonly typesOnly: boolean
   readonly line: number
@@ -109,7 +109,7 @@ function lineOf(node: ts.Node): number {
 
 const layer = (name: string): readonly Source[] => sources.filter(({ path }) => path.startsWith(`${name}/`))
 
-/** Where, in the given files, there is a piece of syntax that ought not to be there. */
+/** The positions of a syntax kind in the given files. */
 const occurrences = (among: readonly Source[], matches: (node: ts.Node) => boolean): readonly string[] =>
   among.flatMap(({ path, tree }) =>
     nodesOf(tree)
@@ -117,7 +117,7 @@ const occurrences = (among: readonly Source[], matches: (node: ts.Node) => boole
       .map((node) => `${path}:${lineOf(node)}: ${node.getText().split('\n')[0]}`)
   )
 
-/** A type that shares its name with a namespace is passed on as an alias. */
+/** A type that shares its name with a namespace is exported as an alias. */
 const passesOn = (statement: ts.Statement): boolean =>
   (ts.isExportDeclaration(statement) && statement.moduleSpecifier !== undefined) ||
   (ts.isImportDeclaration(statement) && importsTypesOnly(statement)) ||

@@ -1,7 +1,7 @@
-/** The CPU time of the quickest of several rounds, in milliseconds: other processes do not count. */
+/** The CPU time of the fastest of several rounds, in milliseconds; other processes do not count. */
 export const quickest = (rounds: number, work: () => unknown): number => quickestOfBoth(rounds, work, () => 0)[0]
 
-/** The same of two works that take turns: what slows the machine down for a while slows down both. */
+/** The same for two works that alternate, so that load on the machine slows down both. */
 export const quickestOfBoth = (
   rounds: number,
   one: () => unknown,

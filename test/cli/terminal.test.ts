@@ -63,7 +63,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     expect(place.read('log')).toBe('one\n')
   })
 
-  /** Two waves have begun, and one has not: a group of the second failed, and one was never started. */
+  /** Two waves have started and one has not: a group of the second failed, and one never started. */
   const waves = `
 name: w
 steps:

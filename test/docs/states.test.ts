@@ -6,7 +6,7 @@ import { codes, read, table } from './markdown.js'
 type AnyChange = Change
 type Tag = AnyChange['_tag']
 
-/** The compiler checks that none is missing here. */
+/** The compiler checks that no change is missing here. */
 const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
   WorkflowEdited: true,
@@ -63,7 +63,7 @@ const error = { name: 'Error', message: 'no' }
 const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
 
-/** A change of each kind, about the step where a run in this state is, or about the next one. */
+/** A change of each kind, about the step of a run in this state, or about the next one. */
 const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {}): AnyChange => {
   const next = from === 'Completed' ? b : a
   switch (tag) {

@@ -1,4 +1,4 @@
-/** The guide for authors of stores, followed to the letter; its store is the one in examples/custom-storage. */
+/** Follows the guide for storage authors literally; its store is the one in examples/custom-storage. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ interface Ended {
   readonly all: string
 }
 
-/** The stores of hundreds of cases are in memory if possible: a busy disk takes a minute to sync them. */
+/** The stores of hundreds of cases are in memory if possible, because a busy disk takes a minute to sync them. */
 const IN_MEMORY = existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {}
 
 const node = (cwd: string, ...args: readonly string[]): Promise<Ended> =>
@@ -45,13 +45,13 @@ const node = (cwd: string, ...args: readonly string[]): Promise<Ended> =>
 
 const dogear = (...words: readonly string[]): Promise<Ended> => node(folder, main, ...words)
 
-/** The lines of the block that begins with the output of a command; `…` stands for others. */
+/** The lines of the block that begins with the output of a command; `…` stands for other lines. */
 const shown = (text: string): readonly string[] =>
   (blocks(guide, '').find((block) => block.startsWith('one JSON file') && block.includes(text)) ?? '')
     .split('\n')
     .filter((line) => line !== '' && line !== '…')
 
-// In a sweep they wait for a silent owner most of the time, each in a process of its own.
+// In a sweep these cases mostly wait for a silent owner, each in its own process.
 describe('the example of a store', { concurrent: sweep }, () => {
   test('the guide shows the example of a store', () => {
     for (const name of readdirSync(examples)) {
@@ -62,7 +62,7 @@ describe('the example of a store', { concurrent: sweep }, () => {
     }
   })
 
-  // `dogear conformance` tries the same laws on the same store below.
+  // `dogear conformance` checks the same laws on the same store below.
   test.runIf(sweep)('the example of a store passes the kit', async () => {
     const { code, stdout } = await node(examples, 'report.mjs')
     expect(stdout).toContain(' 0 failed')

@@ -16,7 +16,7 @@ import { ended, historyOf, newProcess, newWorld, patiently, quiet, refused, righ
 // a provider
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Somebody outside who does jobs: how often each key was submitted, and what is said of a job. */
+/** A job provider: the number of submissions of each key, and the status of each job. */
 interface Provider {
   readonly submissions: Map<string, number>
   readonly status: Map<string, ProgramType.JobStatus>
@@ -443,7 +443,7 @@ describe('polling jobs', () => {
 // crashes and overrides
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A store whose disk is full after so many saves: what was submitted then is not on record. */
+/** A store whose disk is full after this many saves, so that later submissions are not recorded. */
 const fullAfter =
   (saves: number) =>
   (storage: CheckpointStorage): CheckpointStorage => {

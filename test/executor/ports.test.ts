@@ -1,4 +1,4 @@
-/** A port that throws instead of returning an error has failed: no call of the executor rejects. */
+/** A port that throws instead of returning an error has failed; no call of the executor rejects. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'

@@ -1,4 +1,4 @@
-/** A completed run goes when its program says so, and not before that is durable; a pruned one goes as a whole. */
+/** A completed run is removed when its program requests it and its completion is durable; a pruned run is removed as a whole. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'

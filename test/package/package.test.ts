@@ -28,7 +28,7 @@ interface Found {
   readonly commonJs: readonly string[]
 }
 
-/** Copies a script beside this file to where the package is installed. */
+/** Copies a script beside this file to the folder of the installation. */
 const copied = (script: string): string =>
   consumer.write(script, readFileSync(join(import.meta.dirname, script), 'utf8'))
 
@@ -188,7 +188,7 @@ describe('the types', () => {
   const esm = (local: string, name: string): string => `import * as ${local} from '${name}'`
   const cjs = (local: string, name: string): string => `import ${local} = require('${name}')`
 
-  /** What the compiler reports on all of these modules together. */
+  /** The compiler errors of all these modules together. */
   let errors: readonly string[]
   beforeAll(async () => {
     consumer.write('esm.mts', module(esm))
@@ -321,7 +321,7 @@ describe('the entry points', () => {
   })
 })
 
-/** The packages that declarations import, also through other files. What is in comments is not imported. */
+/** The packages that declarations import, also through other files. Imports in comments do not count. */
 const packagesOf = (entry: string, seen = new Set<string>()): ReadonlySet<string> => {
   const packages = new Set<string>()
   seen.add(entry)
