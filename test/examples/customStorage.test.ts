@@ -13,9 +13,14 @@ const guide = read('docs/guide/testing.md')
 const examples = join(root, 'examples/custom-storage')
 
 /** The modules in the guide, by the names in their first lines. */
-const modules = new Map(
+const shownModules = new Map(
   blocks(guide, 'js').map((text) => [/^\/\/ ([\w.]+\.mjs)/.exec(text)?.[1] ?? 'a module without a name', text])
 )
+const exampleModules = new Map(readdirSync(examples).map((name) => [name, readFileSync(join(examples, name), 'utf8')]))
+
+/** The files of a reader: those of the example, those in the guide, and the tests with the other runner. */
+const modules = new Map([...exampleModules, ...shownModules])
+modules.set('store.vitest.test.mjs', (modules.get('store.test.mjs') ?? '').replace('node:test', 'vitest'))
 
 // Inside the repository, so that `dogear` is this package as it was last built.
 const folder = join(root, `test/.tmp/custom-storage-${process.pid}`)
@@ -53,12 +58,11 @@ const shown = (text: string): readonly string[] =>
 
 // In a sweep these cases mostly wait for a silent owner, each in its own process.
 describe('the example of a store', { concurrent: sweep }, () => {
-  test('the guide shows the example of a store', () => {
-    for (const name of readdirSync(examples)) {
-      const text = readFileSync(join(examples, name), 'utf8')
-      const [first = ''] = text.split('\n')
-      const [guides = ''] = modules.get(name)?.split('\n') ?? []
-      expect(modules.get(name)?.slice(guides.length), name).toBe(text.slice(first.length))
+  test('the guide shows or links each file of the example', () => {
+    for (const [name, text] of exampleModules) {
+      const inGuide = shownModules.get(name)
+      if (inGuide === undefined) expect(guide).toContain(`(../../examples/custom-storage/${name})`)
+      else expect(inGuide.split('\n').slice(1), name).toEqual(text.split('\n').slice(1))
     }
   })
 
@@ -140,8 +144,7 @@ describe('the guide for storage authors', { concurrent: sweep }, () => {
     const config = join(folder, 'vitest.config.mjs')
     writeFileSync(config, `export default { test: { reporters: ['json'] } }\n`)
     const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-    const name = [...modules.keys()].find((one) => one.includes('vitest')) ?? 'none'
-    const words = ['run', name, '--root', folder, '--config', config, '-t', 'CS-FENCE']
+    const words = ['run', 'store.vitest.test.mjs', '--root', folder, '--config', config, '-t', 'CS-FENCE']
     const { code, stdout } = await node(folder, vitest, ...words)
     const { length } = checkpointStorageCases.filter(({ id, level }) => /^CS-FENCE/.test(id) && level !== 'stress')
     expect(JSON.parse(stdout)).toMatchObject({ numTotalTestSuites: 2, numFailedTests: 0, numPassedTests: length })
