@@ -28,7 +28,7 @@ const TAGS: Readonly<Record<Tag, true>> = {
   Confirmed: true
 }
 
-const rows = table(read('docs/guide/command-line.md'), 'States of a run').rows.flatMap(([from, change, to]) =>
+const rows = table(read('docs/file-format.md'), '2.3 States and changes').rows.flatMap(([from, change, to]) =>
   (codes(from ?? '').length === 0 ? [''] : codes(from ?? '')).map((one) => ({
     from: one,
     change: codes(change ?? '')[0] as Tag,
@@ -124,7 +124,7 @@ const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks)
   }
 }
 
-describe('the states of a run in the guide', () => {
+describe('the states of a run in docs/file-format.md', () => {
   test('the table of states has a row for every change', () => {
     expect(new Set(rows.map(({ change }) => change))).toEqual(new Set(Object.keys(TAGS)))
   })
