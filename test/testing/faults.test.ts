@@ -27,7 +27,7 @@ const left = async <Tag extends StorageError['_tag']>(
   return result.left as Extract<StorageError, { readonly _tag: Tag }>
 }
 
-/** The last of so many revisions, numbered from 0. */
+/** The last of this many revisions, numbered from 0. */
 const newest = (count: number): ReadonlyNonEmptyArray<Revision> => [
   {
     revision: count - 1,
@@ -36,7 +36,7 @@ const newest = (count: number): ReadonlyNonEmptyArray<Revision> => [
   }
 ]
 
-/** A store that misbehaves, the one that it stands before, and a claim of it. */
+/** A faulty store, the store that it wraps, and a claim of it. */
 const under = async (
   schedule: FaultSchedule,
   options?: Parameters<typeof withFaults>[2]

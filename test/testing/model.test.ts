@@ -1,4 +1,4 @@
-/** The stores and the model say the same; the mutants and the model do not. */
+/** The stores agree with the model; the mutants do not. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
@@ -30,7 +30,7 @@ describe('random commands of several clients', () => {
   })
 })
 
-/** What shows only with content that the commands have not, or below the store, or in time. */
+/** Flaws that show only with content that the commands lack, or below the store, or over time. */
 const UNSEEN = [
   'folds the case of ids',
   'loses keys such as __proto__',
@@ -97,7 +97,7 @@ const UNSEEN = [
   'checks its claim in a statement before the release'
 ]
 
-/** Where to begin: each try of such a store waits, so `npm test` leaves out most of the shrinking. */
+/** Where to begin: each try of such a store waits, so `npm test` omits most of the shrinking. */
 const BEGIN_AT = new Map(sweep ? [] : [['lets saves overtake one another', '36:1:1:0:0:2:12:14:19:20']])
 
 describe('the model', () => {

@@ -1,4 +1,4 @@
-/** The kit finds what is wrong: each mutant dies, by the case that names its flaw. */
+/** The kit finds faulty stores: the case that names its flaw fails each mutant. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { Faulty } from '../../../src/testing/index.js'
@@ -12,7 +12,7 @@ const sweep = process.env['DOGEAR_SWEEP'] === '1'
 conformanceTests({ describe, test }, sampleSpec, { levels: ['core', 'capability'] })
 conformanceTests({ describe, test }, statementsSpec, { levels: ['core', 'capability'] })
 
-/** Cases that are the only ones to detect some mutant. */
+/** Cases that alone detect some mutant. */
 const FINDS_ALONE = [
   ...['CS-TRIP-21', 'CS-TRIP-22', 'CS-TRIP-23', 'CS-ID-09', 'CS-CLAIM-16', 'CS-CLAIM-18', 'CS-CLAIM-19', 'CS-CLAIM-20'],
   ...['CS-HIST-07', 'CS-HIST-08', 'CS-DAMAGE-05', 'CS-DAMAGE-06', 'CS-DAMAGE-07', 'CS-DAMAGE-08', 'CS-DAMAGE-09'],

@@ -1,4 +1,4 @@
-/** The cases about processes, with processes of the system: each dies of SIGKILL. */
+/** The process cases with real processes: each dies of SIGKILL. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -18,14 +18,14 @@ import { bundled } from '../../bundled.js'
 import { isAlive } from '../../cli/dogear.js'
 import { sweep } from '../../sweep.js'
 
-// What is started is JavaScript, and so is what starts it: both as they were last built.
+// The child processes run JavaScript, so both sides are the last build.
 const dist = new URL('../../../dist/', import.meta.url)
 const { storageProcess } = (await import(new URL('adapters/node/index.js', dist).href)) as {
   readonly storageProcess: (module: URL | string, exportName?: string, argument?: string) => Promise<StorageProcess>
 }
 const jsonFile = pathToFileURL(bundled(fileURLToPath(new URL('adapters/json-file/index.js', dist))))
 
-/** A store that has not given its claims back may still write there. */
+/** A store that has not released its claims may still write there. */
 const removed = (root: string): Promise<void> => rm(root, { recursive: true, force: true, maxRetries: 10 })
 
 const folder = (): string => mkdtempSync(join(tmpdir(), 'dogear-processes-'))
@@ -47,7 +47,7 @@ const jsonFileSpec: StorageSpec<string> = {
 
 conformanceTests({ describe, test }, jsonFileSpec, { only: ['CS-PROC'] })
 
-/** Every instance is a process. Those that count as killed live on, as the kit wants it. */
+/** Every instance is a process. Those that count as killed keep running, as the kit requires. */
 const throughProcesses: StorageSpec<string> = {
   name: 'the JSON file store behind IPC',
   create: () => Promise.resolve(folder()),
@@ -63,7 +63,7 @@ const throughProcesses: StorageSpec<string> = {
   capabilities: ['history', 'large']
 }
 
-// What is large takes seconds to be sent.
+// Sending large values takes seconds.
 const LARGE = ['CS-TRIP-15', 'CS-TRIP-23']
 const trips = checkpointStorageCases
   .map(({ id }) => id)

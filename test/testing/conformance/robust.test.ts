@@ -1,4 +1,4 @@
-/** Whatever a spec or a store does, each case ends as a result, and nothing is left behind. */
+/** Every case ends with a result and leaves nothing behind, whatever a spec or a store does. */
 import assert from 'node:assert/strict'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -26,7 +26,7 @@ const throws = (): never => {
   throw new Error('thrown here')
 }
 
-/** Each function of the store is another one. */
+/** Replaces each function of the store. */
 const storing = (as: (name: keyof CheckpointStorage) => unknown): StorageSpec<MemoryData> => ({
   ...sound,
   reopen: (data) => {
@@ -44,7 +44,7 @@ const whysOf = async (spec: object, options = {}): Promise<ReadonlyArray<string>
     ...options
   })
   assert.equal(results.length, checkpointStorageCases.filter(({ level }) => level === 'core').length)
-  // Whatever was left alone has its turn.
+  // Lets pending work run.
   await new Promise((resolve) => setTimeout(resolve, 50))
   return results.flatMap(({ outcome }) => (outcome._tag === 'Failed' ? [outcome.why] : []))
 }

@@ -1,4 +1,4 @@
-/** The kit knows no test runner: the same report comes from vitest, from node:test and from plain node. */
+/** The kit depends on no test runner: vitest, node:test and plain node give the same report. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ const start = (args: ReadonlyArray<string>, report?: string): Promise<Ended> =>
     execFile(
       process.execPath,
       args,
-      // Neither runner is to think that it runs inside the other.
+      // Hides from each runner that it runs inside the other.
       { cwd: runners, env: { PATH: process.env['PATH'], REPORT: report }, maxBuffer: 1e8 },
       (error, stdout) =>
         resolve({

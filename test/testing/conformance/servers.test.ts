@@ -26,7 +26,7 @@ describe('a store behind a server', () => {
     const spec: StorageSpec<Disk> = {
       ...sampleSpec,
       beside: async (disk) => {
-        // Between the look at the run and the claim of the next process.
+        // Between reading the run and the claim of the next process.
         await arrive()
         const { storage, kill } = await beside(disk)
         let saves = 0

@@ -27,7 +27,7 @@ import { sweep } from '../../sweep.js'
 // workflows
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What is outside: what was published, by idempotency key. */
+/** The outside world: published versions, by idempotency key. */
 interface Outside {
   readonly published: Map<string, string>
   readonly built: Array<string>
@@ -37,7 +37,7 @@ const outside = (): Outside => ({ published: new Map(), built: [] })
 
 const retry = policy({ _tag: 'Constant', attempts: 3, delayMillis: 60_000 })
 
-/** A task, a wave with needs and a retry, and a step that is not idempotent. */
+/** A task, a wave with needs and a retry, and a non-idempotent step. */
 const release = ({ world, sleep, effect }: ProcessContext<Outside>) =>
   workflow('release')
     .step('version', { output: t.string, capture: 'version', run: () => '1.2.3' })
@@ -81,14 +81,14 @@ const crash = <World, Data, Input>(
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => crashEverywhere(program, { twice: sweep ? 100 : 20, ...options })
 
-/** A store made of another one, for each process. */
+/** Wraps the store of each process. */
 const made = (around: (storage: CheckpointStorage, data: MemoryData) => CheckpointStorage) => ({
   create: () => Promise.resolve(memoryData()),
   reopen: (data: MemoryData) => Promise.resolve(around(memoryStorage(data), data))
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what holds
+// laws
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('a workflow killed everywhere', () => {
@@ -126,7 +126,7 @@ describe('a workflow killed everywhere', () => {
   })
 })
 
-/** Whoever has a claim may save, whoever has claimed since. */
+/** Whoever has a claim may save, even after another claim. */
 const unfenced = made((storage, data) => ({
   ...storage,
   save: (claim, revisions) => async () => {
@@ -136,7 +136,7 @@ const unfenced = made((storage, data) => ({
 }))
 
 describe('faulty stores', () => {
-  /** Acknowledges a save when it is only noted down; it is written with the next call. */
+  /** Acknowledges a save before it is written; the next call writes it. */
   const lagging = made((storage) => {
     let waiting: (() => Promise<unknown>) | undefined
     const flush = async (): Promise<void> => {
@@ -185,7 +185,7 @@ describe('faulty stores', () => {
   })
 })
 
-/** What is stored, but that nothing of it tells that publishing began. */
+/** The stored state without the start of `publish`. */
 const withoutStarts = (stored: Stored): Stored => ({
   ...stored,
   changes: stored.changes.map((change) =>

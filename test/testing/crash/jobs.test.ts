@@ -7,14 +7,14 @@ import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { sweep } from '../../sweep.js'
 
-/** Somebody who does jobs: what was submitted, by key, and how often each was asked for. */
+/** A job provider: the submissions by key, and the number of polls of each. */
 interface Provider {
   readonly jobs: Map<string, { readonly unit: string; asked: number }>
 }
 
 const provider = (): Provider => ({ jobs: new Map() })
 
-/** A job that ends the second time that somebody asks. Who submits twice under one key gets the same job. */
+/** A job that ends at the second poll. A second submission under one key returns the same job. */
 const jobOf = ({ world, effect }: ProcessContext<Provider>, unit: string) => ({
   submit: ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
     effect(`submit ${unit}`, () => {

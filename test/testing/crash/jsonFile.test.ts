@@ -9,7 +9,7 @@ import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 import { sweep } from '../../sweep.js'
 
-/** A wave with needs, a retry and a step that is not idempotent. */
+/** A wave with needs, a retry and a non-idempotent step. */
 const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .wave('checks', {

@@ -1,4 +1,4 @@
-/** Somebody asks a simulated process to pause, and it dies while it does, wherever that is. */
+/** A simulated process is asked to pause, and dies anywhere while it does. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import * as E from 'fp-ts/lib/Either.js'
@@ -28,7 +28,7 @@ import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 
-/** A task, groups that run at the same time and one after another, a second attempt, and a step that is not idempotent. */
+/** A task, parallel and dependent groups, a second attempt, and a non-idempotent step. */
 const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .step('version', { capture: 'version', run: () => '1.2.3' })
@@ -75,7 +75,7 @@ interface Told {
   readonly lines: ReadonlyArray<string>
 }
 
-/** What happened in a run, in order, and in words. */
+/** The events of a run, in order, as text. */
 const tell = async <Data = unknown>(
   interventions: ReadonlyArray<Pause | PauseAtCall>,
   schedule: ReadonlyArray<CrashPoint> = [],
@@ -151,15 +151,15 @@ describe('pause requests', () => {
     }
     const [checks, publish, announce] = ['paused at checks', 'paused at publish', 'paused at announce']
     assert.deepEqual(await found('before'), [
-      // Nobody holds the run, and nothing is stored of it.
+      // No process holds the run, and nothing of it is stored.
       ...['completed', 'completed'],
       ...[checks, checks, checks, checks, publish, announce],
-      // The last step starts, and the run is given back.
+      // The last step starts, and the run is released.
       ...['completed', 'completed']
     ])
     assert.deepEqual(await found('after'), [
       'completed',
-      // Its first step has started; then both groups that need nothing have.
+      // Its first step has started; later both groups without needs have.
       ...[checks, checks, checks, checks, checks, publish, announce],
       ...['completed', 'completed']
     ])
@@ -297,7 +297,7 @@ describe('requests of a killed process', () => {
     ended: () => undefined
   })
 
-  /** What came of a call within a turn of the event loop. */
+  /** The result of a call within a turn of the event loop. */
   const withTimeout = async (call: () => Promise<unknown>): Promise<unknown> =>
     await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
 

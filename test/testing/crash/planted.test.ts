@@ -1,4 +1,4 @@
-/** What the simulator has to see, planted: each law is broken by a store that misleads the executor. */
+/** Planted faults that the simulator must find: a store that misleads the executor breaks each law. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -26,7 +26,7 @@ const misled = (around: (storage: CheckpointStorage) => CheckpointStorage) => ({
   reopen: (data: MemoryData) => Promise.resolve(around(memoryStorage(data)))
 })
 
-/** A store that gives something else than what is stored, to whoever claims, or to everybody. */
+/** A store that changes the stored run, for claims only or for all readers. */
 const giving = (change: (stored: Stored) => Stored, to: 'claimants' | 'all' = 'claimants') =>
   misled((storage) => ({
     ...storage,
@@ -52,7 +52,7 @@ const found = async (storage: ReturnType<typeof misled>): Promise<ReadonlyArray<
 
 describe('planted faults of the crash simulator', () => {
   test('the simulator finds a recorded unit that runs again', async () => {
-    // What a claim gives is old, and a save that does not follow what is stored is acknowledged and dropped.
+    // A claim returns an old state, and a save that does not follow the stored state is acknowledged and dropped.
     const stale = misled((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -100,7 +100,7 @@ describe('planted faults of the crash simulator', () => {
         const data = memoryData()
         return Promise.resolve({ data, storage: memoryStorage(data) })
       },
-      // The claim of a dead owner ends when somebody claims, and not before.
+      // The claim of a dead owner ends at the next claim, and not before.
       reopen: ({ data, storage }: { readonly data: MemoryData; readonly storage: CheckpointStorage }) => {
         let seen: O.Option<Stored> = O.none
         const free = (runId: string): void => {

@@ -1,4 +1,4 @@
-/** The simulator over an executor with a fault planted in its source: one exact piece of text in one module is another. */
+/** The simulator on an executor with a planted fault: one exact piece of text in one module is replaced. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Text of a module below src, what stands there instead, and the law that this breaks in the run of a workflow. */
+/** Text of a module below src, its replacement, and the law that this breaks in the run of a workflow. */
 export interface Fault {
   readonly what: string
   readonly spec: WorkflowSpec
@@ -41,7 +41,7 @@ const unit = (given: Partial<UnitSpec> = {}): UnitSpec => ({
 
 const task = (given: Partial<UnitSpec> = {}): StepSpec => ({ _tag: 'Task', unit: unit(given) })
 
-/** Groups that each need those before it which the bits say; one after the other. */
+/** Groups that each need the earlier ones given as bits. */
 const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<UnitSpec>]>): StepSpec => ({
   _tag: 'Wave',
   groups: groups.map(([needs, given]) => ({ step: task(given), needs })),
@@ -89,7 +89,7 @@ const ARTIFACT = { leaves: 'artifact' } as const
 
 const ONCE = { idempotent: false } as const
 
-/** What an executor must not do when it is asked to pause. */
+/** Faults of pauses. */
 const PAUSING: ReadonlyArray<Fault> = [
   {
     what: 'starts one more step after it read a pause request',
@@ -224,7 +224,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What an executor must not do when its run is cancelled. */
+/** Faults of cancels. */
 const CANCELLING: ReadonlyArray<Fault> = [
   {
     what: 'pauses a run that was cancelled',
@@ -257,7 +257,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What an executor must not do with sub-steps. */
+/** Faults of sub-steps. */
 const SUB_STEPS: ReadonlyArray<Fault> = [
   {
     what: 'runs a recorded sub-step again',
@@ -279,7 +279,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What random schedules seldom meet. */
+/** Cases that random schedules rarely reach. */
 export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   {
     what: 'a non-idempotent sub-step is retried if it had no effect',
@@ -370,7 +370,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   }
 ]
 
-/** What an executor, or a planner, must not do with overrides, evidence, waves, jobs and pauses. */
+/** Faults of the executor and the planner in overrides, evidence, waves, jobs and pauses. */
 export const FAULTS: ReadonlyArray<Fault> = [
   {
     what: 'starts before it records its overrides',
@@ -567,7 +567,7 @@ const planting = ({ module, text, instead }: Fault, done: () => void): Plugin =>
     })
 })
 
-/** The simulator, and below it the executor with a fault. That there is the text, and once, is sure. */
+/** The simulator on an executor with a fault. Fails unless the text occurs exactly once. */
 export const planted = async (fault: Fault): Promise<typeof crashEverywhere> => {
   const temporary = join(root, 'test/.tmp')
   mkdirSync(temporary, { recursive: true })

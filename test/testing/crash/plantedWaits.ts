@@ -30,7 +30,7 @@ const inCode = (one: WaitSpec, how: CodeWait['how'] = 'awaited'): SubStepSpec =>
 
 const code = (...subSteps: ReadonlyArray<SubStepSpec>): StepSpec => task({ subSteps })
 
-/** A task whose code calls a sub-step, and waits. */
+/** A task whose code calls a sub-step and waits. */
 const waiting = (one: WaitSpec, how?: CodeWait['how']): StepSpec => code(SUB_STEP, inCode(one, how))
 
 const SLEEP: WaitSpec = { _tag: 'Sleep', halves: 2 }
@@ -42,7 +42,7 @@ const told = (
   ...schedule: ReadonlyArray<CrashPoint>
 ): Fault['only'] => ({ schedule, answer: 'again', interventions })
 
-/** A fault, and a part of what the simulator says of it. One that shows without a disturbance breaks the law `Undisturbed`. */
+/** A fault, and a part of the simulator's report. A fault that shows without a disturbance breaks the law `Undisturbed`. */
 export interface WaitFault extends Fault {
   readonly says: string
 }
@@ -61,7 +61,7 @@ const early = (value?: number): Intervention => ({
   ...(value === undefined ? {} : { value })
 })
 
-/** What an executor must not do with waits. */
+/** Faults of the executor in waits. */
 const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'wakes a unit before its time',
@@ -136,7 +136,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   }),
   waits({
     what: 'runs calls of suspended code',
-    // The others are there so that the run goes on until the late call.
+    // The others keep the run going until the late call.
     spec: [wave(waiting({ ...SLEEP, halves: 4 }, 'beside'), task({ sleeps: 1 }), task({ sleeps: 3 }))],
     module: 'executor/subSteps/subSteps.ts',
     text: '  if (level.isClosed) return await never()\n  level.calls += 1\n',
@@ -153,7 +153,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   })
 ]
 
-/** What transitions must not do with waits. */
+/** Faults of transitions in waits. */
 const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
     what: 'restarts a sleep at each resume',
@@ -222,5 +222,5 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   })
 ]
 
-/** What must not become of waits. */
+/** Faults of records of waits. */
 export const WAIT_FAULTS: ReadonlyArray<WaitFault> = [...EXECUTOR, ...DOMAIN]

@@ -1,4 +1,4 @@
-/** Random workflows, killed, paused, cancelled, answered, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
+/** Random workflows under random kills, pauses, cancels, answers, overrides and lost evidence: 10,000 in a sweep. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
@@ -18,14 +18,14 @@ import { askingOf, itemUnitsOf, leavingOf, outside, programOf, workflowSpec } fr
 
 const COUNT = sweep ? 10_000 : 200
 
-/** How many tests these are. */
+/** The number of tests. */
 const PARTS = 4
 
-/** The seed of a schedule; a failure prints it, and DOGEAR_SEED repeats it first. Numbers that follow one another would begin alike. */
+/** The seed of a schedule; a failure prints it, and DOGEAR_SEED repeats it first. Consecutive numbers would start alike. */
 const seedOf = (first: number, index: number): number =>
   index === 0 ? first : Math.imul(first + index, 0x9e3779b1) & 0x3fffffff
 
-/** A workflow, and how it is disturbed. */
+/** A workflow and its disturbances. */
 interface Schedule {
   readonly spec: WorkflowSpec
   readonly only: CrashCase
@@ -62,10 +62,10 @@ const perform = (
     invariants: { counts: counting(tally) }
   })
 
-/** How often something happened. */
+/** The number of events of each kind. */
 type Tally = Map<string, number>
 
-/** Counts what happened, so that a law which was never put to the test shows. */
+/** Counts events, so that an unexercised law shows. */
 const counting =
   (tally: Tally): Invariant<Outside> =>
   ({ trace, completed }) => {
@@ -97,7 +97,7 @@ const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
 
-/** How long a schedule that failed is shrunk. */
+/** The time limit for shrinking a failed schedule. */
 const SHRINKING_MILLIS = 60_000
 
 describe('random workflows', () => {
@@ -177,7 +177,7 @@ describe('random workflows', () => {
   })
 })
 
-/** What has to have happened. */
+/** Events that must occur. */
 const WHAT = [
   'Died',
   'FromStep',

@@ -14,7 +14,7 @@ import { outside, programOf } from './randomWorkflow.js'
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
 
-/** A trial that sleeps, asks in the code of a task, and asks as a step. */
+/** A trial that sleeps, waits in the code of a task, and waits as a step. */
 const trial = workflow('trial')
   .sleep('rest', { millis: 60_000 })
   .step('collect', {

@@ -1,4 +1,4 @@
-/** What a power cut may leave of files in memory, and what it may not. */
+/** The states that a power cut may and may not leave of files in memory. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
@@ -15,7 +15,7 @@ const write = async (fs: FileSystem, path: string, text: string, position = 0): 
   return fd
 }
 
-/** The text of a file; NULs are dots. */
+/** The content of a file as a string; NULs are dots. */
 const read = async (fs: FileSystem, path: string): Promise<string> => {
   const size = fs.lstatSync(path)?.size
   if (size === undefined) return 'none'
@@ -26,7 +26,7 @@ const read = async (fs: FileSystem, path: string): Promise<string> => {
   return bytes.toString('latin1').replaceAll('\0', '.')
 }
 
-/** What a path may lead to after a power cut, each one once. */
+/** The possible targets of a path after a power cut, each once. */
 const left = async (
   files: CrashFiles,
   look: (fs: FileSystem) => Promise<string>,

@@ -1,4 +1,4 @@
-/** Each call that the JSON store makes fails, once and from there on, and what is there then is enough to go on. */
+/** Each call of the JSON store fails, once and permanently, and a resume from the result works. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { failEverywhere, flipEverywhere, stopEverywhere } from './accidents.js'
@@ -6,7 +6,7 @@ import { isSweep, opening, SEED, TIMEOUT_MILLIS, withoutTime } from './lives.js'
 
 withoutTime()
 
-// In a normal run every call fails in every tenth one or so; which of them depends on the seed.
+// In a normal run about every tenth call fails; which ones depends on the seed.
 const CODES = ['EIO', 'ENOSPC', 'EMFILE', 'SHORT']
 const STRIDE = 40
 

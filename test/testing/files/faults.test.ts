@@ -1,4 +1,4 @@
-/** Faults that are planted in the JSON store, each found by cutting the power, by an error, by a slow owner or by a bit. */
+/** Planted faults of the JSON store, each found by a power cut, an error, a slow owner or a flipped bit. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
@@ -13,7 +13,7 @@ import { FAULTS, planted } from './planted.js'
 
 withoutTime()
 
-/** The store that is tried has the fault; the one that looks afterwards has none. */
+/** The store under test has the fault; the one that checks afterwards has none. */
 const cut = async (open: Open, limit = 10): Promise<Swept> => {
   const files = crashFiles()
   return sweep(files, await lead(files, open), opening(), { limit })
@@ -27,7 +27,7 @@ const assertFound = ({ violation }: Swept, message: RegExp): void => {
   assert.match(violation, message)
 }
 
-/** Whether anything is acknowledged to an owner of whose journal a sync has failed. */
+/** Whether anything is acknowledged to an owner after a failed sync of its journal. */
 const afterFailedSync = async (open: Open): Promise<boolean> => {
   let isFailing = false
   const files = crashFiles({

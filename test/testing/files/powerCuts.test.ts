@@ -1,4 +1,4 @@
-/** The power is cut after each operation that the JSON store makes, and whatever that may leave is enough to go on. */
+/** The power is cut after each operation of the JSON store, and a resume from each possible state works. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { crashFiles } from './CrashFiles.js'

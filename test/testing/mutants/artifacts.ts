@@ -1,4 +1,4 @@
-/** Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it. */
+/** Artifact stores with one flaw each, and the case of the kit that names it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as ArtifactId from '../../../src/domain/data/ArtifactId.js'
@@ -7,7 +7,7 @@ import * as RunId from '../../../src/domain/checkpoint/RunId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../../src/ports/ArtifactStore.js'
 import type { ArtifactSpec } from '../../../src/testing/conformance/artifacts/ArtifactCase.js'
 
-/** Each flaw of a store of artifacts, and the case that finds it. Others may find it as well. */
+/** Each flaw of an artifact store, and the case that finds it. Others may find it as well. */
 export const ARTIFACT_KILLED_BY = {
   'decodes bytes as text': 'AS-TRIP-01',
   'treats an empty artifact as missing': 'AS-TRIP-03',
@@ -27,10 +27,10 @@ export const ARTIFACT_KILLED_BY = {
   'does not detect damaged content': 'AS-DAMAGE-01'
 } as const
 
-/** What a mutant of a store of artifacts does wrong. */
+/** The flaw of a mutant of an artifact store. */
 export type ArtifactFlaw = keyof typeof ARTIFACT_KILLED_BY
 
-/** A store of artifacts that has one flaw: what it does wrong, and the case that names it. */
+/** An artifact store with one flaw: the flaw, and the case that names it. */
 export interface ArtifactMutant {
   readonly flaw: ArtifactFlaw
   readonly killedBy: string
@@ -42,7 +42,7 @@ interface Kept {
   readonly bytes: Uint8Array
 }
 
-/** Where the sample store keeps its artifacts: each run's by id, and what was removed, for the flaw that needs it. */
+/** The artifacts of the sample store: by run and id, and the removed ones, for the flaw that needs them. */
 export interface Shelf {
   /** @internal */
   readonly runs: Map<string, Map<string, Kept>>
@@ -142,7 +142,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
 const raw = (data: Uint8Array | string): Uint8Array =>
   typeof data === 'string' ? new TextEncoder().encode(data) : data
 
-/** As a file is written that is opened and not replaced: others see it grow, and write into it too. */
+/** Writes like a file that is opened and not replaced: others see it grow, and write into it too. */
 const inPlace = async (run: Map<string, Kept>, info: ArtifactInfo, bytes: Uint8Array): Promise<ArtifactInfo> => {
   const parts = 4
   for (let part = 1; part <= parts; part++) {
@@ -182,10 +182,10 @@ const specOf = (name: string, flaw?: ArtifactFlaw): ArtifactSpec<Shelf> => ({
   capabilities: ['large', 'damage']
 })
 
-/** The store of artifacts that the mutants are made of, without a flaw. */
+/** The artifact store of the mutants, without a flaw. */
 export const sampleArtifactSpec: ArtifactSpec<Shelf> = specOf('a sound store of artifacts')
 
-/** Broken stores of artifacts, one for each flaw. The kit kills every one of them, by the case that names its flaw. */
+/** Faulty artifact stores, one for each flaw. The kit fails each of them in the case that names its flaw. */
 export const artifactMutants: ReadonlyArray<ArtifactMutant> = (
   Object.keys(ARTIFACT_KILLED_BY) as ReadonlyArray<ArtifactFlaw>
 ).map((flaw) => ({ flaw, killedBy: ARTIFACT_KILLED_BY[flaw], spec: specOf(`a store that ${flaw}`, flaw) }))

@@ -1,4 +1,4 @@
-/** What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each. */
+/** The flaws of the mutants, and the case of the kit that names each. */
 import type { Json } from '../../../src/domain/data/Json.js'
 import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
@@ -95,10 +95,10 @@ export const KILLED_BY = {
   ...TAKE_OVER_KILLED_BY
 } as const
 
-/** What a mutant does wrong. */
+/** The flaw of a mutant. */
 export type Flaw = keyof typeof KILLED_BY
 
-/** A text that looks like a time becomes one. */
+/** Parses strings that look like times. */
 export const mangleDates = (_: string, value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value) : value
 
@@ -119,7 +119,7 @@ export const shortenTimes = (_: string, value: unknown): unknown =>
 export const cutTexts = (_: string, value: unknown): unknown =>
   typeof value === 'string' ? value.slice(0, 12_000_000) : value
 
-/** As `target[key] = value` does it for every key. */
+/** Assigns as `target[key] = value` does, for every key. */
 export const withoutProto = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(withoutProto)
   if (typeof value !== 'object' || value === null) return value
@@ -128,6 +128,6 @@ export const withoutProto = (value: Json): Json => {
   return copy
 }
 
-/** As UTF-8 has it. */
+/** Replaces lone surrogates, as UTF-8 does. */
 export const wellFormed = (value: Json): Json =>
   JSON.parse(JSON.stringify(value).replaceAll(/\\ud[89a-f][0-9a-f]{2}/g, '\\ufffd')) as Json

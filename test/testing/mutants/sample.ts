@@ -1,7 +1,6 @@
 /**
- * A small sound store, and in it the places where a mutant goes wrong: one flaw each, and nothing else.
- *
- * Each run is one string on a {@link Disk}: see `sampleTexts.ts`. One call at a time reads and writes it as a whole.
+ * A small sound store with the places of all flaws: a mutant has one of them. Each run is one string on a {@link Disk}: see
+ * `sampleTexts.ts`. One call at a time reads and writes it as a whole.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -94,7 +93,7 @@ export const sampleStorage = (
   const instance = instanceOn(disk, flaw, isUnsure)
   const { has, process } = instance
 
-  /** The id is checked first; then one at a time changes a run. Who only looks need not wait: a text is written at once. */
+  /** The id is checked first; then one call at a time changes a run. Readers need not wait, because a string is written at once. */
   const on =
     <A>(given: string, act: (runId: string) => Answer<A>, call?: keyof typeof WITHOUT_TURN): (() => Answer<A>) =>
     () => {

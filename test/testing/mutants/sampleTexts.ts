@@ -46,7 +46,7 @@ export interface Instance {
   readonly held: Map<string, { readonly epoch: number; readonly lost: AbortController }>
   /** Claims that this process has released or tried to, by {@link claimKey}; they hold no run, whatever the disk says. */
   readonly givenUp: Set<string>
-  /** What a mutant goes by instead of the disk. */
+  /** What a mutant uses instead of the disk. */
   readonly remembered: Map<string, Run>
   readonly histories: Map<string, { readonly length: number; readonly entries: ReadonlyArray<HistoryEntry> }>
   readonly counted: Map<string, ReadonlyArray<Kept>>
@@ -84,7 +84,7 @@ export const textOf = (runId: string, { revisions, damaged, ...head }: Run, has:
     ...damaged
   ].join('\n')
 
-/** The same text in a format of the future. */
+/** The same string in a newer format. */
 export const newerText = (runId: string, text: string): string => {
   const [head = '', ...lines] = text.split('\n')
   const { format, ...rest } = JSON.parse(head.slice(SIGNATURE + 1)) as Head
@@ -180,7 +180,7 @@ const unreadable = ({ disk, has }: Instance, runId: string, code: string): E.Eit
     : E.left({ _tag: 'ReadFailed', where: runId, operation: 'read', code, cause: code })
 }
 
-/** What is stored of a run becomes this. */
+/** Replaces the stored content of a run. */
 export const write = async (instance: Instance, runId: string, run: Run): Answer<void> => {
   const { disk, has, remembered, process } = instance
   const text = textOf(runId, run, has)

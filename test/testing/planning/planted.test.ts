@@ -1,4 +1,4 @@
-/** What the published laws have to see: the planner with one piece of its text changed, each found by the law that says it. */
+/** The planner with one piece of its text replaced: the law that it breaks must find each fault. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -20,7 +20,7 @@ interface Fault {
   readonly instead: string
 }
 
-/** The laws, and below them a planner with a fault. That there is the text, and once, is sure. */
+/** The laws on a planner with a fault. Fails unless the text occurs exactly once. */
 const lawsOver = async ({ module, text, instead }: Fault, name: string): Promise<typeof Laws> => {
   const outfile = join(folder, `${name}.mjs`)
   await build({
@@ -285,7 +285,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
 ]
 
 describe('planted faults of the planner', () => {
-  // That a law fails is enough: to shrink what it found takes a hundred times as long as to find it.
+  // A failing law is enough: shrinking takes a hundred times as long as finding.
   beforeAll(() => fc.configureGlobal({ endOnFailure: true }))
   afterAll(() => fc.resetConfigureGlobal())
 

@@ -1,4 +1,4 @@
-/** The kit finds what is wrong with a store of artifacts: each mutant dies, by the case that names its flaw. */
+/** The kit finds faulty artifact stores: the case that names its flaw fails each mutant. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import {
