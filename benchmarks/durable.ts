@@ -1,6 +1,6 @@
 /**
- * What a durable step costs, executor included, against the limit of the disk: both in one process, the limit's appends
- * spread over the run, so that whatever else the machine does meets both.
+ * The cost of a durable step, executor included, against the limit of the disk. Both run in one process, with the limit's appends
+ * spread over the run, so that other load affects both.
  */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { jsonFileStorage } from 'dogear/json-file'
 import { nodeEnvironment } from 'dogear/node'
 import { makeLimit } from './limit.js'
 
-/** One run of so many trivial steps. */
+/** One run with this many trivial steps. */
 export interface Durable {
   readonly steps: number
   readonly microsPerStep: number
@@ -25,7 +25,7 @@ export interface Durable {
   readonly heapBytesPerStep: number
 }
 
-/** Bytes that this process asked the system to write so far (Linux). */
+/** Bytes that this process has asked the system to write (Linux). */
 const writtenBytes = (): number => Number(/^wchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1] ?? 0)
 
 /** The memory in use without garbage, given `--expose-gc`. */

@@ -1,12 +1,10 @@
-/**
- * The limit: what the disk itself takes for one durable append of 200 bytes, written with nothing in between.
- */
+/** The limit: the disk's rate of durable appends of 200 bytes with no other writes. */
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
 const LINE = Buffer.from(`${'x'.repeat(199)}\n`)
 
-/** Durable appends to a file in a folder, timed: `append` does so many and adds to `millis` and `count`. */
+/** Times durable appends to a file in a folder; `append` does this many and adds to `millis` and `count`. */
 export interface Limit {
   readonly append: (times: number) => void
   readonly millis: () => number

@@ -1,6 +1,4 @@
-/**
- * What a resume costs before it runs anything: loading and planning against parsing the same bytes, and planning alone.
- */
+/** The cost of a resume before it runs anything: loading and planning against parsing the same bytes, and planning alone. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,14 +15,14 @@ import { heapBytes } from './durable.js'
 
 type AnyProgram = Program<Readonly<Record<string, unknown>>>
 
-/** So many steps, one after the other. */
+/** This many steps in sequence. */
 export const linear = (steps: number): AnyProgram =>
   Program.fromSteps(
     'loading',
     Array.from({ length: steps }, (_, index) => Program.task(`step-${index}`, { run: () => TE.right(index) }))
   )
 
-/** One map of so many items. */
+/** One map with this many items. */
 export const mapped = (items: number): AnyProgram =>
   pipe(
     Program.start('loading'),
@@ -60,10 +58,7 @@ export const parseMillis = (folder: string, runId: string): number => {
   return performance.now() - start
 }
 
-/**
- * Loading and planning a run, against `JSON.parse` of every line of its newest journal. Milliseconds, medians. `heapBytes`: what the
- * checkpoint and the plan take in memory.
- */
+/** Loads and plans a run, against `JSON.parse` of every line of its newest journal. Milliseconds, medians. `heapBytes`: the size of checkpoint and plan in memory. */
 export interface Loading {
   readonly loadAndPlanMillis: number
   readonly parseMillis: number
@@ -100,7 +95,7 @@ const loadAndPlan = async (folder: string, program: AnyProgram): Promise<Readonl
   return E.isLeft(plan) ? Promise.reject(new Error('no plan')) : [checkpoint.right, plan.right]
 }
 
-/** Planning alone, of a run all of whose steps completed. Milliseconds, median. */
+/** Plans a run in which all steps completed. Milliseconds, median. */
 export interface Planning {
   readonly steps: number
   readonly millis: number

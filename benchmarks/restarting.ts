@@ -1,4 +1,4 @@
-/** Kills a run at half of its steps, and resumes it in a fresh process: what each part takes until the step that runs again. */
+/** Kills a run at half of its steps and resumes it in a fresh process: the time of each part until the first step that runs. */
 import { spawnSync } from 'node:child_process'
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const spawned = (folder: string, steps: number, life: string): string =>
 
 const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
 
-/** The medians of so many resumes of one killed run, each of a copy. */
+/** The medians of several resumes of one killed run, each of a copy. */
 export const restarting = async (root: string, steps: number, rounds: number): Promise<Restart> => {
   const killed = join(root, `restarted-${steps}`)
   spawned(killed, steps, 'killed')

@@ -1,6 +1,4 @@
-/**
- * `npm run bench`: every number of benchmarks/README.md. Ratios are what counts; `--quick` leaves out the long runs.
- */
+/** `npm run bench`: every number of benchmarks/README.md. Compare ratios; `--quick` omits the long runs. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { durable } from './durable.js'

@@ -1,4 +1,4 @@
-/** What it costs to start the command, and to import the package, against an empty Node process. Whole processes, in turn. */
+/** The time to start the command and to import the package, against an empty Node process. Runs whole processes in turn. */
 import { spawnSync } from 'node:child_process'
 
 const median = (values: ReadonlyArray<number>): number => [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0

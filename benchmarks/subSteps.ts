@@ -1,6 +1,4 @@
-/**
- * What a durable sub-step costs against the limit of the disk, and what a resume of its task costs before it does anything new.
- */
+/** The cost of a durable sub-step against the limit of the disk, and of a resume of its task before anything new runs. */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +8,7 @@ import { counting } from './durable.js'
 import { makeLimit } from './limit.js'
 import { median, parseMillis } from './loading.js'
 
-/** One task with so many trivial sub-steps. */
+/** One task with this many trivial sub-steps. */
 export interface SubSteps {
   readonly count: number
   readonly microsPerSubStep: number
@@ -23,7 +21,7 @@ export interface SubSteps {
 const EVERY = 100
 const APPENDS = 20
 
-/** A task that calls so many sub-steps one after the other. */
+/** A task that calls this many sub-steps in sequence. */
 const task = (count: number, act: (index: number) => void) =>
   workflow('sub-steps').step('agent', async ({ step }) => {
     for (let index = 0; index < count; index++) {

@@ -5,7 +5,7 @@ import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 
 interface Row {
-  /** The files that this row speaks of. A file may do what any of its rows allows. */
+  /** The files that this row applies to. A file may import what any of its rows allows. */
   readonly files: RegExp
   readonly mayImport: readonly RegExp[]
   readonly mayImportTypes?: readonly RegExp[]
@@ -24,7 +24,7 @@ const table: readonly Row[] = [
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
   { files: /^adapters\/node\//, mayImport: [/^adapters\/node\//] },
-  // It imports the store that it is told to.
+  // It imports the store that its message names.
   { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
   {
@@ -38,7 +38,7 @@ const table: readonly Row[] = [
 ]
 
 interface Import {
-  /** A path below src/ for a module of ours, else what the import says. */
+  /** A path below src/ for a project module, else the specifier of the import. */
   readonly target: string
   readonly typesOnly: boolean
   readonly line: number
@@ -109,7 +109,7 @@ function lineOf(node: ts.Node): number {
 
 const layer = (name: string): readonly Source[] => sources.filter(({ path }) => path.startsWith(`${name}/`))
 
-/** Where, in the given files, there is a piece of syntax that ought not to be there. */
+/** The positions of a syntax kind in the given files. */
 const occurrences = (among: readonly Source[], matches: (node: ts.Node) => boolean): readonly string[] =>
   among.flatMap(({ path, tree }) =>
     nodesOf(tree)
@@ -117,7 +117,7 @@ const occurrences = (among: readonly Source[], matches: (node: ts.Node) => boole
       .map((node) => `${path}:${lineOf(node)}: ${node.getText().split('\n')[0]}`)
   )
 
-/** A type that shares its name with a namespace is passed on as an alias. */
+/** A type that shares its name with a namespace is exported as an alias. */
 const passesOn = (statement: ts.Statement): boolean =>
   (ts.isExportDeclaration(statement) && statement.moduleSpecifier !== undefined) ||
   (ts.isImportDeclaration(statement) && importsTypesOnly(statement)) ||
@@ -147,7 +147,7 @@ describe('the layers', () => {
     expect(wrong).toEqual([])
   })
 
-  test('no import leads back to where it came from', () => {
+  test('imports have no cycle', () => {
     const targets = new Map(sources.map(({ path, imports }) => [path, imports.map(({ target }) => target)]))
     const done = new Set<string>()
     const cycles: string[] = []
@@ -195,7 +195,7 @@ describe('the layers', () => {
     expect(occurrences(index, (node) => ts.isStatement(node) && !passesOn(node))).toEqual([])
   })
 
-  test('the executor, which only obeys plans, is smaller than the domain, which makes them', () => {
+  test('the executor has fewer lines than the domain', () => {
     const lines = (name: string): number => layer(name).reduce((sum, file) => sum + file.lines, 0)
     expect(lines('executor')).toBeLessThan(lines('domain'))
   })
@@ -215,7 +215,7 @@ describe('the domain', () => {
     expect(planning.map(({ path }) => path)).toEqual(['executor/planRun.ts'])
   })
 
-  test('the domain knows neither time, nor chance, nor the process it runs in', () => {
+  test('the domain uses no time, no randomness and no process', () => {
     const outside = new Set([...clocks, ...surroundings])
     const wrong = layer('domain').flatMap((file) => {
       const imported = new Set(
@@ -242,11 +242,11 @@ describe('the code', () => {
     expect(occurrences(others, (node) => ts.isClassLike(node) || ts.isThrowStatement(node))).toEqual([])
   })
 
-  test('nothing is any', () => {
+  test('no type is any', () => {
     expect(occurrences(sources, ({ kind }) => kind === ts.SyntaxKind.AnyKeyword)).toEqual([])
   })
 
-  test('nothing is exported as the default', () => {
+  test('no module has a default export', () => {
     expect(
       occurrences(
         sources,
@@ -258,7 +258,7 @@ describe('the code', () => {
     ).toEqual([])
   })
 
-  test('a folder or file is named for what it is about', () => {
+  test('no folder or file has a catch-all name', () => {
     const vague = /(^|\/)(utils?|helpers?|common|types|shared|misc)(\/|\.ts$)/i
     expect(sources.map(({ path }) => path).filter((path) => vague.test(path))).toEqual([])
   })

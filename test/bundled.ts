@@ -1,4 +1,4 @@
-/** Bundles the scripts that tests start: a process loads one file in half the time that it needs for a hundred. */
+/** Bundles the scripts that tests start, because a process loads one file in half the time of a hundred. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,7 +16,7 @@ afterAll(() => {
   bundles.clear()
 })
 
-/** The bundle of a module; it is built at the first call. */
+/** The bundle of a module, built at the first call. */
 export const bundled = (path: string): string => {
   const built = bundles.get(path)
   if (built !== undefined) return built

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(clear)
 
 describe('the documentation', () => {
-  test('there is code in the documentation', () => {
+  test('the documentation has code', () => {
     expect(running).not.toEqual([])
   })
 

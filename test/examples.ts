@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import ts from 'typescript'
 import { type Fence, root } from './fences.js'
 
-/** What is wrong with code blocks, by their names. */
+/** The errors of code blocks, by their names. */
 export type Faults = ReadonlyMap<string, string>
 
 // Inside the repository, so that `dogear` is this package, by the exports in package.json, as it was last built.
@@ -21,7 +21,7 @@ const fileOf = (fence: Fence, kind: 'ts' | 'js'): string =>
 export function typeCheck(fences: readonly Fence[]): Faults {
   clear()
   mkdirSync(join(folder, 'ts'), { recursive: true })
-  // With empty lines above it the code is on the line that it has in the documentation: messages then name that line.
+  // Empty lines above put the code on its line in the documentation, so that messages name that line.
   for (const fence of fences) writeFileSync(fileOf(fence, 'ts'), '\n'.repeat(fence.line - 1) + fence.code)
   const { options } = ts.parseJsonConfigFileContent({ extends: '../../../tsconfig.json' }, ts.sys, folder)
   const program = ts.createProgram(
@@ -55,7 +55,7 @@ const host: ts.FormatDiagnosticsHost = {
   getNewLine: () => '\n'
 }
 
-/** Puts the documentation's own file for the one that the code was written to. */
+/** Puts the documentation's own file in place of the one that the code was written to. */
 function inTermsOf(fence: Fence, text: string): string {
   const written = fileOf(fence, 'ts')
   const file = fence.name.replace(/:\d+$/, '')
@@ -65,7 +65,7 @@ function inTermsOf(fence: Fence, text: string): string {
     .replaceAll(relative(folder, written), file)
 }
 
-/** Runs the code blocks one after another, half of them in each of two processes; each in an empty folder. */
+/** Runs the code blocks in sequence, half of them in each of two processes, each in an empty folder. */
 export async function run(fences: readonly Fence[]): Promise<Faults> {
   const half = Math.ceil(fences.length / 2)
   const [first, second] = await Promise.all([runInOne(fences.slice(0, half)), runInOne(fences.slice(half))])

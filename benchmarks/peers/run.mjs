@@ -1,5 +1,5 @@
-// `npm run bench:peers`: the same trivial steps by Dogear and by others, one table. `--quick` leaves out the 10,000 steps
-// and the repetitions, and keeps no results; names of peers restrict it to these. See README.md.
+// `npm run bench:peers`: the same trivial steps with Dogear and with other engines, one table. `--quick` omits the 10,000
+// steps and the repetitions, and stores no results; names of peers restrict it to these. See README.md.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { cpus, release, totalmem } from 'node:os'
@@ -13,7 +13,7 @@ const project = resolve(here, '../..')
 const quick = process.argv.includes('--quick')
 const only = process.argv.slice(2).filter((one) => !one.startsWith('--'))
 
-/** How long one cell may take. */
+/** The time limit of one cell. */
 const CAP_MILLIS = 120_000
 
 const SIZES = quick ? [10, 1_000] : [10, 1_000, 10_000]
@@ -22,7 +22,7 @@ const repetitions = (steps) => (quick || steps > 1_000 ? 1 : 3)
 /** The fsyncs of a step are the difference between these two runs. */
 const COUNTED = quick ? [50, 250] : [100, 900]
 
-/** Node 22: newer ones crash better-sqlite3 12, older ones have no node:sqlite. All peers run on it, Dogear too. */
+/** Node 22: newer versions crash better-sqlite3 12, older ones have no node:sqlite. All peers run on it, including Dogear. */
 const node = join(here, `node_modules/node-22-${process.arch}/bin/node`)
 
 const PEERS = [

@@ -35,7 +35,7 @@ export const table = (rows, sizes) => {
   return [...drawn.slice(0, 2), '-'.repeat(drawn[0].length), ...drawn.slice(2)].join('\n')
 }
 
-/** The message of a failed cell, and what each peer was and did. */
+/** The message of a failed cell, and the configuration of each peer. */
 export const notes = (rows) =>
   ['* Fewer syncs than steps: what was recorded survives a killed process, not a power cut.', '']
     .concat(

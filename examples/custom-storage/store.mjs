@@ -8,7 +8,7 @@ import { RunId } from 'dogear'
 
 /** @type {(path: string) => import('dogear').CheckpointStorage} */
 export const fileStorage = (path) => {
-  // The claims that this instance granted. One that is in the file and not here is of a process that has ended.
+  // The claims that this instance granted. A claim in the file but not here belongs to a process that has ended.
   const granted = new Map()
   const failed = (_tag, cause) => E.left({ _tag, where: path, operation: cause.syscall, code: cause.code, cause })
 

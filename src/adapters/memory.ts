@@ -46,7 +46,7 @@ interface Segment {
 }
 
 /** `by`: the store that granted the claim. */
-interface Held {
+interface HeldClaim {
   readonly epoch: number
   readonly holder: Holder
   readonly lost: AbortController
@@ -56,16 +56,16 @@ interface Held {
 /** `epoch` outlives release and removal, so that an old claim stays superseded. */
 interface Run {
   epoch: number
-  held: Held | undefined
+  held: HeldClaim | undefined
   segments: ReadonlyArray<Segment>
 }
 
-interface Kept {
+interface StoredArtifact {
   readonly info: ArtifactInfo
   readonly bytes: Uint8Array
 }
 
-type Artifacts = Map<string, Kept>
+type Artifacts = Map<string, StoredArtifact>
 
 /** The requests of one run, as JSON by kind. */
 type Inbox = Map<string, string>
@@ -344,7 +344,7 @@ const slotOf = (request: Request): string => (request._tag === 'Answer' ? `Answe
 const artifactsIn =
   (data: MemoryData) =>
   (runId: string): Artifacts =>
-    data.artifacts.get(runId) ?? new Map<string, Kept>()
+    data.artifacts.get(runId) ?? new Map<string, StoredArtifact>()
 
 const find =
   (data: MemoryData) =>

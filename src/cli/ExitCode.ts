@@ -92,7 +92,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'PlanError':
     case 'PlanChanged':
     case 'Unconfirmed':
-    case 'WorkspaceGone':
+    case 'WorkspaceMissing':
     case 'WorkspaceTaken':
     case 'NoWorktree':
     case 'NoWorkspaces':

@@ -3,7 +3,6 @@
  *
  * @module
  */
-import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
@@ -14,11 +13,11 @@ import type { TransitionError } from '../domain/change/Transition.js'
 import type { Workspace } from '../domain/workflow/Workspace.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import { top } from '../domain/workflow/Unit.js'
-import type { ArtifactError } from '../ports/ArtifactStore.js'
-import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../ports/CheckpointStorage.js'
+import type { StorageError } from '../ports/CheckpointStorage.js'
 import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
-import type { NoWorktree, WorkspaceError } from '../ports/Workspaces.js'
+import type { WorkspaceError } from '../ports/Workspaces.js'
+import { describeStorage, describeWorkspace } from './storage/portErrors.js'
 
 /** No run has this id. */
 export interface NoSuchRun {
@@ -97,13 +96,13 @@ export interface NoArchive {
   readonly runId: string
 }
 
-/** The workspace of the run is missing, with the evidence in it (`gone`). Nothing was executed. */
-export interface WorkspaceGone {
-  readonly _tag: 'WorkspaceGone'
+/** The workspace of the run is missing, with the evidence in it (`missing`). Nothing was executed. */
+export interface WorkspaceMissing {
+  readonly _tag: 'WorkspaceMissing'
   readonly runId: string
   readonly kind: Workspace['kind']
   readonly path: string
-  readonly gone: ReadonlyArray<MissingEvidence>
+  readonly missing: ReadonlyArray<MissingEvidence>
 }
 
 /** The run needs its own workspace, and the environment has no `workspaces`. */
@@ -154,7 +153,7 @@ export type RunError =
   | Unconfirmed
   | RecoveryRefused
   | WorkspaceError
-  | WorkspaceGone
+  | WorkspaceMissing
   | NoWorkspaces
   | NoRequests
   | RunCancelled
@@ -224,8 +223,8 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
           ? ['  For a file that may change at any time, require only that it exists (File evidence)']
           : [])
       ]
-    case 'WorkspaceGone':
-      return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...whatIsGone(error)]
+    case 'WorkspaceMissing':
+      return [`Workspace not found for run ${error.runId}. It may have been cleaned up.`, ...describeMissing(error)]
     default:
       return [sentence(error)]
   }
@@ -250,12 +249,12 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
   return [`Undo the ${edit}${from} or accept ${it} with changes: 'ignore'`]
 }
 
-type Short = Exclude<
+type SingleLine = Exclude<
   RunError,
-  { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceGone' }
+  { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceMissing' }
 >
 
-const sentence = (error: Short): string => {
+const sentence = (error: SingleLine): string => {
   switch (error._tag) {
     case 'RunExists':
       return `Run ${error.runId} exists already. Resume it, or choose another id`
@@ -325,40 +324,11 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
   `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
 
-const whatIsGone = ({ path, gone }: WorkspaceGone): ReadonlyArray<string> => {
-  const left = gone.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
+const describeMissing = ({ path, missing }: WorkspaceMissing): ReadonlyArray<string> => {
+  const left = missing.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))
   const named = left.length === 0 ? [] : [`Missing with it: ${listed(left, 3)}`]
   return [`The run works in ${path}`, ...named]
 }
-
-/** Describes a workspace error for people. */
-export const describeWorkspace = (error: WorkspaceError): string => {
-  switch (error._tag) {
-    case 'NoWorktree':
-      return `No worktree can be made from ${error.folder}: ${NO_WORKTREE[error.why]}`
-    case 'WorkspaceTaken':
-      return error.what === 'Folder'
-        ? `${error.path} already exists; delete it, or choose another run id`
-        : `Branch ${error.branch} of ${error.repository} is there already. Rename or delete it, or choose another id`
-    case 'Insecure':
-      return describeStorage(error)
-    case 'WorkspaceFailed':
-      return `${error.operation} failed in ${error.where}: ${withHint(error.code, error.why)}`
-  }
-}
-
-const NO_WORKTREE: Readonly<Record<NoWorktree['why'], string>> = {
-  NoGit: 'git could not be started. Install it, or take another workspace than "worktree"',
-  NoRepository:
-    'it is in no git repository. Begin one ("git init") and commit, or take another workspace than "worktree"',
-  Bare: 'its git repository has no working tree. Start in one that has',
-  NoCommit: 'its git repository has no commit yet. Make one'
-}
-
-const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy): string =>
-  liveness === 'undecided'
-    ? `Run ${runId} may be in progress: process ${pid} on ${host} has held it since ${since}, and its liveness is undecided; retry from this process, which keeps watching, or resume with takeOver if you know that the owner is dead`
-    : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
 
 /** Changed evidence can be kept. */
 const isChanged = ({ reason }: Confirm): boolean => reason._tag === 'EvidenceChanged'
@@ -377,113 +347,3 @@ export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
-
-/** Describes a storage error for people. */
-export const describeStorage = (error: StorageError): string => {
-  switch (error._tag) {
-    case 'HeldBy':
-      return describeHeld(error)
-    case 'Fenced':
-      return describeFenced(error)
-    case 'RevisionConflict':
-      return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
-    case 'Corrupt':
-      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed`
-    case 'UnsupportedFormat':
-      return `${error.where} has format ${error.found}; this version of Dogear reads up to ${error.supported}. Upgrade Dogear`
-    case 'TooLarge':
-      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
-    case 'InvalidRunId':
-      return `"${error.runId}" is not a valid run id: ${error.why}`
-    case 'Insecure':
-      return `${error.where} is not used: ${error.why}`
-    case 'ReadFailed':
-      return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
-    case 'WriteFailed':
-      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}. Earlier saves are intact. This write may still have taken effect; a resume continues from the stored state`
-  }
-}
-
-/** Describes how a process lost a run; an outcome does not know the claims. */
-export const describeFenced = ({
-  runId,
-  files,
-  by = O.none,
-  epoch
-}: Pick<Fenced, 'runId' | 'files'> & Partial<Fenced>): string => {
-  const claims = O.isSome(by) ? ` (claim ${by.value}, this one was ${epoch})` : ''
-  switch (files?.what) {
-    case undefined:
-      return `Run ${runId} was taken over by another process${claims}. Nothing was written since`
-    case 'Removed':
-      return `Run ${runId} was removed while it was active. Nothing was written since. Start it again if you still need it`
-    case 'Deleted':
-      return `Run ${runId} stopped: ${files.where} was deleted or moved while the run was active. Nothing was written since. Put it back and resume, or start the run again`
-    case 'Replaced':
-      return `Run ${runId} stopped: ${files.where} was replaced by another file while the run was active. Nothing was written since. Resume the run to continue from the current files`
-  }
-}
-
-const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
-  const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
-  const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
-  const hasNone = message === '' || message === code
-  return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
-}
-
-const withHint = (code: string, text: string): string => {
-  const limit = LIMITS[code]
-  return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
-}
-
-/** Describes why a request is unreadable, for people. */
-export const describeRequest = (error: StorageError): string => {
-  switch (error._tag) {
-    case 'Corrupt':
-      return `${error.where} is not a valid request: ${error.why}`
-    case 'TooLarge':
-      return `${error.where} is not a valid request: it has ${error.bytes} bytes`
-    default:
-      return describeStorage(error)
-  }
-}
-
-/** Describes an artifact error for people. */
-export const describeArtifact = (error: ArtifactError): string => {
-  switch (error._tag) {
-    case 'InvalidArtifactId':
-      return `"${error.id}" is not a valid artifact id: ${error.why}`
-    case 'Corrupt':
-      return `An artifact of run ${error.runId} cannot be read: ${error.where}: ${error.why}`
-    case 'TooLarge':
-      return `An artifact of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}`
-    case 'UnsupportedFormat':
-    case 'InvalidRunId':
-    case 'Insecure':
-    case 'ReadFailed':
-    case 'WriteFailed':
-      return describeStorage(error)
-  }
-}
-
-const biggest = (error: {
-  readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
-}): string =>
-  error.biggest.length === 0
-    ? ''
-    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
-
-const HINTS: Readonly<Record<string, string>> = {
-  ENOSPC: ' (the disk is full: free some space and resume)',
-  EDQUOT: ' (the quota is used up: free some space and resume)',
-  EACCES: ' (no permission)',
-  EROFS: ' (the file system is read-only)',
-  EIO: ' (the device reports an error)'
-}
-
-/** The limits of a process. Their text replaces that of the cause. */
-const LIMITS: Readonly<Record<string, string>> = {
-  EMFILE: 'too many open files; raise `ulimit -n`, then try again',
-  ENFILE: 'too many open files on this machine; close some, then try again',
-  EFBIG: "the file exceeds this process's size limit; raise `ulimit -f`, then resume"
-}

@@ -23,7 +23,7 @@ import type { Program, ProgramStep, StepArtifacts, StepContext } from './program
 import { onAbort } from './onAbort.js'
 import type { RequestWatch } from './requests/RequestWatch.js'
 import type { RecordError, Recorder } from './storage/Recorder.js'
-import type { Secured } from './secrets.js'
+import type { SecuredEnvironment } from './secrets.js'
 import type { Place, Values } from './Values.js'
 import { outputsFor, variablesFor } from './Values.js'
 
@@ -46,11 +46,11 @@ export type TaskResult =
   | { readonly _tag: 'Stopped'; readonly failed?: AttemptTimes & { readonly failure: StepFailure } }
   | ({ readonly _tag: 'Suspended' } & Pick<Suspended, 'waits' | 'dropped'>)
 
-/** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Back`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
+/** Except for `Failed`, the changes of an end are staged, and saved with the next commit. `Restart`: the composite `unit` runs again; if that needs an answer, it fails with `otherwise`. */
 export type StepEnd =
   | { readonly _tag: 'Done' | 'Pending' | 'Stopped' }
   | { readonly _tag: 'Failed'; readonly retryable: boolean }
-  | { readonly _tag: 'Back'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
+  | { readonly _tag: 'Restart'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
 
 /** A step to run: its decisions, and the signal that stops it. */
 export interface DueStep<S extends ProgramStep = ProgramStep> {
@@ -64,7 +64,7 @@ export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<Record
 
 /** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. */
 export interface RunScope {
-  readonly environment: Secured
+  readonly environment: SecuredEnvironment
   readonly program: Program<unknown, never>
   readonly recorder: Recorder
   readonly values: Values
@@ -157,7 +157,7 @@ interface Source {
   readonly place: Place
   readonly attempt: Attempt
   readonly checkpoint: Checkpoint
-  readonly made: Made
+  readonly made: ContextCache
 }
 
 const SOURCE = Symbol('source')
@@ -228,7 +228,7 @@ const withItem = <A extends StepContext<unknown, unknown>>(
   })
 }
 
-interface Made {
+interface ContextCache {
   key?: string
   input?: { readonly value: unknown }
   outputs?: unknown

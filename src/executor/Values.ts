@@ -4,7 +4,7 @@ import type { Items } from '../domain/checkpoint/Items.js'
 import type { Json } from '../domain/data/Json.js'
 import { isObject } from '../domain/data/Json.js'
 import type { VisibleParts } from '../domain/plan/scope.js'
-import { itemsAround, levelsOf, sightOf } from '../domain/plan/scope.js'
+import { itemsAround, levelsOf, visibleFrom } from '../domain/plan/scope.js'
 import { partNamed, partNames } from '../domain/checkpoint/Tree.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import { join } from '../domain/workflow/Unit.js'
@@ -85,7 +85,7 @@ export const variablesFor = (
   { unit }: Place,
   input: Json
 ): Map<string, Json> => {
-  const sees = sightOf(program, items, unit)
+  const sees = visibleFrom(program, items, unit)
   const variables = new Map<string, Json>(isObject(input) ? Object.entries(structuredClone(input)) : [])
   // An inner variable shadows an outer one.
   for (const item of ['', ...itemsAround(items, unit)])

@@ -7,7 +7,7 @@ import { decisionTrees } from '../domain/plan/Plan.js'
 import type { StepFailure } from '../domain/data/StepFailure.js'
 import { top } from '../domain/workflow/Unit.js'
 import { failComposite } from './steps/compositeChecks.js'
-import { goBack, planAgain, recordOverrides } from './goBack.js'
+import { restart, replan, recordOverrides } from './replan.js'
 import { completed } from './outputs.js'
 import { withdraw } from './requests/inbox.js'
 import { leavePointer } from './requests/pause.js'
@@ -20,20 +20,20 @@ import { runParts } from './steps/steps.js'
 import type { Place } from './Values.js'
 import { awakeIn } from './steps/waits.js'
 
-type Back = StepEnd & { readonly _tag: 'Back' }
+type Restart = StepEnd & { readonly _tag: 'Restart' }
 
 type Woken = { readonly _tag: 'Woken'; readonly index: number; readonly step: string }
 
 /** Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first effect. */
 export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
   let ended = await obey(scope, plan)
-  while (E.isRight(ended) && (ended.right._tag === 'Back' || ended.right._tag === 'Woken')) {
+  while (E.isRight(ended) && (ended.right._tag === 'Restart' || ended.right._tag === 'Woken')) {
     if (ended.right._tag === 'Woken') {
       ended = await wake(scope, ended.right)
       continue
     }
     const { unit, stepIndex, otherwise } = ended.right
-    const next = await goBack(scope, ended.right)
+    const next = await restart(scope, ended.right)
     if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && otherwise !== undefined)
       return await giveUp(scope, { unit, stepIndex }, otherwise)
     ended = E.isLeft(next) ? next : await obey(scope, next.right)
@@ -45,8 +45,8 @@ export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Eith
 const wake = async (
   scope: RunScope,
   { index, step }: Woken
-): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
-  const planned = await planAgain(scope)
+): Promise<E.Either<RunError, RunOutcome | Restart | Woken>> => {
+  const planned = await replan(scope)
   if (E.isLeft(planned)) return await rest(scope, index, step)
   const recorded = await recordOverrides(scope, planned.right)
   return E.isLeft(recorded) ? recorded : await obey(scope, planned.right.plan)
@@ -62,7 +62,7 @@ const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Prom
 }
 
 /** Executes a plan until the run ends, a composite must run again, or a wait has ended. */
-const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome | Back | Woken>> => {
+const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome | Restart | Woken>> => {
   const { recorder, environment } = scope
   const { revision } = recorder.checkpoint()
   scope.awake = awakeIn(recorder.checkpoint(), environment.clock.now())
@@ -72,7 +72,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
   const { end, index } = ended.right
   const step = steps[index]?.name ?? ''
   switch (end._tag) {
-    case 'Back':
+    case 'Restart':
       return E.right(end)
     case 'Failed':
       return E.right(failed(scope, index, step))

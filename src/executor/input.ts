@@ -8,7 +8,7 @@ import type { Environment } from '../ports/Environment.js'
 import { load } from './callPort.js'
 import type { Program } from './program/Program.js'
 import type { RunError } from './RunError.js'
-import type { Secured } from './secrets.js'
+import type { SecuredEnvironment } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
 
 /** The caller's input (`undefined`: none), and the initial input of a new run or the reason why none can start. */
@@ -55,7 +55,7 @@ const emptyInput = <Outputs, Input>(
 }
 
 /** Redacts the values of secrets, and rejects fields that have the name of one. */
-export const recordable = (secured: Secured, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
+export const recordable = (secured: SecuredEnvironment, { given, initial }: Inputs): E.Either<RunError, Inputs> => {
   const shown = given === undefined ? E.right(undefined) : withoutSecrets(secured, given)
   if (E.isLeft(shown)) return shown
   const first = E.isLeft(initial) ? initial : withoutSecrets(secured, initial.right)

@@ -1,11 +1,11 @@
 /** Shares one listener per AbortSignal. */
 
 /** Node reports more than ten listeners on one signal as a leak. */
-const HEARERS = new WeakMap<AbortSignal, Hearers>()
+const HEARERS = new WeakMap<AbortSignal, Listeners>()
 
-interface Hearers {
+interface Listeners {
   readonly all: Set<() => void>
-  readonly tell: () => void
+  readonly notify: () => void
 }
 
 /** Calls `then` when the signal fires, at once if it already has. Returns a function that removes it. */
@@ -20,17 +20,17 @@ export const onAbort = (signal: AbortSignal, then: () => void): (() => void) => 
     hearers.all.delete(then)
     if (hearers.all.size > 0) return
     HEARERS.delete(signal)
-    signal.removeEventListener('abort', hearers.tell)
+    signal.removeEventListener('abort', hearers.notify)
   }
 }
 
-const listen = (signal: AbortSignal): Hearers => {
+const listen = (signal: AbortSignal): Listeners => {
   const all = new Set<() => void>()
-  const tell = (): void => {
+  const notify = (): void => {
     for (const one of [...all]) one()
   }
-  const hearers = { all, tell }
+  const hearers = { all, notify }
   HEARERS.set(signal, hearers)
-  signal.addEventListener('abort', tell, { once: true })
+  signal.addEventListener('abort', notify, { once: true })
   return hearers
 }

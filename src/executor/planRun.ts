@@ -19,7 +19,7 @@ import type { Program } from './program/Program.js'
 import { problems as problemsOf } from './program/Program.js'
 import type { RunError } from './RunError.js'
 import { viewRun } from './storage/runs.js'
-import { hasWorkspace, unlessGone } from './workspace/workspace.js'
+import { hasWorkspace, requireWorkspace } from './workspace/workspace.js'
 
 /**
  * A plan of a stored run, and its inputs.
@@ -57,7 +57,7 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
  * Returns what a resume would do, and why. Runs and writes nothing. Fails with the error that the resume would fail with before it asks
- * or runs anything: `NoSuchRun`, `RunCancelled`, `PlanError`, `InvalidInput`, `WorkspaceGone`, a storage error.
+ * or runs anything: `NoSuchRun`, `RunCancelled`, `PlanError`, `InvalidInput`, `WorkspaceMissing`, a storage error.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -138,7 +138,7 @@ export const survey =
 
 export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Survey): E.Either<RunError, Planned> => {
   if (E.isLeft(plan)) return plan
-  const missing = unlessGone(checkpoint, plan.right, workspaceFound)
+  const missing = requireWorkspace(checkpoint, plan.right, workspaceFound)
   if (E.isLeft(missing)) return missing
   return E.right({
     runId: checkpoint.runId,

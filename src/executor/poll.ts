@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
-import { mayStandAt } from '../domain/change/jobChanges.js'
+import { canMoveTo } from '../domain/change/jobChanges.js'
 import type { Json } from '../domain/data/Json.js'
 import type { PendingJob } from '../domain/checkpoint/Pending.js'
 import type { Decision } from '../domain/plan/Plan.js'
@@ -13,7 +13,7 @@ import type { StepFailure } from '../domain/data/StepFailure.js'
 import * as Failure from '../domain/data/StepFailure.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { Claim, StorageError, Stored } from '../ports/CheckpointStorage.js'
-import { lookingOnly } from './workspace/artifacts.js'
+import { readOnly } from './workspace/artifacts.js'
 import { load } from './callPort.js'
 import type { AttemptResult } from './steps/AttemptResult.js'
 import { redacted } from './steps/AttemptResult.js'
@@ -38,10 +38,10 @@ import { scopeOf } from './scopeOf.js'
 import type { RunScope } from './RunScope.js'
 import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
-import type { Secured } from './secrets.js'
+import type { SecuredEnvironment } from './secrets.js'
 import { secure } from './secrets.js'
 import { lossOf, restoreStored } from './storage/stored.js'
-import { goneOf } from './workspace/workspace.js'
+import { workspaceMissing } from './workspace/workspace.js'
 
 /**
  * The state of a job after a poll.
@@ -49,13 +49,13 @@ import { goneOf } from './workspace/workspace.js'
  * - `Unfinished`: nothing has changed; `done` of `total`, if known.
  * - `Collected`: its output is recorded, and its step or group has completed.
  * - `Failed`: the job failed or is unknown (code `JOB_MISSING`), or its output is not storable. Its step has failed.
- * - `NotKnown`: polling or collecting failed for now. Nothing has changed.
+ * - `Unknown`: polling or collecting failed for now. Nothing has changed.
  */
 export type JobEnd =
   | { readonly _tag: 'Unfinished'; readonly done?: number; readonly total?: number }
   | { readonly _tag: 'Collected' }
   | { readonly _tag: 'Failed'; readonly error: StepError.StepError }
-  | { readonly _tag: 'NotKnown'; readonly error: StepError.StepError }
+  | { readonly _tag: 'Unknown'; readonly error: StepError.StepError }
 
 /** A polled job, and its state. */
 export interface PolledJob extends PendingJob {
@@ -114,9 +114,9 @@ export type PollOutcome =
 export const poll = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string
-): Executor<PollOutcome> => applyOnSuccess(program, runId, askForAll(program, runId))
+): Executor<PollOutcome> => applyOnSuccess(program, runId, pollRun(program, runId))
 
-const askForAll =
+const pollRun =
   <Outputs, Input>(program: Program<Outputs, Input, unknown, unknown>, runId: string): Executor<PollOutcome> =>
   (environment) =>
   async () => {
@@ -126,7 +126,7 @@ const askForAll =
     if (E.isLeft(there)) return there
     const secured = await secure(environment, program)
     if (E.isLeft(secured)) return secured
-    const said: Said = new Map()
+    const said: JobAnswers = new Map()
     const looked = await pollStored(secured.right, program, unclaimed(runId), there.right, { said, mayRecord: false })
     if (E.isLeft(looked) || looked.right !== NEEDS_CLAIM) return looked as E.Either<RunError, PollOutcome>
     return await withClaimAndInbox(secured.right, runId, async (claim, stored) => {
@@ -136,12 +136,12 @@ const askForAll =
   }
 
 /** `mayRecord`: the claim is held, so results can be recorded. */
-interface Asking {
-  readonly said: Said
+interface PollState {
+  readonly said: JobAnswers
   readonly mayRecord: boolean
 }
 
-type Said = Map<string, Answer>
+type JobAnswers = Map<string, Answer>
 
 /** A job has ended, and recording it requires the claim. Until then nothing is written. */
 const NEEDS_CLAIM = 'NeedsClaim'
@@ -152,11 +152,11 @@ type Polling = PollOutcome | typeof NEEDS_CLAIM
 const unclaimed = (runId: string): Claim => ({ runId, epoch: -1, lost: new AbortController().signal })
 
 const pollStored = async <Outputs, Input>(
-  environment: Secured,
+  environment: SecuredEnvironment,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   found: O.Option<Stored>,
-  asking: Asking
+  asking: PollState
 ): Promise<E.Either<RunError, Polling>> => {
   const { runId } = claim
   if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -175,7 +175,7 @@ const pollStored = async <Outputs, Input>(
   const surveyed = await survey(program, state, { evidence: [] })(environment)()
   if (E.isLeft(surveyed)) return surveyed
   const { workspaceFound, plan } = surveyed.right
-  if (!workspaceFound) return E.left(goneOf(restored.right))
+  if (!workspaceFound) return E.left(workspaceMissing(restored.right))
   if (E.isLeft(plan)) return plan
   const { scope, dispose } = scopeOf(environment, program, claim, { checkpoint: restored.right })
   try {
@@ -208,7 +208,7 @@ interface Waiting {
 const pollAll = async (
   scope: RunScope,
   decisions: ReadonlyArray<Decision>,
-  { said, mayRecord }: Asking
+  { said, mayRecord }: PollState
 ): Promise<E.Either<StorageError | TransitionError, ReadonlyArray<PolledJob> | typeof NEEDS_CLAIM>> => {
   const polled: Array<PolledJob> = []
   const planned = new Map(decisions.map((one) => [one.unit, one]))
@@ -232,30 +232,36 @@ const pollAll = async (
 const endWithout = (redaction: Redaction.Redaction, end: JobEnd): JobEnd =>
   'error' in end && !Redaction.isNone(redaction) ? { ...end, error: Redaction.error(redaction, end.error) } : end
 
-type NotKnown = Extract<JobEnd, { readonly _tag: 'NotKnown' }>
+type StatusUnknown = Extract<JobEnd, { readonly _tag: 'Unknown' }>
 
-type Answer = JobStatus | NotKnown
+type Answer = JobStatus | StatusUnknown
 
-const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'NotKnown'
+const isOpen = ({ _tag }: Answer): boolean => _tag === 'Unfinished' || _tag === 'Unknown'
 
-const waitingFor = (scope: RunScope, job: PendingJob, decision: Decision | undefined): E.Either<NotKnown, Waiting> => {
+const waitingFor = (
+  scope: RunScope,
+  job: PendingJob,
+  decision: Decision | undefined
+): E.Either<StatusUnknown, Waiting> => {
   const task = taskAt(scope, decision)
-  if (decision?._tag !== 'Poll' || task === undefined) return E.left(notKnown(NO_JOB))
+  if (decision?._tag !== 'Poll' || task === undefined) return E.left(statusUnknown(NO_JOB))
   const place = { unit: decision.unit, stepIndex: decision.stepIndex }
-  return mayStandAt(scope.recorder.checkpoint(), job.unit) ? E.right({ job, task, place }) : E.left(notKnown(NOT_THERE))
+  return canMoveTo(scope.recorder.checkpoint(), job.unit)
+    ? E.right({ job, task, place })
+    : E.left(statusUnknown(NOT_THERE))
 }
 
 const ask = async (scope: RunScope, waiting: Waiting): Promise<Answer | 'stopped'> => {
-  const asked = await call(scope, waiting, ASKING, (context) => waiting.task.job.poll(lookingOnly(context)))
+  const asked = await call(scope, waiting, ASKING, (context) => waiting.task.job.poll(readOnly(context)))
   if (asked._tag === 'Stopped' || asked._tag === 'Suspended') return 'stopped'
-  if (asked._tag === 'Failed') return notKnown(asked.failure)
-  return isStatus(asked.output) ? asked.output : notKnown(NO_STATUS)
+  if (asked._tag === 'Failed') return statusUnknown(asked.failure)
+  return isStatus(asked.output) ? asked.output : statusUnknown(NO_STATUS)
 }
 
 /** Stages what is to be recorded. */
 const conclude = async (scope: RunScope, waiting: Waiting, answer: Answer): Promise<JobEnd | 'stopped'> => {
   switch (answer._tag) {
-    case 'NotKnown':
+    case 'Unknown':
       return answer
     case 'Unfinished':
       return { _tag: 'Unfinished', ...countsIn(answer) }
@@ -288,7 +294,7 @@ const countsIn = ({
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-const notKnown = ({ error }: Pick<StepFailure, 'error'>): NotKnown => ({ _tag: 'NotKnown', error })
+const statusUnknown = ({ error }: Pick<StepFailure, 'error'>): StatusUnknown => ({ _tag: 'Unknown', error })
 
 const NO_JOB = Failure.permanent(
   StepError.make('NoJob', 'the step has no `job` any more; restore it, or set fromStep to run it again')
@@ -319,7 +325,7 @@ const collect = async (scope: RunScope, waiting: Waiting): Promise<JobEnd | 'sto
     if (collected._tag === 'Stopped' || collected._tag === 'Suspended') return 'stopped'
     if (collected._tag === 'Failed') {
       if (collected.again === true) continue
-      return mayComeLater(collected.failure) ? notKnown(collected.failure) : failed(scope, job, collected.failure)
+      return mayComeLater(collected.failure) ? statusUnknown(collected.failure) : failed(scope, job, collected.failure)
     }
     const [startedAt, endedAt] = [Date.parse(job.submittedAt), scope.environment.clock.now()]
     const result = { attempt: job.attempt ?? 1, startedAt, endedAt }

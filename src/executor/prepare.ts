@@ -21,7 +21,7 @@ import type { RunError } from './RunError.js'
 import type { ResumeOptions, RunOptions } from './RunOptions.js'
 import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
-import type { Secured } from './secrets.js'
+import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
 import { restoreStored } from './storage/stored.js'
 
@@ -34,7 +34,7 @@ type WithoutInput = Omit<ResumeOptions, 'input'>
 
 /** A call that may claim its run: the program is valid, its input can be recorded, its secrets are read. */
 export interface Call<Outputs, Input> {
-  readonly environment: Secured
+  readonly environment: SecuredEnvironment
   readonly program: Program<Outputs, Input, unknown, unknown>
   readonly runId: string
   readonly request: WantedRun<Input>
@@ -121,7 +121,7 @@ export const prepareStored = async <Outputs, Input>(
 }
 
 const withAnswers = async (
-  environment: Secured,
+  environment: SecuredEnvironment,
   claim: Claim,
   checkpoint: Checkpoint
 ): Promise<E.Either<RunError, Checkpoint>> => {

@@ -7,7 +7,7 @@ import { recordAnswers } from './requests/answer.js'
 import { watchFor } from './requests/watch.js'
 import type { RunScope } from './RunScope.js'
 import { report, stopOn } from './RunScope.js'
-import type { Secured } from './secrets.js'
+import type { SecuredEnvironment } from './secrets.js'
 import { eventsOf } from './storage/changes.js'
 import { make as makeRecorder } from './storage/Recorder.js'
 import { make as makeValues } from './Values.js'
@@ -17,7 +17,7 @@ const NOBODY: ReadonlySet<string> = new Set()
 
 /** `first`: revisions that go out with the first save. */
 export const scopeOf = <Outputs, Input>(
-  environment: Secured,
+  environment: SecuredEnvironment,
   program: Program<Outputs, Input, unknown, unknown>,
   claim: Claim,
   {

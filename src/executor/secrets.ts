@@ -12,23 +12,23 @@ import type { Event } from '../ports/Events.js'
 import type { InvalidInput, SecretProblem, SecretsMissing } from './RunError.js'
 
 /** The values of a program's secrets, by name, and their redaction. */
-export interface Vault {
+export interface SecretValues {
   readonly values: Readonly<Record<string, string>>
   readonly redaction: Redaction.Redaction
 }
 
 /** An environment with the secrets of a program. Its events and prompts are redacted. */
-export interface Secured extends Environment {
-  readonly vault: Vault
+export interface SecuredEnvironment extends Environment {
+  readonly vault: SecretValues
 }
 
-const EMPTY: Vault = { values: Object.freeze({}), redaction: Redaction.none }
+const EMPTY: SecretValues = { values: Object.freeze({}), redaction: Redaction.none }
 
 /** Reads all secrets of a program. Unusable ones are reported together. */
 export const secure = async (
   environment: Environment,
   { secrets: names = [] }: { readonly secrets?: ReadonlyArray<string> }
-): Promise<E.Either<SecretsMissing, Secured>> => {
+): Promise<E.Either<SecretsMissing, SecuredEnvironment>> => {
   if (names.length === 0) return E.right({ ...environment, vault: EMPTY })
   const values = new Map<string, string>()
   const problems: Array<SecretProblem> = []
@@ -64,7 +64,11 @@ const valueOf = async (
 
 const TOO_SHORT = `is too short to redact safely (minimum ${Redaction.MIN_CHARACTERS} characters)`
 
-const around = (environment: Environment, redaction: Redaction.Redaction, values: Vault['values']): Secured => {
+const around = (
+  environment: Environment,
+  redaction: Redaction.Redaction,
+  values: SecretValues['values']
+): SecuredEnvironment => {
   const { events, onCheckFailed } = environment
   return {
     ...environment,
@@ -78,7 +82,7 @@ const around = (environment: Environment, redaction: Redaction.Redaction, values
 
 /** An input is recorded, so it must not contain a secret. */
 export const withoutSecrets = (
-  { vault: { values, redaction } }: Secured,
+  { vault: { values, redaction } }: SecuredEnvironment,
   input: Json
 ): E.Either<InvalidInput, Json> => {
   const name = isObject(input) ? Object.keys(values).find((one) => Object.hasOwn(input, one)) : undefined

@@ -54,7 +54,7 @@ export interface EventUnit {
  * - `CheckFailed`: a check of a unit failed, before the result is recorded. `when`: `before` or `after` the unit ran; `wrong`:
  *   all failures, as text; `answer`: the chosen answer; `answers`: the possible ones; `previousWave`: the path of the previous
  *   wave, if it can run again.
- * - `RunWentBack`: a wave runs again, after a `CheckFailed` with that answer. `StepsRunAgain` lists the rewound units.
+ * - `WaveRestarted`: a wave runs again, after a `CheckFailed` with that answer. `StepsRunAgain` lists the rewound units.
  *   `unit`: the wave.
  * - `RunCompleted`: all steps are done.
  * - `RunFailed`: the run failed. `stepIndex` and `step`: where.
@@ -67,7 +67,7 @@ export interface EventUnit {
  * - `ReleaseFailed`: the claim could not be released; `error`: why. The outcome stands, and this process can claim the run
  *   again; to others it may look held while this process lives.
  * - `RunRemoved`: a completed run was removed, as its program requests. `archivedAt`: the archive. The last event.
- * - `RunLeft`: a completed run should have been removed but was not. `why`: the reason, as text. The last event.
+ * - `RunNotRemoved`: a completed run should have been removed but was not. `why`: the reason, as text. The last event.
  *
  * @category model
  */
@@ -104,7 +104,7 @@ export type Event =
   | (EventUnit & OutputMismatch & { readonly _tag: 'AnswerRejected'; readonly by: string })
   | (EventUnit & { readonly _tag: 'StepFailed'; readonly error: StepError; readonly attempt: number })
   | (FailedCheck & { readonly _tag: 'CheckFailed'; readonly answer: CheckAnswer })
-  | (EventUnit & { readonly _tag: 'RunWentBack' })
+  | (EventUnit & { readonly _tag: 'WaveRestarted' })
   | { readonly _tag: 'RunCompleted'; readonly runId: string }
   | { readonly _tag: 'RunFailed'; readonly runId: string; readonly stepIndex: number; readonly step: string }
   | { readonly _tag: 'RunInterrupted'; readonly runId: string; readonly stepIndex: number; readonly step: string }
@@ -119,7 +119,7 @@ export type Event =
   | { readonly _tag: 'RunFenced'; readonly runId: string; readonly files?: LostFiles }
   | { readonly _tag: 'ReleaseFailed'; readonly runId: string; readonly error: StorageError }
   | { readonly _tag: 'RunRemoved'; readonly runId: string; readonly archivedAt?: string }
-  | { readonly _tag: 'RunLeft'; readonly runId: string; readonly why: string }
+  | { readonly _tag: 'RunNotRemoved'; readonly runId: string; readonly why: string }
 
 /**
  * The hook for logs, metrics and progress. Errors of the observer are ignored.

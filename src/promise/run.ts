@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/data/Json.js'
 import { nameOf } from '../domain/workflow/Unit.js'
-import type { AnswerOptions, AnswerGiven } from '../executor/requests/answer.js'
+import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
 import { cancel as askToCancel } from '../executor/requests/cancel.js'
@@ -16,10 +16,11 @@ import { pause as askToPause } from '../executor/requests/pause.js'
 import type { Planned, PlanRunOptions } from '../executor/planRun.js'
 import { planRun as planOf } from '../executor/planRun.js'
 import type { Program } from '../executor/program/Program.js'
-import type { Recovery, ResumeOptions, RunOptions } from '../executor/RunOptions.js'
+import type { Recovery, ResumeOptions as FpResumeOptions, RunOptions } from '../executor/RunOptions.js'
 import * as X from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
-import { describe, describeFenced, retryLater } from '../executor/RunError.js'
+import { describe, retryLater } from '../executor/RunError.js'
+import { describeFenced } from '../executor/storage/portErrors.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
@@ -47,12 +48,12 @@ export type StartOptions<Input> = Options &
   (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
 
 /**
- * The options of a run that may exist: those of `ResumeOptions`. `onRecovered` returns who agrees to continue from a damaged
+ * The options of a run that may exist: those of `ResumeOptions` of `dogear`. `onRecovered` returns who agrees to continue from a damaged
  * state, or `undefined`.
  *
  * @category model
  */
-export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<Input>, 'onRecovered'> {
+export interface ResumeOptions<Input = Json> extends Options, Omit<FpResumeOptions<Input>, 'onRecovered'> {
   /** Returns who agrees to continue from the recovered state, or `undefined`. */
   readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
 }
@@ -62,7 +63,7 @@ export interface GoOnOptions<Input = Json> extends Options, Omit<ResumeOptions<I
  *
  * @category model
  */
-export type RunOrResumeOptions<Input> = GoOnOptions<Input> & RunOptions
+export type RunOrResumeOptions<Input> = ResumeOptions<Input> & RunOptions
 
 /**
  * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.
@@ -157,7 +158,7 @@ export const run = async <Outputs, Input>(
  */
 export const resume = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
-  options: GoOnOptions<Input>
+  options: ResumeOptions<Input>
 ): Promise<Outputs> => outputsOrThrow(await perform(options, X.resume(program, options.id, forResume(options))))
 
 /**
@@ -249,7 +250,7 @@ export const poll = async <Outputs, Input>(
  */
 export const answer = (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
-): Promise<AnswerGiven> => orThrow(options, giveAnswer(options.id, options.unit, options.value, options))
+): Promise<AnswerResult> => orThrow(options, giveAnswer(options.id, options.unit, options.value, options))
 
 /**
  * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
@@ -321,7 +322,7 @@ const forRun = ({ workspace, wait }: RunOptions): RunOptions => ({
   ...(wait === undefined ? {} : { wait })
 })
 
-const forResume = <Input>({ onRecovered, ...options }: GoOnOptions<Input>): ResumeOptions<Input> => ({
+const forResume = <Input>({ onRecovered, ...options }: ResumeOptions<Input>): FpResumeOptions<Input> => ({
   ...options,
   ...(onRecovered === undefined
     ? {}

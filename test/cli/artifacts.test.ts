@@ -47,7 +47,7 @@ test('a step whose artifact is missing fails alone, and its error names the arti
   expect(ran.stderr).toContain('command: reuse:crawl-7/other')
   expect(ran.stderr).toContain('error: run crawl-7 has no artifact "other"')
   expect(place.read('sibling')).toBe('done\n')
-  // It is there by now.
+  // It exists by now.
   await fileArtifacts(join(place.folder, '.dogear')).put('crawl-7', 'other', 'late')()
   const resumed = await place.dogear(['resume', 'broken-1'])
   expect(resumed.code).toBe(0)

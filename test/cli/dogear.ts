@@ -37,21 +37,21 @@ export interface Options {
   readonly uid?: number
 }
 
-/** A process that runs. */
+/** A running process. */
 export interface Running {
   readonly child: ChildProcess
   readonly pid: number
   readonly ended: Promise<Ended>
-  /** Resolves when it has said this, on either stream. */
+  /** Resolves when it has printed this, on either stream. */
   readonly said: (text: string | RegExp) => Promise<void>
 }
 
 /** A private folder to run dogear in, with private state. */
 export interface Sandbox {
   readonly folder: string
-  /** Calls the built command in this process, which takes a tenth of the time; in one of its own while another call is under way. */
+  /** Calls the built command in this process, which takes a tenth of the time; in its own process while another call is in flight. */
   readonly dogear: (words: readonly string[], options?: Omit<Options, 'uid'>) => Promise<Ended>
-  /** Starts a process, and waits for its end. */
+  /** Starts a process and waits for its end. */
   readonly process: (words: readonly string[], options?: Options) => Promise<Ended>
   readonly start: (words: readonly string[], options?: Options) => Running
   readonly shell: (script: string, options?: Options) => Promise<Ended>
@@ -61,7 +61,7 @@ export interface Sandbox {
   readonly remove: () => void
 }
 
-/** The environment without what would change how dogear behaves; `dogear` in the PATH is the one under test. */
+/** The environment without what changes how dogear behaves; `dogear` in the PATH is the one under test. */
 const environment = (folder: string): NodeJS.ProcessEnv => {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(DOGEAR_|NO_COLOR$|FORCE_COLOR$|NODE_|VITEST|TERM$)/.test(name)
@@ -146,7 +146,7 @@ const call = async (
   } finally {
     isBusy = false
     process.env = inherited
-    // The command ends its process, and so leaves handlers behind.
+    // The command ends its process, so it leaves handlers behind.
     for (const [signal, listeners] of before)
       for (const listener of process.listeners(signal)) if (!listeners.includes(listener)) process.off(signal, listener)
   }

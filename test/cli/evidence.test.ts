@@ -63,7 +63,7 @@ steps:
     shell: echo tell >> log
 `
 
-/** What ran since the last look. */
+/** The units that ran since the last call. */
 const ran = (box: Sandbox): ReadonlyArray<string> => {
   const lines = box.read('log').trim().split('\n')
   box.write('log', '')

@@ -122,7 +122,7 @@ describe('a workflow file with steps on several levels', () => {
   })
 })
 
-/** All moments of a run at which its process can die beside a save: in order, before and after each. */
+/** All moments of a run at which its process can die next to a save: in order, before and after each. */
 const momentsOf = (saves: number): ReadonlyArray<string> =>
   Array.from({ length: saves }, (_, save) => [`${save + 1} before`, `${save + 1} after`]).flat()
 

@@ -6,7 +6,7 @@ afterEach(() => place.remove())
 
 const until = 'while [ ! -e go ]; do sleep 0.02; done'
 
-/** A wave whose second group waits for the file `go`, with a step before and one behind it. */
+/** A wave whose second group waits for the file `go`, between two steps. */
 const workflow = `
 name: w
 steps:

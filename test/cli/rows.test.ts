@@ -10,7 +10,7 @@ import { progressText } from '../../src/cli/report/progress.js'
 import { MAX_LISTED, type Row, rowLines, rowsOf } from '../../src/cli/report/rows.js'
 import { grouped } from '../../src/cli/report/text.js'
 import { unitsOf, type UnitView } from '../../src/cli/report/UnitView.js'
-import * as Marks from '../../src/cli/terminal/Marks.js'
+import * as Symbols from '../../src/cli/terminal/Symbols.js'
 import * as Style from '../../src/cli/terminal/Style.js'
 import { viewRun } from '../../src/executor/storage/runs.js'
 import { runOutcome, workflow } from '../../src/promise/index.js'
@@ -186,22 +186,22 @@ describe('progress', () => {
   ])('the number %i is printed as %s', (count, text) => expect(grouped(count)).toBe(text))
 })
 
-describe('marks', () => {
+describe('symbols', () => {
   test.each([
-    [{}, Marks.unicode],
-    [{ LANG: 'en_US.UTF-8' }, Marks.unicode],
-    [{ LANG: 'C.utf8' }, Marks.unicode],
-    [{ LANG: 'C' }, Marks.ascii],
-    [{ LANG: 'de_DE.ISO-8859-1' }, Marks.ascii],
-    [{ LANG: 'en_US.UTF-8', LC_ALL: 'POSIX' }, Marks.ascii],
-    [{ LANG: 'C', LC_CTYPE: 'C.UTF-8' }, Marks.unicode],
-    [{ LANG: 'en_US.UTF-8', TERM: 'dumb' }, Marks.ascii]
-  ])('the environment %j selects marks that the terminal can show', (environment, marks) => {
-    expect(Marks.of(environment)).toBe(marks)
+    [{}, Symbols.unicode],
+    [{ LANG: 'en_US.UTF-8' }, Symbols.unicode],
+    [{ LANG: 'C.utf8' }, Symbols.unicode],
+    [{ LANG: 'C' }, Symbols.ascii],
+    [{ LANG: 'de_DE.ISO-8859-1' }, Symbols.ascii],
+    [{ LANG: 'en_US.UTF-8', LC_ALL: 'POSIX' }, Symbols.ascii],
+    [{ LANG: 'C', LC_CTYPE: 'C.UTF-8' }, Symbols.unicode],
+    [{ LANG: 'en_US.UTF-8', TERM: 'dumb' }, Symbols.ascii]
+  ])('the environment %j selects symbols that the terminal can show', (environment, symbols) => {
+    expect(Symbols.of(environment)).toBe(symbols)
   })
 
   test('text is cut to the width of a terminal, and only there', () => {
-    const cut = (width: number): string => Style.fitted('abcdefgh', { marks: Marks.ascii, width })
+    const cut = (width: number): string => Style.fitted('abcdefgh', { symbols: Symbols.ascii, width })
     expect([cut(8), cut(7), cut(Number.POSITIVE_INFINITY)]).toEqual(['abcdefgh', 'abcd...', 'abcdefgh'])
   })
 })

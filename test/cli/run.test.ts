@@ -233,7 +233,7 @@ describe('an earlier run', () => {
     'a run without a saved checkpoint has not started: the hint runs it again and does not resume it',
     async () => {
       within({ 'f.yml': failing })
-      // Nobody can make a folder there.
+      // No user can create a folder there.
       const home = ['--home', '/proc/dogear']
       const { code, stderr } = await place.process(['run', 'f.yml', '--id', 'f-2', '--input', 'v=a b', ...home])
       expect(code).toBe(5)

@@ -63,7 +63,7 @@ describe.skipIf(!hasTerminal)('a terminal', () => {
     expect(place.read('log')).toBe('one\n')
   })
 
-  /** Two waves have begun, and one has not: a group of the second failed, and one was never started. */
+  /** Two waves have started and one has not: a group of the second failed, and one never started. */
   const waves = `
 name: w
 steps:
@@ -143,7 +143,7 @@ steps:
   })
 
   test.each([[{ LC_ALL: 'C' }], [{ LC_ALL: '', LC_CTYPE: '', LANG: 'C' }], [{ TERM: 'dumb' }]])(
-    'a terminal without UTF-8 gets plain marks: %j',
+    'a terminal without UTF-8 gets ASCII symbols: %j',
     async (environment) => {
       await withFailedRun(waves)
       const { stdout } = await answering(onTerminal(['run', 'w.yml'], { NO_COLOR: '1', ...environment }), [

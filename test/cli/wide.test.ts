@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import * as Narrator from '../../src/cli/report/Narrator.js'
+import * as Reporter from '../../src/cli/report/Reporter.js'
 import * as Style from '../../src/cli/terminal/Style.js'
 import type { StepEntry } from '../../src/cli/workflow/WorkflowFile.js'
 import type { EventUnit } from '../../src/ports/Events.js'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
-/** A narrator of one wave, its output and its clock. */
+/** A reporter of one wave, its output and its clock. */
 const narrated = (
   groups: number,
   { verbose = false, live = false }: { readonly verbose?: boolean; readonly live?: boolean } = {}
@@ -21,7 +21,7 @@ const narrated = (
   const at = { line: 1, column: 1 }
   const names = Array.from({ length: groups }, (_, number) => ({ name: `g${number}` }))
   const steps = [{ _tag: 'Wave', at, name: 'checks', summary: 'checks', groups: names }] as unknown as StepEntry[]
-  const { report } = Narrator.make({
+  const { report } = Reporter.make({
     screen: {
       print: () => undefined,
       out: () => undefined,
@@ -179,7 +179,7 @@ test('a rewound wave does not count as done until it has completed again', () =>
     summary: name,
     groups: [{ name: 'g' }]
   }))
-  const { report } = Narrator.make({
+  const { report } = Reporter.make({
     screen: {
       print: () => undefined,
       out: () => undefined,
@@ -206,7 +206,7 @@ test('a rewound wave does not count as done until it has completed again', () =>
   }
   start(0, 'one')
   end(0, 'one')
-  report({ _tag: 'RunWentBack', runId: 'r', stepIndex: 0, unit: 'one' })
+  report({ _tag: 'WaveRestarted', runId: 'r', stepIndex: 0, unit: 'one' })
   start(0, 'one')
   expect(shown.at(-1)).toMatch(/^0\/3 waves done/)
   end(0, 'one')

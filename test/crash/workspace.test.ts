@@ -13,8 +13,7 @@ steps:
   - { name: two, shell: 'cat one.txt; test "$DOGEAR_RUN_ID" != dies || kill -9 $PPID' }
 `
 
-/** Kills the process that calls git: `before` the nth call, which is not made; `after` it; or `while` it is made, and goes on; `half`: with
- *  a file of a worktree deleted that git was to remove. */
+/** Kills the process that calls git: `before` the nth call; `after` it; `while` it runs; or `half`: with half of a worktree deleted that git was removing. */
 const killer = `#!/bin/sh
 n=$(($(cat "$CALLS.n" 2>/dev/null || echo 0) + 1)); echo $n > "$CALLS.n"; echo "$@" >> "$CALLS"
 PATH=\${PATH#*:}

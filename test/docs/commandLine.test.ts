@@ -31,13 +31,13 @@ describe('the commands and flags in the guide', () => {
   const flagsIn = (help: string): readonly string[] =>
     help.split('\n').flatMap((line) => /^ {2}(?:-\w, )?(--[a-z-]+)/.exec(line)?.[1] ?? [])
 
-  test('are all commands that there are', () => {
+  test('the guide has every command', () => {
     const [, listed = ''] = /^Commands:\n((?: {2}.*\n)+)/m.exec(helps.get('') ?? '') ?? []
     const names = listed.split('\n').flatMap((line) => /^ {2}([a-z]+)/.exec(line)?.[1] ?? [])
     expect(sorted(commands)).toEqual(sorted(names))
   })
 
-  test('each flag is there for the commands that have it', () => {
+  test('the guide lists each flag under the commands that have it', () => {
     const flags = tableOf('Commands', 'flag')
     const said = new Map<string, Set<string>>(commands.map((command) => [command, new Set(['--home', '--version'])]))
     for (const [cell = '', of = ''] of flags.rows) {
@@ -51,10 +51,10 @@ describe('the commands and flags in the guide', () => {
     }
   })
 
-  test('every environment variable is one that the source reads or sets', () => {
+  test('the source reads or sets every environment variable of the guide', () => {
     const sets = [...read('src/cli/steps/stepEnvironment.ts').matchAll(/set\('(\w+)'/g)].map(([, name]) => name ?? '')
     expect(sorted(column(table(guide, 'Variables'), 'variable').flatMap(codes))).toEqual(sorted(sets))
-    const sources = ['src/cli/terminal/Style.ts', 'src/cli/terminal/Marks.ts', 'src/cli/commands/Context.ts']
+    const sources = ['src/cli/terminal/Style.ts', 'src/cli/terminal/Symbols.ts', 'src/cli/commands/Context.ts']
     const read_ = sources.map(read).join('')
     const named = column(tableOf('Commands', 'environment variable'), 'environment variable').flatMap(codes)
     expect(named.filter((name) => !read_.includes(name))).toEqual([])
@@ -73,22 +73,22 @@ describe('the keys of a workflow file in the guide', () => {
   const said = (under: string, first = 'key'): readonly string[] =>
     sorted(column(tableOf(under, first), first).flatMap(codes))
 
-  test('are those of a workflow', () => {
+  test('the guide lists the keys of a workflow', () => {
     expect(sorted([...said('The workflow'), 'commands'])).toEqual(sorted(keysOf(root)))
   })
-  test('are those of a step and of a group', () => {
+  test('the guide lists the keys of a step and of a group', () => {
     const others = ['wave', 'steps', 'workflow']
     expect(said('A step, or a group')).toEqual(
       sorted([...keysOf(task).filter((key) => !others.includes(key)), 'needs'])
     )
   })
-  test('are those of a sequence', () => {
+  test('the guide lists the keys of a sequence', () => {
     expect(said('A sequence')).toEqual(sorted(keysOf(definitions['step:sequence'])))
   })
-  test('are those of a wave and of a map', () => {
+  test('the guide lists the keys of a wave and of a map', () => {
     expect(sorted([...said('A wave'), ...said('A map')])).toEqual(sorted(keysOf(definitions['step:wave'])))
   })
-  test('are those of a retry', () => {
+  test('the guide lists the keys of a retry', () => {
     expect(said('A step, or a group', 'key of `retry`')).toEqual(sorted(keysOf(definitions['retry'])))
   })
 })
@@ -101,11 +101,11 @@ const damage = (history: string): void => {
   }
 }
 
-describe('what the guide shows', () => {
+describe('the examples of the guide', () => {
   const typed = (line: string): Promise<Seen> => terminal.type(line)
   const parsed = (seen: Seen): object => JSON.parse(seen.stdout) as object
 
-  test('its workflow files run', async () => {
+  test('the workflow files of the guide run', async () => {
     const files = blocks(guide, 'yaml')
     expect(files).not.toEqual([])
     for (const file of files) {
@@ -116,17 +116,17 @@ describe('what the guide shows', () => {
     }
   })
 
-  test('it warns to resume before anything is cleaned up', () => {
+  test('the guide warns to resume before cleaning up', () => {
     const [, troubles = ''] = guide.split('## Troubleshooting')
     expect(troubles).toMatch(/\*\*Resume first, clean up later\.\*\*[^*]*Delete nothing of an unfinished run\./)
   })
 
-  test('it tells the pointer of a pause from the state', () => {
+  test('the guide distinguishes the pause pointer from the state', () => {
     const [, pausing = ''] = guide.split('## Pausing')
     expect(pausing).toMatch(/`continue-here\.json` is a pointer\s+to it and no state: only the id in it is used\./)
   })
 
-  test('the documents for programs have the fields that it names', async () => {
+  test('the JSON output has the fields that the guide names', async () => {
     writeFileSync(join(terminal.folder, 'one.yml'), 'steps:\n  - { name: one, shell: "test -e there" }\n')
     const documents = table(guide, 'For programs')
     const of = (command: string): readonly string[] => {
@@ -148,7 +148,7 @@ describe('what the guide shows', () => {
     expect(parsed(wrong)).toMatchObject({ error: { code: 'NoSuchRun' } })
   })
 
-  test('what is asked on a terminal ends in a pipe as it says', async () => {
+  test('each prompt of a terminal ends in a pipe as the guide says', async () => {
     const questions = table(guide, 'Questions')
     const exit = (question: string): number => {
       const index = column(questions, 'question').findIndex((cell) => cell.includes(question))

@@ -47,11 +47,11 @@ describe('the numbers in the documentation', () => {
     ['checkpoint', hidden('adapters/json-file/index.ts', /checkpointBytes \?\? (\d+) \* MEBIBYTE/) * MEBIBYTE],
     ['journals kept of a run', hidden('adapters/json-file/index.ts', /options\.keep \?\? (\d+)/)],
     ['shortest beginning of an id', MIN_PREFIX]
-  ])('the limit "%s" is that of the code', (limit, value) => {
+  ])('the limit "%s" in the guide equals the one in the code', (limit, value) => {
     expect(numbers(cell(guide, 'What is preserved, and what is lost', limit, 'value') ?? '')[0]).toBe(value)
   })
 
-  test('the standard retry policy is the one in the guide', () => {
+  test('the standard retry policy equals the one in the guide', () => {
     const page = read('docs/guide/steps-and-outputs.md')
     const said = (field: string): string | undefined => cell(page, 'Retries', `\`${field}\``, '`RetryPolicy.standard`')
     const { _tag, ...rest } = RetryPolicy.standard
@@ -60,7 +60,7 @@ describe('the numbers in the documentation', () => {
     expect(said('withinMillis')).toBe('none')
   })
 
-  test('the defaults of a workflow file are those of the code', () => {
+  test('the defaults of a workflow file equal those in the code', () => {
     const { attempts, jitter, delayMillis, maxDelayMillis } = RetryPolicy.standard
     const said = (row: string): string | undefined => cell(guide, 'A step, or a group', row, 'default')
     expect(said('`attempts`')).toBe(String(attempts))
@@ -70,7 +70,7 @@ describe('the numbers in the documentation', () => {
     expect(said('`timeout`')).toBe(`\`${DEFAULT_TIMEOUT_MILLIS / 60_000}m\``)
   })
 
-  test('the grace of the environment is the one in the guide', () => {
+  test('the grace of the environment equals the one in the guide', () => {
     expect(numbers(cell(read('docs/guide/embedding.md'), 'The environment', '`graceMillis`', 'default') ?? '')).toEqual(
       [nodeEnvironment(memoryStorage()).graceMillis]
     )

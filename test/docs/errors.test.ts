@@ -24,29 +24,29 @@ describe('docs/errors.md', () => {
     ['StepFailure', 'domain/data/StepFailure.ts'],
     ['RunOutcome', 'executor/RunOutcome.ts'],
     ['CliError', 'cli/CliError.ts']
-  ])('lists the members of %s, all of them and no others', (name, file) => {
+  ])('docs/errors.md lists exactly the members of %s', (name, file) => {
     const members = literals(file, name)
     expect(members).not.toEqual([])
     expect(sorted(listed(name))).toEqual(sorted(members))
   })
 
-  test('lists of RunError what is not a StorageError', () => {
+  test('docs/errors.md lists each RunError that is not a StorageError', () => {
     const own = literals('executor/RunError.ts', 'RunError').filter((tag) => !storage.includes(tag))
     expect(sorted(listed('RunError'))).toEqual(sorted(own))
   })
 
-  test('lists every reason of a TransitionError', () => {
+  test('docs/errors.md lists every reason of a TransitionError', () => {
     expect(sorted(listed('TransitionError', '`why`'))).toEqual(
       sorted(literals('domain/change/Transition.ts', 'TransitionError', 'why'))
     )
   })
 
-  test('lists every edit that can be refused', () => {
+  test('docs/errors.md lists every edit that can be refused', () => {
     const changed = column(table(page, 'PlanProblem'), 'means').flatMap(codes)
     for (const edit of literals('domain/plan/Plan.ts', 'PlanProblem', 'edit')) expect(changed).toContain(edit)
   })
 
-  test('lists the values that are refused', () => {
+  test('docs/errors.md lists the refused values', () => {
     const refused = [
       ...literals('domain/checkpoint/RunId.ts', 'InvalidRunId'),
       ...literals('domain/workflow/RetryPolicy.ts', 'InvalidRetryPolicy'),
@@ -56,12 +56,12 @@ describe('docs/errors.md', () => {
     expect(sorted(listed('Values that are refused'))).toEqual(sorted(refused))
   })
 
-  test('leaves out no type that calls itself an error', () => {
+  test('docs/errors.md omits no type in the category errors', () => {
     const everywhere = tables(page).flatMap(({ rows }) => rows.flatMap(([first]) => codes(first ?? '')))
     expect([...errorTags()].filter((tag) => !everywhere.includes(tag))).toEqual([])
   })
 
-  test('lists the errors that are made for steps, by name and code', () => {
+  test('docs/errors.md lists the errors that steps fail with, by name and code', () => {
     const errors = table(page, 'Errors of steps that Dogear makes')
     const rows = errors.rows.map(([name = '', code = '']) => ({ name: codes(name)[0], code }))
     const made = stepErrors()
@@ -97,21 +97,27 @@ function* helpCodes(source: string): Iterable<readonly [string, string]> {
 }
 
 describe('the exit codes', () => {
-  test.each([...exits('StorageError'), ...exits('RunError')])('of %s are those of the command', (_tag, said) => {
-    expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
-  })
+  test.each([...exits('StorageError'), ...exits('RunError')])(
+    'the exit codes of %s equal those of the command',
+    (_tag, said) => {
+      expect(said).toEqual([ofError({ _tag: 'NotDone', error: { _tag }, hints: [] } as unknown as CliError)])
+    }
+  )
 
-  test.each(exits('CliError').filter(([tag]) => tag !== 'NotDone'))('of %s are those of the command', (_tag, said) => {
-    const each = signals.map((signal) => ofError({ _tag, signal } as unknown as CliError))
-    expect(said).toEqual([...new Set(each)])
-  })
+  test.each(exits('CliError').filter(([tag]) => tag !== 'NotDone'))(
+    'the exit codes of %s equal those of the command',
+    (_tag, said) => {
+      const each = signals.map((signal) => ofError({ _tag, signal } as unknown as CliError))
+      expect(said).toEqual([...new Set(each)])
+    }
+  )
 
-  test.each(exits('RunOutcome'))('of a run that ended as %s are those of the command', (_tag, said) => {
+  test.each(exits('RunOutcome'))('the exit code of a run that ended as %s equals that of the command', (_tag, said) => {
     const each = signals.map((signal) => ofOutcome({ _tag } as unknown as RunOutcome, O.some(signal)))
     expect(said).toEqual([...new Set(each)])
   })
 
-  test('are in the table of README, guide and source alike', () => {
+  test('README, guide and source list the same exit codes', () => {
     const inSource = table(read('src/cli/ExitCode.ts').replace(/^ \* ?/gm, ''), '').rows
     const inReadme = table(read('README.md'), 'Exit codes').rows
     const inGuide = table(read('docs/guide/command-line.md'), 'Exit codes').rows

@@ -7,7 +7,7 @@ const events = [...fieldsOf('ports/Events.ts', 'Event')].map(([tag, fields]) => 
   fields: fields.filter((field) => field !== 'runId').sort()
 }))
 
-/** What every event about a unit has. */
+/** The fields of every event about a unit. */
 const OF_UNIT = ['unit', 'stepIndex']
 
 const guide = table(read('docs/guide/embedding.md'), 'Events')

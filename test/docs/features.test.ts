@@ -105,7 +105,7 @@ const titlesOf = (path: string): ReadonlySet<string> => {
 }
 
 describe('docs/features.md', () => {
-  test('has a row for each behaviour, in order and under its chapter', () => {
+  test('docs/features.md has a row for each behaviour, in order and under its chapter', () => {
     const all = Object.entries(CHAPTERS).flatMap(([chapter, has]) =>
       (typeof has === 'number' ? Array.from({ length: has }, (_, index) => index + 1) : has).map(
         (number) => `${chapter}${number}`
@@ -116,14 +116,14 @@ describe('docs/features.md', () => {
     expect(features.filter(({ behaviour }) => !behaviour.endsWith('.'))).toEqual([])
   })
 
-  test('states how many are built, in part, superseded and not built', () => {
+  test('docs/features.md counts the behaviours of each state correctly', () => {
     expect(page).toContain(
       `Of ${features.length} behaviours: ${counts('built')} built, ${counts('in part')} in part, ` +
         `${counts('superseded')} superseded, ${counts('not built yet')} not built yet.`
     )
   })
 
-  test('says of each what shows it, what is missing, or why there is another way', () => {
+  test('docs/features.md names a test, a gap or a reason for each behaviour', () => {
     const fits = ({ state, shown, why }: Feature): boolean => {
       switch (state) {
         case 'built':
@@ -141,7 +141,7 @@ describe('docs/features.md', () => {
     expect(features.filter((one) => !fits(one))).toEqual([])
   })
 
-  test.each(features.filter(({ shown }) => shown.length > 0))('$id is shown by tests that are run', ({ shown }) => {
+  test.each(features.filter(({ shown }) => shown.length > 0))('the tests of $id exist and run', ({ shown }) => {
     const missing = shown.filter((one) => {
       const [path = '', ...title] = one.split(' › ')
       return !titlesOf(path).has(title.join(' › '))

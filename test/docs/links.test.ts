@@ -20,11 +20,11 @@ const links: readonly Link[] = pages.flatMap((page) =>
 const isOutside = (to: string): boolean => /^[a-z]+:/.test(to)
 
 describe('the documentation', () => {
-  test('has links between its pages', () => {
+  test('the documentation has links between its pages', () => {
     expect(links.filter(({ to }) => !isOutside(to)).length).toBeGreaterThan(10)
   })
 
-  test.each(links.filter(({ to }) => !isOutside(to)))('$page leads to $to', ({ page, to }) => {
+  test.each(links.filter(({ to }) => !isOutside(to)))('the link from $page to $to works', ({ page, to }) => {
     const [path = '', anchor] = to.split('#')
     const target = path === '' ? page : normalize(join(dirname(page), path))
     expect(existsSync(join(root, target)), `${target} does not exist`).toBe(true)
@@ -33,7 +33,7 @@ describe('the documentation', () => {
     expect([...anchors(read(target))]).toContain(anchor)
   })
 
-  test('every page is linked to', () => {
+  test('every page is the target of a link', () => {
     const targets = new Set(
       links
         .filter(({ to }) => !isOutside(to))

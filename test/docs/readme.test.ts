@@ -29,7 +29,7 @@ afterAll(() => terminals.forEach(({ close }) => close()))
 const shape = (output: string): readonly string[] => output.trimEnd().split('\n').sort()
 
 describe('the pictures in the README', () => {
-  test('show a crash, a plan and a resume; and a failure, an edit, and something that is gone', () => {
+  test('the pictures show a crash, a plan and a resume; and a failure, an edit and missing evidence', () => {
     const lines = stories.map((story) => story.map(({ line }) => line.split(' ').slice(0, 2).join(' ')))
     expect(lines).toEqual([
       ['cat release.yml', 'dogear run', 'dogear plan', 'dogear resume'],
@@ -38,7 +38,7 @@ describe('the pictures in the README', () => {
   })
 
   test.each(stories.map((story, index) => ({ story, terminal: terminals[index] as Terminal })))(
-    'are what happens: $story.0.line',
+    'the picture shows the real output: $story.0.line',
     async ({ story, terminal }) => {
       for (const { line, output } of story) {
         const [, shown] = /^cat (\S+)$/.exec(line) ?? []

@@ -49,7 +49,7 @@ export function fieldsOf(file: string, name: string): ReadonlyMap<string, readon
   )
 }
 
-/** The tags of every exported type that calls itself an error. */
+/** The tags of every exported type in the category errors. */
 export const errorTags = (): ReadonlySet<string> =>
   new Set(
     ours.flatMap((source) =>
@@ -62,7 +62,7 @@ export const errorTags = (): ReadonlySet<string> =>
     )
   )
 
-/** An error that the source makes for a step: its name, and its code if that is always the same. */
+/** An error that the source creates for a step: its name, and its code if that is constant. */
 export interface Made {
   readonly name: string
   readonly code?: string

@@ -6,7 +6,7 @@ import { codes, read, table } from './markdown.js'
 type AnyChange = Change
 type Tag = AnyChange['_tag']
 
-/** The compiler checks that none is missing here. */
+/** The compiler checks that no change is missing here. */
 const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
   WorkflowEdited: true,
@@ -28,7 +28,7 @@ const TAGS: Readonly<Record<Tag, true>> = {
   Confirmed: true
 }
 
-const rows = table(read('docs/guide/command-line.md'), 'States of a run').rows.flatMap(([from, change, to]) =>
+const rows = table(read('docs/file-format.md'), '2.3 States and changes').rows.flatMap(([from, change, to]) =>
   (codes(from ?? '').length === 0 ? [''] : codes(from ?? '')).map((one) => ({
     from: one,
     change: codes(change ?? '')[0] as Tag,
@@ -63,7 +63,7 @@ const error = { name: 'Error', message: 'no' }
 const failed = { attempt: 1, startedAt: at, error, outcome: 'unknown' } as const
 const done = { captured: [], attempts: 1, startedAt: at, durationMillis: 0, evidence: [] }
 
-/** A change of each kind, about the step where a run in this state is, or about the next one. */
+/** A change of each kind, about the step of a run in this state, or about the next one. */
 const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {}): AnyChange => {
   const next = from === 'Completed' ? b : a
   switch (tag) {
@@ -124,12 +124,12 @@ const runIn = (state: string, groups: boolean, workflow = groups ? wave : tasks)
   }
 }
 
-describe('the states of a run in the guide', () => {
-  test('there is a row for every change', () => {
+describe('the states of a run in docs/file-format.md', () => {
+  test('the table of states has a row for every change', () => {
     expect(new Set(rows.map(({ change }) => change))).toEqual(new Set(Object.keys(TAGS)))
   })
 
-  test.each(rows.filter(({ from }) => from === ''))('a run begins with $change as $to', ({ to }) => {
+  test.each(rows.filter(({ from }) => from === ''))('a run starts with $change in the state $to', ({ to }) => {
     expect(started(tasks).state._tag).toBe(to)
     expect([...started(tasks).completedSteps]).toEqual([])
   })

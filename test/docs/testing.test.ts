@@ -23,7 +23,7 @@ const printedBy = (text: string): string => {
 test.each([
   ['ModelReport.toText(report)', 'it differs from the model'],
   ['CrashReport.toText(report)', 'SameEnd: it ended otherwise']
-])('what the guide shows is what %s gives', (code, shown) => {
+])('the guide shows the output of %s', (code, shown) => {
   const printed = printedBy(code).split('\n')
   const lines = (blocks(guide, 'text').find((block) => block.includes(shown)) ?? '')
     .split('\n')

@@ -118,7 +118,7 @@ const REPLACEMENTS: ReadonlyArray<Json | undefined> = [
   parse('{"__proto__":null,"length":1}')
 ]
 
-/** A copy with one place replaced; `undefined` drops it, and in a list doubles what is there. */
+/** A copy with one place replaced; `undefined` drops it, and in an array duplicates the element. */
 const mutated = (value: Json, path: ReadonlyArray<string>, by: Json | undefined): Json => {
   if (path.length === 0) return by ?? null
   const [key, ...rest] = path as [string, ...string[]]
@@ -142,7 +142,7 @@ const mutated = (value: Json, path: ReadonlyArray<string>, by: Json | undefined)
 
 const mutations = fc.tuple(arb.run(), fc.nat(), fc.constantFrom(...REPLACEMENTS))
 
-/** The fields of which any JSON is a right value. */
+/** The fields that accept any JSON. */
 const FREE =
   /^(input|output|data|variables|completedSteps,\d+,output)(,|$)|,(output|data|job|items,\d+,value)(,|$)|^(answers,\d+,)?value(,|$)/
 
@@ -298,7 +298,7 @@ describe('invalid content', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what was written once stays readable
+// files written earlier stay readable
 // ---------------------------------------------------------------------------------------------------------------------
 
 const golden = (name: string): string => readFileSync(new URL(`../golden/domain/${name}`, import.meta.url), 'utf8')

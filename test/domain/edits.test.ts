@@ -25,7 +25,7 @@ const wave = (name: string, ...groups: ReadonlyArray<Step | W.Group>): Step =>
     groups.map((one) => ('needs' in one ? one : W.group(one)))
   )
 
-/** A run of this workflow in which these units have completed, in this order; composites too. `items`: of its maps. */
+/** A run of this workflow in which these units, composites too, have completed in this order. `items`: of its maps. */
 const having = (
   workflow: Workflow,
   units: ReadonlyArray<Unit>,
@@ -61,7 +61,7 @@ const editsOf = (checkpoint: Checkpoint, workflow: Workflow): ReadonlyArray<stri
     : plan.left.problems.map((one) => (one._tag === 'WorkflowChanged' ? `${one.edit} ${one.unit}` : one._tag))
 }
 
-/** The units that a plan runs, and those that stay recorded when the plan is begun. */
+/** The units that a plan runs, and those that stay recorded when the plan is executed. */
 const plannedOf = (
   checkpoint: Checkpoint,
   workflow: Workflow

@@ -12,7 +12,7 @@ const refusal = (value: unknown): readonly [path: string, found: string] => {
   return E.isLeft(copied) ? [copied.left.path, copied.left.found] : assert.fail('it was taken')
 }
 
-/** JSON, with all that is nearly JSON mixed in. */
+/** JSON, mixed with values that are almost JSON. */
 const nearlyJson = fc.anything({
   withBigInt: true,
   withDate: true,

@@ -1,4 +1,4 @@
-/** How often a law is tried: a hundred times, and thousands of times with DOGEAR_SWEEP=1. */
+/** The number of cases of a law: a hundred, and thousands with DOGEAR_SWEEP=1. */
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
@@ -6,13 +6,13 @@ import { test } from 'vitest'
 import type { PlanLaw } from '../../src/testing/planning/laws/PlanLaw.js'
 import { seed, sweep } from '../sweep.js'
 
-/** How many cases there are: 160 times as many in a sweep. */
+/** The number of cases: 160 times as many in a sweep. */
 const runsOf = (usual: number): number => Number(process.env['DOGEAR_RUNS'] ?? usual) * (sweep ? 160 : 1)
 
-/** So many cases at a time: vitest takes a worker that does not answer for a minute for dead. */
+/** The size of a batch: vitest treats a worker that does not answer for a minute as dead. */
 const BATCH = 2000
 
-/** A law, tried on arbitrary cases. Its title says what always holds. */
+/** A law, checked with arbitrary cases. Its title states what always holds. */
 export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) => void, usual = 100): void =>
   test(title, async () => {
     const runs = runsOf(usual)
@@ -22,7 +22,7 @@ export const law = <A>(title: string, cases: fc.Arbitrary<A>, holds: (one: A) =>
     }
   })
 
-/** A law of the planner that is published: tried on arbitrary workflows. */
+/** A published law of the planner, checked with arbitrary workflows. */
 export const publishedLaw = ({ id, title, check }: PlanLaw, usual = 80): void =>
   test(`${id}: ${title}`, async () => {
     const runs = runsOf(usual)

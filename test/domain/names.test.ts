@@ -229,7 +229,7 @@ describe('a definition', () => {
     fc.array(fc.uniqueArray(fc.nat({ max: 5 }), { maxLength: 3 }), { minLength: 6, maxLength: 6 }),
     (needs) => {
       const groups = needs.map((list, index) => group(`g${index}`, ...list.map((need) => `g${need}`)))
-      /** What can't be reached when one goes along the arrows, layer by layer, from where none ends. */
+      /** The nodes that are unreachable along the arrows, layer by layer, from nodes without successors. */
       const unreached = (edges: ReadonlyArray<ReadonlyArray<number>>, among: ReadonlySet<number>): Set<number> => {
         const left = new Set(among)
         for (let round = 0; round < 6; round++) {

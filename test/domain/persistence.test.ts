@@ -10,7 +10,7 @@ import * as Vec from '../../src/domain/data/Vector.js'
 import { isWithin, join } from '../../src/domain/workflow/Unit.js'
 import { law } from './law.js'
 
-/** Lengths around those at which the trie gets another level. */
+/** Lengths around those at which the trie grows by a level. */
 const lengths = fc.oneof(
   fc.nat({ max: 100 }),
   fc.constantFrom(31, 32, 33, 63, 64, 65, 1023, 1024, 1025, 1055, 1056, 1057, 1087, 1088, 1089)

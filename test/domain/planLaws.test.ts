@@ -28,7 +28,7 @@ const moments = arb.moment()
 
 const momentsWithOptions = momentWithOptions()
 
-/** Freezes a value all the way down, so that writing to it throws. */
+/** Freezes a value deeply, so that a write throws. */
 const frozen = <A>(value: A): A => {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
@@ -43,7 +43,7 @@ const frozen = <A>(value: A): A => {
 // laws
 // ---------------------------------------------------------------------------------------------------------------------
 
-// Those that look at whole runs are tried less often, those that compare few of their cases more often.
+// Laws about whole runs get fewer cases, and laws that compare few of their cases get more.
 const RUNS: Readonly<Record<string, number>> = { 'PL-MORE-01': 170, 'PL-PREFIX-01': 50, 'PL-WRAP-01': 500 }
 
 describe('the published laws', () => {
@@ -97,7 +97,7 @@ describe('the options of a plan', () => {
     if (E.isLeft(plan)) return
     for (const { _tag, reason, unit } of plan.right.decisions) {
       const place = placeOf(moment, unit, fromStep)
-      // A job that may not be there twice is not forced unasked.
+      // A non-idempotent job is not forced without a question.
       if (place === 'around' || place === 'beside' || (_tag === 'Confirm' && reason._tag === 'JobPending')) continue
       assert.deepEqual([_tag, reason._tag === 'Forced'], place === 'before' ? ['Skip', false] : ['Run', true])
     }

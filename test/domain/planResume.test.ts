@@ -83,7 +83,7 @@ const tags = ({ decisions }: ResumePlan): ReadonlyArray<string> =>
   decisions.map((one) => `${nameOf(one.unit)} ${one._tag} ${one.reason._tag}`)
 
 // ---------------------------------------------------------------------------------------------------------------------
-// where a run goes on
+// where a run resumes
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an answer', () => {
@@ -188,7 +188,7 @@ describe('a run of five steps', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what stands against a plan
+// what prevents a plan
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an edited workflow', () => {
@@ -635,7 +635,7 @@ describe('an answer without a question', () => {
   test('the answer "done" is refused if the step never ran', () => {
     for (const unit of ['publish', 'build']) {
       const [problem, ...more] = problems(failed, workflow, answers('Done', unit))
-      assert.deepEqual([problem, more], [{ _tag: 'NotAsked', unit }, []])
+      assert.deepEqual([problem, more], [{ _tag: 'NothingToConfirm', unit }, []])
     }
   })
 
@@ -979,14 +979,16 @@ describe('the text of a plan', () => {
   })
 
   test('the text of a plan lists an abandoned job separately from other running ones', () => {
-    const [givesUp, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
+    const [abandons, due] = [{ _tag: 'JobPending', submittedAt: AT } as const, { _tag: 'Forced' } as const]
     const run = (stepIndex: number, rest: Partial<Run> = {}): Run => ({
       _tag: 'Run',
       ...{ unit: `s${stepIndex}`, stepIndex, summary: '', fingerprint: 'v1:x', reason: due },
       ...rest
     })
-    const steps = Array.from({ length: 30 }, (_, index) => run(index, index === 12 ? { givesUp } : {}))
-    const groups = Array.from({ length: 30 }, (_, n) => run(17, { unit: `s17/g${n}`, ...(n === 9 ? { givesUp } : {}) }))
+    const steps = Array.from({ length: 30 }, (_, index) => run(index, index === 12 ? { abandons } : {}))
+    const groups = Array.from({ length: 30 }, (_, n) =>
+      run(17, { unit: `s17/g${n}`, ...(n === 9 ? { abandons } : {}) })
+    )
     const decisions = [...steps.slice(0, 18), ...groups, ...steps.slice(18)]
     const text = explain({ decisions, startIndex: 0, retryCurrent: false, skipSteps: new Set(), variables: new Map() })
     assert.equal(

@@ -10,7 +10,7 @@ import * as StepError from '../../src/domain/data/StepError.js'
 import { law } from './law.js'
 import { quickestOfBoth } from '../quickest.js'
 
-/** Few letters, so that values overlap, contain one another, and are found; and what stands in their place. */
+/** Few letters, so that values overlap, contain one another and occur; and the replacement. */
 const letters = fc.constantFrom('a', 'b', 'a', 'b', 'é', '"', '*')
 
 const secret = fc.string({ unit: letters, minLength: 4, maxLength: 9 })
@@ -19,7 +19,7 @@ const secrets = fc.array(secret, { minLength: 1, maxLength: 3 })
 
 const around = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '"', '*', '\n', 'x'), maxLength: 12 })
 
-/** A text that is full of the values. */
+/** A string that contains many of the values. */
 const textWith = (values: ReadonlyArray<string>): fc.Arbitrary<string> =>
   fc.array(fc.oneof(around, fc.constantFrom(...values)), { maxLength: 8 }).map((parts) => parts.join(''))
 
@@ -39,7 +39,7 @@ const jsonWith = (values: ReadonlyArray<string>): fc.Arbitrary<Json> =>
 
 const secretsAndJson = secrets.chain((values) => fc.tuple(fc.constant(values), jsonWith(values)))
 
-/** All texts in a value, the names of fields too. */
+/** All strings in a value, including field names. */
 const textsIn = (value: Json): ReadonlyArray<string> => {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
@@ -123,7 +123,7 @@ describe('a string', () => {
 describe('a long repetitive value', () => {
   const ROUNDS = 8
 
-  /** The growth of the time if value and text are four times as long: four if linear, sixteen if quadratic. */
+  /** The growth of the time for a value and a string four times as long: four if linear, sixteen if quadratic. */
   const growth = (work: (length: number) => () => unknown): number => {
     const [small, large] = [work(20_000), work(80_000)]
     quickestOfBoth(1, small, large)

@@ -1,4 +1,4 @@
-/** What is encoded of requests and pointers can be decoded. */
+/** Encoded requests and pointers can be decoded. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'

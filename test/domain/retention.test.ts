@@ -1,4 +1,4 @@
-/** What may go: never what is in use, never what is to stay, and in the end all that may. */
+/** Retention never removes runs in use or runs to keep, and eventually removes all others. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'

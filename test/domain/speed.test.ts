@@ -30,7 +30,7 @@ const wide = (groups: number): Workflow => ({
   ]
 })
 
-/** A map of so many items, and the changes that tell of them and of the first so many that are done. */
+/** A map with this many items, and the changes that expand it and complete its first items. */
 const mapped: Workflow = { name: 'mapped', steps: [W.mapOf('all', W.task('all'))] }
 
 function* itemsDone(items: number, count: number): Iterable<Change> {
@@ -48,7 +48,7 @@ const reached = (workflow: Workflow, changes: Iterable<Change>): Checkpoint => {
 
 const ended = { attempts: 1, startedAt: AT, durationMillis: 5, evidence: [] } as const
 
-/** The changes of the first so many steps. */
+/** The changes of the first steps. */
 function* stepsDone(count: number): Iterable<Change> {
   for (let stepIndex = 0; stepIndex < count; stepIndex++) {
     const place = { at: AT, unit: `step-${stepIndex}` }
@@ -63,7 +63,7 @@ function* stepsDone(count: number): Iterable<Change> {
   }
 }
 
-/** The changes of the first so many groups, one at a time. */
+/** The changes of the first groups, one at a time. */
 function* groupsDone(count: number): Iterable<Change> {
   for (let index = 0; index < count; index++) {
     const unit = `all/g-${index}`
@@ -169,14 +169,14 @@ describe('recording', () => {
   }, 120_000)
 })
 
-/** A map of so many items, each a map of one item. */
+/** A map with this many items, each a map of one item. */
 function* expansions(count: number): Iterable<Change> {
   const keys = Array.from({ length: count }, (_, n) => `g-${n}`)
   yield { _tag: 'Expanded', at: AT, unit: 'all', items: keys.map((key) => ({ key, value: null })) }
   for (const key of keys) yield { _tag: 'Expanded', at: AT, unit: `all/${key}`, items: [{ key: 'only', value: null }] }
 }
 
-/** So many jobs that end badly, one after the other. */
+/** This many failing jobs in sequence. */
 function* lostJobs(count: number): Iterable<Change> {
   const units = Array.from({ length: count }, (_, n) => `all/g-${n}`)
   const [first, ...more] = units.map((unit) => ({ unit, attempt: 1 }))

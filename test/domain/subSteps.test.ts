@@ -75,13 +75,13 @@ const planOf = (checkpoint: Checkpoint, options: PlanOptions = {}): ResumePlan =
   return plan.right
 }
 
-/** What is decided, without what the steps beside the agent do. */
+/** The decisions without those of the steps beside the agent. */
 const decided = (checkpoint: Checkpoint, options: PlanOptions = {}): ReadonlyArray<string> =>
   planOf(checkpoint, options)
     .decisions.filter(({ unit }) => Unit.isWithin(unit, 'agent'))
     .map(({ _tag, unit, reason }) => `${_tag} ${unit} ${reason._tag}`)
 
-/** What stays recorded once a plan is accepted. */
+/** The records that stay once a plan is accepted. */
 const accepted = (checkpoint: Checkpoint, options: PlanOptions = {}): Checkpoint => {
   const changed = replay(checkpoint, overrides(checkpoint, defined, planOf(checkpoint, options), options, at))
   if (E.isLeft(changed)) assert.fail(JSON.stringify(changed.left))

@@ -103,7 +103,7 @@ const published = from(checked, starts(publish), completes(publish))
 const done = ({ completedSteps }: Checkpoint): ReadonlyArray<string> => [...completedSteps].map(({ unit }) => unit)
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what may follow what
+// which changes may follow
 // ---------------------------------------------------------------------------------------------------------------------
 
 type Row = readonly [
@@ -386,7 +386,7 @@ describe('a change that cannot follow', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what changes do
+// the effects of changes
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('an attempt', () => {

@@ -5,7 +5,7 @@ import { start } from '../../src/domain/checkpoint/Checkpoint.js'
 import type { Items } from '../../src/domain/checkpoint/Items.js'
 import * as I from '../../src/domain/checkpoint/Items.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
-import { levelsOf, sightOf } from '../../src/domain/plan/scope.js'
+import { levelsOf, visibleFrom } from '../../src/domain/plan/scope.js'
 import { find, partNames } from '../../src/domain/checkpoint/Tree.js'
 import type { Unit } from '../../src/domain/workflow/Unit.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
@@ -100,7 +100,7 @@ describe('the units that a unit sees', () => {
     'sites/wiki',
     'report'
   ]
-  const seenBy = (unit: Unit): ReadonlyArray<Unit> => all.filter(sightOf(workflow, items, unit))
+  const seenBy = (unit: Unit): ReadonlyArray<Unit> => all.filter(visibleFrom(workflow, items, unit))
 
   test('a unit sees its earlier siblings and those of its ancestors, with all their parts', () => {
     assert.deepEqual(seenBy('list'), [])

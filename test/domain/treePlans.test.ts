@@ -1,4 +1,4 @@
-/** Plans for units that are part of others, and the changes that are recorded for them. */
+/** Plans for units inside composites, and the changes recorded for them. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
@@ -23,7 +23,7 @@ const applied = (checkpoint: Checkpoint, changes: ReadonlyArray<Change>): Checkp
   return E.isRight(next) ? next.right : assert.fail(JSON.stringify(next.left))
 }
 
-/** A run of these steps, and what has happened in it. */
+/** A run of these steps and its changes. */
 const begun = (steps: ReadonlyArray<Step>, ...changes: ReadonlyArray<Change>): Checkpoint => {
   const workflow = Identity.of({ name: 'release', steps })
   return applied(start({ _tag: 'Started', at: AT, runId: 'run-1', workflow, input: {} }), changes)

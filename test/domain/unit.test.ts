@@ -15,7 +15,7 @@ import {
 } from '../../src/domain/workflow/Unit.js'
 import { law } from './law.js'
 
-/** Any text, lone surrogates and the signs that escape among them. */
+/** Any string, including lone surrogates and escape characters. */
 const name = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: fc.constantFrom('a', '/', '%', '#', 'u', '2', 'F', '\ud800', '.') })

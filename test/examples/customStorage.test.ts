@@ -1,4 +1,4 @@
-/** The guide for authors of stores, followed to the letter; its store is the one in examples/custom-storage. */
+/** Follows the guide for storage authors literally; its store is the one in examples/custom-storage. */
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,9 +13,14 @@ const guide = read('docs/guide/testing.md')
 const examples = join(root, 'examples/custom-storage')
 
 /** The modules in the guide, by the names in their first lines. */
-const modules = new Map(
+const shownModules = new Map(
   blocks(guide, 'js').map((text) => [/^\/\/ ([\w.]+\.mjs)/.exec(text)?.[1] ?? 'a module without a name', text])
 )
+const exampleModules = new Map(readdirSync(examples).map((name) => [name, readFileSync(join(examples, name), 'utf8')]))
+
+/** The files of a reader: those of the example, those in the guide, and the tests with the other runner. */
+const modules = new Map([...exampleModules, ...shownModules])
+modules.set('store.vitest.test.mjs', (modules.get('store.test.mjs') ?? '').replace('node:test', 'vitest'))
 
 // Inside the repository, so that `dogear` is this package as it was last built.
 const folder = join(root, `test/.tmp/custom-storage-${process.pid}`)
@@ -31,7 +36,7 @@ interface Ended {
   readonly all: string
 }
 
-/** The stores of hundreds of cases are in memory if possible: a busy disk takes a minute to sync them. */
+/** The stores of hundreds of cases are in memory if possible, because a busy disk takes a minute to sync them. */
 const IN_MEMORY = existsSync('/dev/shm') ? { TMPDIR: '/dev/shm' } : {}
 
 const node = (cwd: string, ...args: readonly string[]): Promise<Ended> =>
@@ -45,32 +50,31 @@ const node = (cwd: string, ...args: readonly string[]): Promise<Ended> =>
 
 const dogear = (...words: readonly string[]): Promise<Ended> => node(folder, main, ...words)
 
-/** The lines of the block that begins with the output of a command; `…` stands for others. */
+/** The lines of the block that begins with the output of a command; `…` stands for other lines. */
 const shown = (text: string): readonly string[] =>
   (blocks(guide, '').find((block) => block.startsWith('one JSON file') && block.includes(text)) ?? '')
     .split('\n')
     .filter((line) => line !== '' && line !== '…')
 
-// In a sweep they wait for a silent owner most of the time, each in a process of its own.
+// In a sweep these cases mostly wait for a silent owner, each in its own process.
 describe('the example of a store', { concurrent: sweep }, () => {
-  test('is the one in the guide', () => {
-    for (const name of readdirSync(examples)) {
-      const text = readFileSync(join(examples, name), 'utf8')
-      const [first = ''] = text.split('\n')
-      const [guides = ''] = modules.get(name)?.split('\n') ?? []
-      expect(modules.get(name)?.slice(guides.length), name).toBe(text.slice(first.length))
+  test('the guide shows or links each file of the example', () => {
+    for (const [name, text] of exampleModules) {
+      const inGuide = shownModules.get(name)
+      if (inGuide === undefined) expect(guide).toContain(`(../../examples/custom-storage/${name})`)
+      else expect(inGuide.split('\n').slice(1), name).toEqual(text.split('\n').slice(1))
     }
   })
 
-  // `dogear conformance` tries the same laws on the same store below.
-  test.runIf(sweep)('keeps the laws', async () => {
+  // `dogear conformance` checks the same laws on the same store below.
+  test.runIf(sweep)('the example of a store passes the kit', async () => {
     const { code, stdout } = await node(examples, 'report.mjs')
     expect(stdout).toContain(' 0 failed')
     expect(code).toBe(0)
   })
 })
 
-describe('the process of the example', () => {
+describe('the process of the example store', () => {
   test('a process can claim a run again after its save and its release failed', async () => {
     const path = join(folder, 'failing.json')
     const script = `
@@ -94,8 +98,8 @@ describe('the process of the example', () => {
   })
 })
 
-describe('the guide for authors of stores', { concurrent: sweep }, () => {
-  test('the report is the one that it shows', async () => {
+describe('the guide for storage authors', { concurrent: sweep }, () => {
+  test('the guide shows the report of its example', async () => {
     const lines = shown(' passed, 0 failed')
     expect(lines.length).toBeGreaterThan(4)
     const { code, stdout } = await dogear('conformance', 'spec.mjs', '--level', 'core', '--level', 'capability')
@@ -107,7 +111,7 @@ describe('the guide for authors of stores', { concurrent: sweep }, () => {
     expect(lines.at(-1)).toBe(`${passed} passed, 0 failed, ${others} not claimed`)
   })
 
-  test('what is left out makes the report that it shows', async () => {
+  test('the guide shows the report of the example without a check', async () => {
     const store = modules.get('store.mjs') ?? ''
     const mutant = store.replace(/if \(run\.held\?\.epoch !== epoch .*\{/, 'if (run.held === undefined) {')
     expect(mutant).not.toBe(store)
@@ -121,7 +125,7 @@ describe('the guide for authors of stores', { concurrent: sweep }, () => {
     expect(shown('CS-FENCE-01').filter((line) => !said.includes(`${line}\n`))).toEqual([])
   })
 
-  test('with real processes all is well', async () => {
+  test('the example passes the cases with real processes', async () => {
     const all = checkpointStorageCases.filter(({ id, level }) => /^CS-PROC/.test(id) && (sweep || level !== 'stress'))
     const levels = [...new Set(all.map(({ level }) => level))].flatMap((level) => ['--level', level])
     const { code, stdout } = await dogear('conformance', 'processes.mjs', '--only', 'CS-PROC', ...levels)
@@ -129,19 +133,18 @@ describe('the guide for authors of stores', { concurrent: sweep }, () => {
     expect(code).toBe(0)
   })
 
-  test('the cases are tests of node:test', async () => {
+  test('the cases run as tests of node:test', async () => {
     const { code, stdout } = await node(folder, '--test-reporter=tap', '--test-name-pattern=CS-FENCE', 'store.test.mjs')
     expect(stdout).toMatch(/^ *ok \d+ - CS-FENCE-01 /m)
     expect(stdout).toMatch(/^# fail 0$/m)
     expect(code).toBe(0)
   })
 
-  test('the cases are tests of vitest', async () => {
+  test('the cases run as tests of vitest', async () => {
     const config = join(folder, 'vitest.config.mjs')
     writeFileSync(config, `export default { test: { reporters: ['json'] } }\n`)
     const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-    const name = [...modules.keys()].find((one) => one.includes('vitest')) ?? 'none'
-    const words = ['run', name, '--root', folder, '--config', config, '-t', 'CS-FENCE']
+    const words = ['run', 'store.vitest.test.mjs', '--root', folder, '--config', config, '-t', 'CS-FENCE']
     const { code, stdout } = await node(folder, vitest, ...words)
     const { length } = checkpointStorageCases.filter(({ id, level }) => /^CS-FENCE/.test(id) && level !== 'stress')
     expect(JSON.parse(stdout)).toMatchObject({ numTotalTestSuites: 2, numFailedTests: 0, numPassedTests: length })
@@ -156,15 +159,15 @@ describe('the tables of the guide', () => {
   }
   const ofCases = (what: readonly string[]): readonly string[] => [...new Set(what)]
 
-  test('have every family of cases, in order', () => {
+  test('the guide lists every family of cases in order', () => {
     expect(cells('family')).toEqual(ofCases(checkpointStorageCases.map(({ id }) => id.replace(/-\d+$/, ''))))
   })
 
-  test('have every level', () => {
+  test('the guide lists every level', () => {
     expect([...cells('level')].sort()).toEqual([...ofCases(checkpointStorageCases.map(({ level }) => level))].sort())
   })
 
-  test('have every capability, and every tool of a spec', () => {
+  test('the guide lists every capability and every tool of a spec', () => {
     expect(cells('capability')).toEqual(capabilities)
     const type = read('src/testing/conformance/Spec.ts').split('export interface StorageSpec')[1] ?? ''
     const optional = [...type.matchAll(/readonly (\w+)\?:/g)].map(([, name]) => name)

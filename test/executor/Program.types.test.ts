@@ -513,7 +513,7 @@ describe('the type of an output without a schema', () => {
       c: { run: () => ({ path: 'y' }), evidence: ({ path }) => [{ _tag: 'Artifact', path }] },
       d: { run: ({ attempt }) => attempt }
     })
-    // The limit: evidence that does not annotate its output ends inference before `run` of `d` is looked at.
+    // The limit: evidence that does not annotate its output ends inference before `run` of `d` is checked.
     expectTypeOf<OutputsOf<typeof inferred>['w']>().toEqualTypeOf<{
       readonly c: { path: string }
       readonly d: Json.Json

@@ -23,7 +23,7 @@ type AnyProgram = Parameters<typeof runOrResume>[0]
 const environmentOn = (data: MemoryData, given: Partial<Environment> = {}): Environment =>
   nodeEnvironment(memoryStorage(data), { artifacts: memoryArtifacts(data), ...given })
 
-/** One execution of the run `r`, as a process that was just started does it. */
+/** One execution of the run `r` in a new process. */
 const go = async (program: AnyProgram, data: MemoryData, given: Partial<Environment> = {}): Promise<RunOutcome> => {
   const outcome = await runOrResume(program, 'r', {})(environmentOn(data, given))()
   assert.ok(E.isRight(outcome), JSON.stringify(outcome))

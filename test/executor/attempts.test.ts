@@ -34,7 +34,7 @@ const one = (spec: LooseSpec): ProgramType.Program<unknown> => Program.fromSteps
 
 const http = (status: number): unknown => Object.assign(new Error(`HTTP ${status}`), { status })
 
-/** A step that notes when it starts and does what the script says for each time it is started. */
+/** A step that logs its starts and acts by the script for each attempt. */
 const scripted =
   (world: World, now: () => number, script: ReadonlyArray<TaskEither<unknown, unknown>>): LooseSpec['run'] =>
   ({ attempt }) => {

@@ -154,7 +154,7 @@ describe('an artifact edited by hand', () => {
   test("the host's answer to edited artifacts applies to every plan of a call", async () => {
     const world = newWorld()
     let time = Date.parse('2026-01-02T03:04:05.000Z')
-    // Whoever waits finds the file edited when the wait is over.
+    // The file is edited during the wait.
     const clock = {
       now: () => time,
       sleep: () => () => {
@@ -208,7 +208,7 @@ describe('an artifact edited by hand', () => {
   test('keeping unchanged evidence is refused', async () => {
     const world = await fixed()
     const { problems } = refused(await go(world, confirm({ generate: 'Keep', check: 'Keep' })), 'PlanError')
-    assert.deepEqual(problems, [{ _tag: 'NotAsked', unit: 'check', keep: true }])
+    assert.deepEqual(problems, [{ _tag: 'NothingToConfirm', unit: 'check', keep: true }])
     ended(await go(world, confirm({ generate: 'Keep' })), 'Completed')
     ended(await go(world, confirm({ generate: 'Keep' })), 'Completed')
     assert.deepEqual(world.log, ['check', 'publish'])

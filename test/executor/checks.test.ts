@@ -1,4 +1,4 @@
-/** Checks and the end of work: stops, timeouts and crashes while it is looked, and trees that do not answer. */
+/** Checks and the end of work: stops, timeouts and crashes during checks, and trees that do not answer. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -14,7 +14,7 @@ const working = (world: World, name = 'work') => TE.fromIO(() => void world.log.
 
 const no = TE.left(new Error('no'))
 
-/** A step, or a wave of one group, around which something is looked at. */
+/** A step, or a wave of one group, with checks around it. */
 const around = (kind: 'task' | 'wave', world: World, checks: GuardSpec<unknown>) => {
   const unit = Program.task('unit', { run: () => working(world), ...(kind === 'task' ? checks : {}) })
   return Program.fromSteps('looked', [

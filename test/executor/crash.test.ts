@@ -23,9 +23,9 @@ import { group, policy, right, task } from './fixtures.js'
 // ---------------------------------------------------------------------------------------------------------------------
 
 interface UnitModel {
-  /** How long it works, in virtual milliseconds. */
+  /** Its duration in virtual milliseconds. */
   readonly millis: number
-  /** How many attempts fail before one works. */
+  /** The number of attempts that fail before one succeeds. */
   readonly failing: number
   readonly capture: boolean
   readonly codec: boolean
@@ -35,7 +35,7 @@ interface UnitModel {
 }
 
 interface GroupModel extends UnitModel {
-  /** Which earlier groups it needs. */
+  /** The earlier groups that it needs. */
   readonly needs: ReadonlyArray<number>
 }
 
@@ -67,7 +67,7 @@ const stepModel: fc.Arbitrary<StepModel> = fc.oneof(
 
 const programModel = fc.array(stepModel, { minLength: 1, maxLength: 5 })
 
-/** A date in, a text stored. */
+/** A date in the program, a string in the record. */
 const DateText = new t.Type<Date, string>(
   'DateText',
   (value): value is Date => value instanceof Date,
@@ -78,7 +78,7 @@ const DateText = new t.Type<Date, string>(
   (date) => date.toISOString()
 )
 
-/** Everything that a unit can see, as text: two runs that see the same give the same. */
+/** Everything that a unit can see, as a string: two runs that see the same return the same. */
 const seenBy = (context: ProgramType.StepContext<Readonly<Record<string, unknown>>, unknown>): string => {
   const json = Json.fromUnknown(
     JSON.parse(
@@ -143,12 +143,12 @@ const unitsOf = (steps: ReadonlyArray<StepModel>): ReadonlyMap<string, UnitModel
   )
 
 // ---------------------------------------------------------------------------------------------------------------------
-// one life after the other
+// one life after another
 // ---------------------------------------------------------------------------------------------------------------------
 
 const INPUT = { channel: 'beta', list: [1, 2] }
 
-/** How many attempts each unit took. */
+/** The number of attempts of each unit. */
 const attemptsOf = (checkpoint: Checkpoint.Checkpoint | undefined): ReadonlyArray<readonly [string, number]> =>
   [...(checkpoint?.completedSteps ?? [])].map((one) => [one.unit, one.attempts] as const).sort()
 
@@ -167,7 +167,7 @@ const startedAsDue =
     }
   }
 
-/** Lives through all crashes and then undisturbed; the laws are looked at after each life. */
+/** Runs lives through all crashes and then undisturbed; checks the laws after each life. */
 const survives = async (steps: ReadonlyArray<StepModel>, schedule: CrashSchedule): Promise<void> => {
   const report = await crashEverywhere((scene: ProcessContext<undefined>) => programOf(scene, steps), {
     input: INPUT,
@@ -178,7 +178,7 @@ const survives = async (steps: ReadonlyArray<StepModel>, schedule: CrashSchedule
   assert.equal(report.runs, 2)
 }
 
-/** The names that units of random programs may have. A point at one that is not there is never come to. */
+/** The names that units of random programs may have. A crash point at another name is never reached. */
 const UNITS = ['s0', 's1', 's2', 's0/g0', 's0/g1', 's1/g0', 's1/g1', 's2/g2']
 
 describe('a run that is killed', () => {

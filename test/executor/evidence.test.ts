@@ -1,4 +1,4 @@
-/** Evidence and checks: what a unit leaves behind, and what has to hold around it. */
+/** Evidence and checks: the artifacts of a unit, and the conditions around it. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -64,7 +64,7 @@ const release = (world: World) =>
     Program.step('publish', { run: () => doing(world, 'publish') })
   )
 
-/** A store whose process dies when a change is durable: one of this kind, or the start of an attempt of this number. */
+/** A store whose process dies when a change is durable: one of this kind, or the start of an attempt with this number. */
 const dyingAfter =
   (life: Life, tag: Change.Change['_tag'], attempt?: number) =>
   (storage: CheckpointStorage): CheckpointStorage => ({
@@ -87,7 +87,7 @@ const write = (path: string) => (tree: TreeData) => void tree.files.set(path, pa
 const completed = async (world: World) =>
   ended(await newProcess(world).perform(run(release(world), 'r', {})), 'Completed')
 
-/** What runs when the run is resumed. */
+/** The units that run in a resume. */
 const again = (world: World): Promise<ReadonlyArray<string>> => againOf(world, release(world))
 
 const againOf = async (world: World, program: Program.Program<unknown>): Promise<ReadonlyArray<string>> => {
@@ -350,7 +350,7 @@ const unreadable = () => {
 // checks
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** One step with checks, and what its failure says. */
+/** One step with checks, and the messages of its failure. */
 const failureOf = async (
   world: World,
   spec: Omit<Program.TaskSpec<Program.StepContext<object>, unknown>, 'run'>,
@@ -643,7 +643,7 @@ describe('the checks of a wave', () => {
 })
 
 describe('a check of evidence', () => {
-  /** A tree that counts what it is asked. */
+  /** A tree that counts its queries. */
   const counting = (tree: WorkingTree): { readonly tree: WorkingTree; readonly asked: Array<string> } => {
     const asked: Array<string> = []
     const noting = <A>(name: string, answer: A): A => {

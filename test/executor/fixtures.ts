@@ -1,4 +1,4 @@
-/** What the executor's laws are written with: virtual time, a process that can be killed, and stores that misbehave. */
+/** Helpers for the executor's laws: virtual time, a process that can be killed, and faulty stores. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -28,32 +28,32 @@ import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import { aroundEach, withFaults } from '../../src/testing/faults.js'
 
 export type { Life } from '../../src/testing/crash/process/Life.js'
-export { killingAt, newLife } from '../../src/testing/crash/process/Life.js'
+export { killingAt, startLife as newLife } from '../../src/testing/crash/process/Life.js'
 export { patiently, quiet, START, virtualClock as fakeClock } from '../../src/testing/crash/process/VirtualClock.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
 // a process
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What outlives a process: the store's data, files and commits, and what was done outside. */
+/** What outlives a process: the store's data, files and commits, and outside effects. */
 export interface World {
   readonly data: MemoryData
   readonly tree: TreeData
   readonly log: Array<string>
 }
 
-/** One process: its ports, what its observer heard, and a way to stop it. */
+/** One process: its ports, the events that its observer received, and a way to stop it. */
 export interface Process {
   readonly world: World
   readonly clock: FakeClock
   readonly storage: CheckpointStorage
-  /** The calls of the store in order, and what each save brought. */
+  /** The calls of the store in order, and the revisions of each save. */
   readonly calls: ReadonlyArray<StorageCall>
   readonly saves: ReadonlyArray<ReadonlyArray<Change.Change>>
   readonly events: ReadonlyArray<Event>
   readonly environment: Environment
   readonly stop: (reason?: 'signal' | 'aborted') => void
-  /** Runs to the end, moving time on as needed. */
+  /** Runs to the end and advances time as needed. */
   readonly perform: (executor: Executor<RunOutcome>) => Promise<E.Either<RunError, RunOutcome>>
 }
 
@@ -168,7 +168,7 @@ export const policy = (given: Partial<RetryPolicy.RetryPolicy>): RetryPolicy.Ret
 type Spec = Program.TaskSpec<never, unknown>
 type Context = Program.StepContext<never, never>
 
-/** What an untyped task may give its spec: its run sees everything as unknown. */
+/** What an untyped task may pass to its spec: its `run` receives everything as unknown. */
 export interface LooseSpec extends Omit<Spec, 'run'> {
   readonly run: (context: Program.StepContext<Readonly<Record<string, unknown>>, unknown>) => unknown
 }
@@ -185,14 +185,14 @@ export const group = (
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// stores that misbehave
+// faulty stores
 // ---------------------------------------------------------------------------------------------------------------------
 
 interface Counted {
   readonly storage: CheckpointStorage
   /** The calls in order. */
   readonly calls: Array<StorageCall>
-  /** What each save brought. */
+  /** The revisions of each save. */
   readonly saves: Array<ReadonlyArray<Change.Change>>
 }
 
@@ -224,7 +224,7 @@ export const WRITE_FAILED: WriteFailed = {
   cause: 'full'
 }
 
-/** A store whose n-th save (from 1), and every later one, fails: before it took effect, or the n-th after. */
+/** A store whose n-th save (from 1) and all later ones fail: before they take effect, or the n-th after. */
 export const failingSave =
   (n: number, when: 'before' | 'after' = 'before') =>
   (storage: CheckpointStorage): CheckpointStorage =>
@@ -233,13 +233,13 @@ export const failingSave =
       { call: 'save', from: n + 1, fault: { _tag: 'Fail', when: 'before', error: WRITE_FAILED } }
     ])
 
-/** A store whose saves take so long, in virtual time. */
+/** A store whose saves take this long in virtual time. */
 export const slowSaves =
   (clock: FakeClock, millis: number) =>
   (storage: CheckpointStorage): CheckpointStorage =>
     withFaults(storage, [{ call: 'save', fault: { _tag: 'Delay', millis } }], { clock })
 
-/** A store whose claims can be lost on demand, while its saves go on to work. */
+/** A store whose claims can be lost on demand while its saves still succeed. */
 export const losable = (): {
   readonly around: (storage: CheckpointStorage) => CheckpointStorage
   readonly lose: () => void

@@ -26,7 +26,7 @@ import {
   task
 } from './fixtures.js'
 
-/** Three steps; the middle one sleeps a minute, unless it is stopped. */
+/** Three steps; the middle one sleeps a minute unless it is stopped. */
 const sleepy = (process: Process, obedient = true): ProgramType.Program<unknown> => {
   const { log } = process.world
   const note = (name: string) => () => {

@@ -1,4 +1,4 @@
-/** What has to hold of a step that hands its work over: before it submits, and once its job is collected. */
+/** Checks of a step that submits a job: before it submits, and after its job is collected. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -17,7 +17,7 @@ type Checks = Pick<
   'before' | 'after' | 'expect' | 'evidence' | 'onCheckFailure' | 'retry'
 >
 
-/** A job that leaves the file `model`, and has ended as soon as it is asked for. */
+/** A job that leaves the file `model` and has ended at the first poll. */
 const training = ({ log, tree }: World, checks: Checks) =>
   pipe(
     Program.start('nightly'),
@@ -174,7 +174,7 @@ describe('the checks of a job', () => {
     const blind = newProcess(world, {
       tree: { ...plain.environment.tree, content: () => () => Promise.resolve(E.left(unreadable)) }
     })
-    assert.equal((await polls(blind, checks))?._tag, 'NotKnown')
+    assert.equal((await polls(blind, checks))?._tag, 'Unknown')
     assert.deepEqual(await stored(plain.storage), before)
     assert.deepEqual(await polls(newProcess(world), checks), { _tag: 'Collected' })
   })

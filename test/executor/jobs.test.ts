@@ -16,7 +16,7 @@ import { ended, historyOf, newProcess, newWorld, patiently, quiet, refused, righ
 // a provider
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Somebody outside who does jobs: how often each key was submitted, and what is said of a job. */
+/** A job provider: the number of submissions of each key, and the status of each job. */
 interface Provider {
   readonly submissions: Map<string, number>
   readonly status: Map<string, ProgramType.JobStatus>
@@ -255,7 +255,7 @@ describe('polling jobs', () => {
     )
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     const [end] = endsOf(await polls(process, program))
-    assert.ok(end?._tag === 'NotKnown' && end.error.code === code)
+    assert.ok(end?._tag === 'Unknown' && end.error.code === code)
     assert.deepEqual(right(await artifacts.list('r')()), [])
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
@@ -387,13 +387,13 @@ describe('polling jobs', () => {
     ended(await process.perform(run(failing, 'r', {})), 'Pending')
     const before = await stored(process.storage)
     const [end] = endsOf(await polls(process, failing))
-    assert.ok(end?._tag === 'NotKnown' && end.error.message === 'no network')
+    assert.ok(end?._tag === 'Unknown' && end.error.message === 'no network')
     assert.deepEqual(await stored(process.storage), before)
   })
 
   test.each<[string, () => TE.TaskEither<unknown, never>, string]>([
     ['permanently fails its step', () => TE.left(new Error('gone')), 'Failed'],
-    ['transiently stays pending', () => TE.left(StepFailure.transient(StepError.make('Error', 'busy'))), 'NotKnown'],
+    ['transiently stays pending', () => TE.left(StepFailure.transient(StepError.make('Error', 'busy'))), 'Unknown'],
     ['with a value that is not JSON fails its step', () => TE.right(new Map() as never), 'Failed']
   ])('a job whose collect fails %s', async (_, collect, tag) => {
     const [provider, process] = [newProvider(), newProcess()]
@@ -421,7 +421,7 @@ describe('polling jobs', () => {
     )
     ended(await process.perform(run(program, 'r', {})), 'Pending')
     const [end] = endsOf(await polls(process, program))
-    assert.ok(end?._tag === 'NotKnown' && end.error.code === 'TIMEOUT')
+    assert.ok(end?._tag === 'Unknown' && end.error.code === 'TIMEOUT')
   })
 
   test('a poll is refused for an edited step and for a missing run', async () => {
@@ -443,7 +443,7 @@ describe('polling jobs', () => {
 // crashes and overrides
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A store whose disk is full after so many saves: what was submitted then is not on record. */
+/** A store whose disk is full after this many saves, so that later submissions are not recorded. */
 const fullAfter =
   (saves: number) =>
   (storage: CheckpointStorage): CheckpointStorage => {

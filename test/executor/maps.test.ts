@@ -12,7 +12,7 @@ import type { Process, World } from './fixtures.js'
 import { ended, historyOf, newProcess, newWorld, patiently, refused, right, stored } from './fixtures.js'
 import { isWithin } from '../../src/domain/workflow/Unit.js'
 
-/** What the outside is like: which pages there are, and which of them are broken. */
+/** The outside world: the existing pages, and which of them are broken. */
 interface Site {
   pages: ReadonlyArray<string>
   broken: ReadonlySet<string>
@@ -20,7 +20,7 @@ interface Site {
 
 const siteOf = (...pages: ReadonlyArray<string>): Site => ({ pages, broken: new Set() })
 
-/** Lists pages, fetches each, and counts what it got. What is fetched is written to the world's log. */
+/** Lists pages, fetches each, and counts the results. Fetches are written to the world's log. */
 const crawl = (
   { world }: Process,
   site: Site,
@@ -367,7 +367,7 @@ describe('a map', () => {
   })
 })
 
-/** Lists what is to be trained, and hands each of it over; a submission is written to the world's log. */
+/** Lists models to train and submits a job for each; submissions are written to the world's log. */
 const trainings = ({ log }: World) =>
   pipe(
     Program.start('trainings'),
@@ -420,7 +420,7 @@ describe('a map that waits for jobs that are not idempotent', () => {
   )
 })
 
-/** A text as its own key. */
+/** A string as its own key. */
 const itself = (item: unknown): string => item as string
 
 describe('a map of jobs that are not idempotent', () => {
@@ -449,7 +449,7 @@ describe('a map of jobs that are not idempotent', () => {
       assert.deepEqual([decision?._tag, decision?.reason._tag], ['Confirm', 'JobPending'])
       const confirm = new Map([['each', { _tag: 'Again' } as const]])
       const [again] = right(planResume(checkpoint, program, { ...options, confirm })).decisions
-      assert.deepEqual([again?._tag, again?._tag === 'Run' && again.givesUp?._tag], ['Run', 'JobPending'])
+      assert.deepEqual([again?._tag, again?._tag === 'Run' && again.abandons?._tag], ['Run', 'JobPending'])
     }
   })
 })

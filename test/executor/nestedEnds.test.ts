@@ -1,4 +1,4 @@
-/** Jobs, requests, stops, evidence, checks and doubt of units that are parts of parts. */
+/** Jobs, requests, stops, evidence, checks and doubt of nested units. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'

@@ -20,7 +20,7 @@ import {
   task
 } from './fixtures.js'
 
-/** Each output says in which round it was made, so that a stale one shows. */
+/** Each output contains its round, so that a stale one shows. */
 const program = (world: World, round: string, fails?: string): ProgramType.Program<unknown> => {
   const gives = (name: string) => ({
     run: () => {
@@ -50,7 +50,7 @@ const first = async (fails?: string): Promise<World> => {
   return world
 }
 
-/** Resumes with options and is killed at a call; false if it came to its end before. */
+/** Resumes with options and is killed at a call; false if it completed before. */
 const killedAt = async (
   world: World,
   call: number,

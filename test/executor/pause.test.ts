@@ -29,7 +29,7 @@ import { nameOf } from '../../src/domain/workflow/Unit.js'
 const asking = (process: Process, commit?: boolean) =>
   pause('r', commit === undefined ? {} : { commit })(process.environment)()
 
-/** Three steps; what the middle one does beside is given. */
+/** Three steps; the middle one also does the given work. */
 const threeSteps = ({ log }: World, during: LooseSpec['run'] = () => TE.right('two')): ProgramType.Program<unknown> => {
   const note =
     (name: string): LooseSpec['run'] =>
@@ -52,7 +52,7 @@ const threeSteps = ({ log }: World, during: LooseSpec['run'] = () => TE.right('t
 const asks = (process: () => Process) => async (): Promise<void> =>
   assert.equal(right(await asking(process()))._tag, 'Requested')
 
-/** A process whose second step asks for a pause, and what came of it. */
+/** A process whose second step requests a pause, and the outcome. */
 const paused = async (requests: Requests, world = newWorld(), events?: Environment['events']) => {
   const process: Process = newProcess(world, { requests, ...(events === undefined ? {} : { events }) })
   const outcome = ended(
@@ -307,7 +307,7 @@ describe('a pause during a running unit', () => {
 describe('a pause request', () => {
   test('a request for an earlier execution pauses no later one, and is withdrawn', async () => {
     const kept = memoryRequests()
-    // The process dies before it takes the request away.
+    // The process dies before it deletes the request.
     const { process } = await paused({ ...kept, clearPause: () => TE.right(undefined) })
     assert.equal(kept.isAny('r'), true)
     const next = newProcess(process.world, { requests: kept, owner: { host: 'build-1', pid: 200 } })
@@ -477,9 +477,9 @@ describe('a pointer that cannot be left', () => {
 
 interface Pausing {
   readonly commit: boolean
-  /** Of another request, that comes once the first was seen. */
+  /** Of another request that arrives once the first was read. */
   readonly later?: boolean
-  /** How often the store still tells who holds the run, once a pause was asked for. */
+  /** How often the store still reports the holder after a pause was requested. */
   readonly loads?: number
   readonly onInterrupted?: (world: World) => unknown
 }

@@ -1,4 +1,4 @@
-/** A port that throws instead of returning an error has failed: no call of the executor rejects. */
+/** A port that throws instead of returning an error has failed; no call of the executor rejects. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -130,7 +130,7 @@ describe('an artifact store that throws', () => {
       const process = newProcess(newWorld(), { artifacts })
       ended(await process.perform(run(putting('delete'), 'r', {})), 'Completed')
       const last = process.events.at(-1)
-      assert.ok(last?._tag === 'RunLeft' && last.why.includes('not connected'), JSON.stringify(last))
+      assert.ok(last?._tag === 'RunNotRemoved' && last.why.includes('not connected'), JSON.stringify(last))
     }
   )
 })

@@ -1,4 +1,4 @@
-/** The recorder: what is staged is seen at once, and is durable after the next commit. */
+/** The recorder: staged changes are visible at once and durable after the next commit. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'

@@ -40,7 +40,7 @@ import {
   task
 } from './fixtures.js'
 
-/** Five steps that note their name, all but the broken one of which succeed; the second captures a variable. */
+/** Five steps that log their names and succeed except for the broken one; the second captures a variable. */
 const five = (log: Array<string>, broken?: number): Program.Program<unknown> =>
   Program.fromSteps(
     'five',
@@ -276,7 +276,7 @@ describe('durability', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what stands against a run
+// what prevents a run
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('a refused run', () => {
@@ -719,7 +719,7 @@ describe('events', () => {
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what is refused before anything is claimed or written
+// refusals before anything is claimed or written
 // ---------------------------------------------------------------------------------------------------------------------
 
 describe('a program with an invalid setting', () => {

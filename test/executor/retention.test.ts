@@ -1,4 +1,4 @@
-/** A completed run goes when its program says so, and not before that is durable; a pruned one goes as a whole. */
+/** A completed run is removed when its program requests it and its completion is durable; a pruned run is removed as a whole. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -100,7 +100,7 @@ describe('a run that has completed', () => {
       const { world, given } = ports()
       const first = newProcess(world, { ...given, ...trouble })
       ended(await first.perform(run(program('archive'), 'r', {})), 'Completed')
-      assert.equal(first.events.at(-1)?._tag, 'RunLeft')
+      assert.equal(first.events.at(-1)?._tag, 'RunNotRemoved')
       const second = newProcess(world, { ...given, archive: archiveIn([]) })
       assert.ok(O.isSome(await loaded(second.storage)))
       ended(await second.perform(resume(program('archive'), 'r')), 'Completed')
@@ -126,7 +126,7 @@ describe('a run that has completed', () => {
       const process = newProcess(world, { ...given, archive })
       ended(await process.perform(run(program('archive'), 'r', {})), 'Completed')
       assert.deepEqual(process.events.at(-1), {
-        _tag: 'RunLeft',
+        _tag: 'RunNotRemoved',
         runId: 'r',
         why: 'another process resumed it meanwhile'
       })
@@ -221,8 +221,8 @@ describe('pruning', () => {
     assert.deepEqual(
       left.map(({ run: { runId }, reason }) => [runId, reason]),
       [
-        ['done-1', 'takenUp'],
-        ['done-2', 'takenUp']
+        ['done-1', 'resumed'],
+        ['done-2', 'resumed']
       ]
     )
     await process.storage.release(claimed.claim)()

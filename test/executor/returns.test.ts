@@ -1,4 +1,4 @@
-/** What a function of a program's author may return, in both forms. */
+/** The values that a function of a program's author may return, in both forms. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'

@@ -52,7 +52,7 @@ const cost = async (
   return { cpu: process.cpuUsage(cpu).user / program.steps.length, wall }
 }
 
-/** How many steps the longest run has. */
+/** The number of steps of the longest run. */
 const LONGEST = sweep ? 100_000 : 40_000
 
 describe('a long run', () => {
@@ -65,7 +65,7 @@ describe('a long run', () => {
       const line = (length: string, { cpu, wall }: { cpu: number; wall: number }): string =>
         `${length}: ${cpu.toFixed(1)} µs CPU, ${wall.toFixed(1)} µs wall`
       console.log([line('1k', short), line('10k', middle), line(`${LONGEST / 1_000}k`, whole)].join(' · '))
-      // A cost that grows with the run would be fourfold, in a sweep tenfold; a loaded machine does not show.
+      // A cost that grows with the run would be fourfold, in a sweep tenfold; the load of the machine does not affect the ratio.
       assert.ok(whole.cpu < 3 * middle.cpu, `${whole.cpu.toFixed(1)} µs against ${middle.cpu.toFixed(1)} µs`)
     }
   )
@@ -384,7 +384,7 @@ describe('a map of many items', () => {
 })
 
 describe('a task with many sub-steps', () => {
-  /** Microseconds of CPU for each sub-step: in a first attempt, which fails after the last, and in one that gets all from the record. */
+  /** Microseconds of CPU for each sub-step: in a first attempt, which fails after the last, and in one that reads all from the record. */
   const costs = async (
     storage: CheckpointStorage,
     count: number

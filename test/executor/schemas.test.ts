@@ -252,7 +252,7 @@ describe('a schema whose validate returns a promise', () => {
   })
 })
 
-/** A schema that is written by hand. */
+/** A hand-written schema. */
 const schema = <A>(validate: (value: unknown) => { value: A } | { issues: ReadonlyArray<Program.StandardIssue> }) => ({
   '~standard': { version: 1 as const, vendor: 'mine', validate }
 })

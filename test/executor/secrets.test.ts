@@ -47,7 +47,7 @@ const onDisk = (given: Partial<Environment> = {}) => {
   return { folder, told, environment }
 }
 
-/** Everything that stands in files below a folder, and their names. */
+/** The content of all files below a folder, and their names. */
 const bytesBelow = (folder: string): string =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) =>
@@ -55,7 +55,7 @@ const bytesBelow = (folder: string): string =>
     )
     .join('\n')
 
-/** What of a text tells a secret: as it is, in JSON, in base64, its number. */
+/** The forms of a string that reveal a secret: plain, JSON, base64, and its number. */
 const SIGNS = [
   TOKEN,
   JSON.stringify(TOKEN).slice(1, -1),
@@ -214,7 +214,7 @@ describe('a secret', () => {
     const unknown = right(await poll(asking, 'r')(environment)())
     const failing = program((token) => TE.right({ _tag: 'Failed', error: new Error(token) }))
     const failed = right(await poll(failing, 'r')(environment)())
-    assert.ok(unknown._tag === 'Polled' && unknown.jobs[0]?.end._tag === 'NotKnown')
+    assert.ok(unknown._tag === 'Polled' && unknown.jobs[0]?.end._tag === 'Unknown')
     assert.ok(failed._tag === 'Polled' && failed.jobs[0]?.end._tag === 'Failed')
     assertNone(bytesBelow(folder) + everything([told, unknown, failed]), 'what was told')
   })

@@ -7,7 +7,7 @@ import { runOutcome, workflow } from 'dogear/promise'
 import { setTimeout } from 'node:timers/promises'
 import { test } from 'vitest'
 
-/** A clock that a test moves, and storage, requests and options for one run. */
+/** A clock that a test advances, and storage, requests and options for one run. */
 const world = () => {
   let time = Date.parse('2026-01-02T03:04:05.000Z')
   const clock = {

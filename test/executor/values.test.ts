@@ -11,7 +11,7 @@ import type * as ProgramType from '../../src/executor/program/Program.js'
 import { Program, resume, run, runOrResume } from '../../src/index.js'
 import { ended, group, killingAt, newLife, newProcess, newWorld, patiently, refused, stored, task } from './fixtures.js'
 
-/** A date in, a text stored. */
+/** A date in the program, a string in the record. */
 const DateText = new t.Type<Date, string>(
   'DateText',
   (value): value is Date => value instanceof Date,
@@ -26,7 +26,7 @@ type Seen = ProgramType.StepContext<Readonly<Record<string, unknown>>, unknown>
 
 const anyJson = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)) as Json.Json)
 
-/** What the last of some steps sees: in an undisturbed run, and after a kill right before it. */
+/** The values that the last step sees: in an undisturbed run, and after a kill just before it. */
 const seenTwice = async (
   earlier: ReadonlyArray<ProgramType.ProgramStep>,
   input: unknown,
@@ -432,7 +432,7 @@ describe('the input', () => {
   })
 })
 
-/** A variable of each task, named as in the argument, and what each unit of the run saw of all variables. */
+/** A variable of each task, named as in the argument, and the variables that each unit of the run saw. */
 const capturing = (seen: Map<string, unknown>, variable: string, name: string): ProgramType.ProgramTask =>
   task(name, {
     capture: variable,

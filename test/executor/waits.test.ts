@@ -9,14 +9,14 @@ import { answer as answerOf, resume, runOrResume, runOutcome, type StepContext, 
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 
-/** A clock that a test moves. */
+/** A clock that a test advances. */
 const makeClock = (start = Date.parse('2026-01-02T03:04:05.000Z')) => {
   let time = start
   return {
     move: (millis: number) => void (time += millis),
     clock: {
       now: () => time,
-      // Nothing sleeps here while the time is moved.
+      // Nothing sleeps here while time advances.
       sleep: (_: number, signal: AbortSignal) => () =>
         new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
     }

@@ -28,7 +28,7 @@ interface Behaviour extends Partial<Omit<LooseSpec, 'run'>> {
   readonly needs?: ReadonlyArray<string>
 }
 
-/** A group that notes its start and end, works a while in virtual time, and obeys its signal. */
+/** A group that logs its start and end, works for a while in virtual time, and obeys its signal. */
 const worker = (
   process: Process,
   name: string,
@@ -329,7 +329,7 @@ describe('a group that fails', () => {
     const question = newProcess(world)
     refused(await question.perform(resume(waveOf(question, groups(true), { concurrency: 1 }), 'r')), 'Unconfirmed')
 
-    // The same with an idempotent one: it runs into the failure of the other, and the record stays true.
+    // The same with an idempotent group: it runs into the failure of the other, and the record stays correct.
     const tame = (fails: boolean): Readonly<Record<string, Behaviour>> => ({
       a: { millis: 5, ...(fails ? { fails: 'no' } : {}) },
       pay: { millis: 50 }

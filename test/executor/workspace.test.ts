@@ -11,7 +11,7 @@ import { memoryTree, treeData } from '../../src/testing/memoryTree.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, right, stored } from './fixtures.js'
 
-/** Workspaces that are only noted. `there`: those that exist. */
+/** Workspaces that only log calls. `there`: those that exist. */
 const noted = (world: World, given: Partial<Workspaces> = {}): Workspaces & { readonly there: Set<string> } => {
   const there = new Set<string>()
   return {
@@ -133,11 +133,11 @@ describe('the workspace of a run', () => {
     assert.deepEqual(await process().perform(resume(failing(world), 'r')), {
       _tag: 'Left',
       left: {
-        _tag: 'WorkspaceGone',
+        _tag: 'WorkspaceMissing',
         runId: 'r',
         kind: 'directory',
         path: '/ws/r',
-        gone: [{ unit: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
+        missing: [{ unit: 'one', missing: [{ _tag: 'File', path: 'one.txt' }] }]
       }
     })
     assert.deepEqual(world.log, before)

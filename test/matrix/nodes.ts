@@ -6,8 +6,8 @@ const folder = import.meta.dirname
 const installed = join(folder, 'node_modules')
 
 /**
- * The Node executables to test on besides the one that runs the tests, by what `node --version` says of them.
- * Installs them when they are missing or older than the lock file. There are none for systems other than Linux.
+ * The Node executables to test on besides the one that runs the tests, by the output of `node --version`. Installs them when they
+ * are missing or older than the lock file. Only on Linux.
  */
 export function nodes(): ReadonlyMap<string, string> {
   if (process.platform !== 'linux') return new Map()

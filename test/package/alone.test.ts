@@ -11,14 +11,14 @@ afterAll(() => {
   consumer?.remove()
 })
 
-describe('installed alone, the package', () => {
-  test('brings neither fp-ts nor io-ts', () => {
+describe('the package installed alone', () => {
+  test('the package installs neither fp-ts nor io-ts', () => {
     const lock = readFileSync(join(consumer.folder, 'node_modules/.package-lock.json'), 'utf8')
     expect(lock).toContain('"node_modules/proper-lockfile"')
     expect(lock).not.toMatch(/"node_modules\/(fp-ts|io-ts|fast-check)"/)
   })
 
-  test('resumes a workflow of dogear/promise after a kill', async () => {
+  test('the package alone resumes a workflow of dogear/promise after a kill', async () => {
     const script = consumer.write('host.mjs', readFileSync(join(import.meta.dirname, 'host.mjs'), 'utf8'))
     const [state, log] = [join(consumer.folder, 'state'), join(consumer.folder, 'log')]
     expect(await killInSecondStep(process.execPath, script, state, log, 'first')).toBe('first\nsecond\n')
@@ -26,7 +26,7 @@ describe('installed alone, the package', () => {
     expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
   })
 
-  test('type-checks a program against every entry point but the kit', async () => {
+  test('a program type-checks against every entry point but the kit', async () => {
     const entries = Object.keys(manifest.exports).filter((entry) => !/json$|testing$/.test(entry))
     const names = entries.map((entry) => entry.replace(/^\./, manifest.name))
     const imports = names.map((name, i) => `import * as _${i} from '${name}'\nvoid _${i}\n`)

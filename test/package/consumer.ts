@@ -64,7 +64,7 @@ function npm(cwd: string, ...args: readonly string[]): string {
   })
 }
 
-/** The environment without what npm and the test runner add to it for their own children. */
+/** The environment without what npm and the test runner add for their own children. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   const added =
     /^(npm_(command|config_local_prefix|execpath|lifecycle|node_execpath|package)|VITEST|NODE_ENV$|NODE_OPTIONS$|DOGEAR_)/

@@ -6,7 +6,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import { expectTypeOf, test } from 'vitest'
 import type * as Ours from '../../.ci/fp-ts.js'
 
-test('the types of fp-ts that the package brings are those of fp-ts', () => {
+test('the bundled types of fp-ts equal those of fp-ts', () => {
   expectTypeOf<Ours.Either<string, number>>().toEqualTypeOf<Either<string, number>>()
   expectTypeOf<Ours.Option<number>>().toEqualTypeOf<Option<number>>()
   expectTypeOf<Ours.TaskEither<string, number>>().toEqualTypeOf<TaskEither<string, number>>()

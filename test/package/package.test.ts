@@ -30,7 +30,7 @@ interface Found {
   readonly commonJs: readonly string[]
 }
 
-/** Copies a script beside this file to where the package is installed. */
+/** Copies a script beside this file to the folder of the installation. */
 const copied = (script: string): string =>
   consumer.write(script, readFileSync(join(import.meta.dirname, script), 'utf8'))
 
@@ -84,7 +84,7 @@ describe.each([...nodeVersions])('on Node %s', (_, node) => {
     required = await probe(node, 'require', ...entryPoints)
   })
 
-  test.each(entryPoints)('%s can be imported and required, and offers the same either way', (entryPoint) => {
+  test.each(entryPoints)('%s exports the same names to import and require', (entryPoint) => {
     const exported = imported.get(entryPoint)?.exports ?? []
     expect(exported).not.toEqual([])
     expect(required.get(entryPoint)?.exports).toEqual(exported)
@@ -107,7 +107,7 @@ for (const name of ${JSON.stringify(entryPoints)}) console.log(require(name) ===
     await expectToResume(node, file, folder)
   })
 
-  test('the command says its version', async () => {
+  test('the command prints its version', async () => {
     const bin = join(consumer.installed, manifest.bin['dogear'] ?? '')
     expect(await start(consumer.folder, node, bin, '--version')).toEqual({
       code: 0,
@@ -116,13 +116,13 @@ for (const name of ${JSON.stringify(entryPoints)}) console.log(require(name) ===
     })
   })
 
-  test('a program that failed goes on at the step that failed', async () => {
+  test('a failed program resumes at its failed step', async () => {
     const { code, stdout, stderr } = await start(consumer.folder, node, copied('program.mjs'))
     expect(code, stderr).toBe(0)
     expect(JSON.parse(stdout)).toEqual({ executed: ['first', 'second after 1'], ends: ['Failed', 'Completed'] })
   })
 
-  test('a workflow that failed goes on at the step that failed', async () => {
+  test('a failed workflow resumes at its failed step', async () => {
     const bin = join(consumer.installed, manifest.bin['dogear'] ?? '')
     const id = `on-node-${process.pid}-${[...nodeVersions.values()].indexOf(node)}`
     consumer.write(
@@ -143,7 +143,7 @@ steps:
     expect(readFileSync(join(consumer.folder, `${id}.log`), 'utf8')).toBe('first\nsecond\n')
   })
 
-  test('the command tells whether a store keeps the laws, and which one it breaks', async () => {
+  test('the command reports whether a store keeps the laws, and which one it breaks', async () => {
     const bin = join(consumer.installed, manifest.bin['dogear'] ?? '')
     consumer.write(
       'spec.mjs',
@@ -246,7 +246,7 @@ storageProcess(store, 'memoryStorage').then(async ({ storage, kill }) => {
 })
 
 describe('importing', () => {
-  test.each(entryPoints)('importing %s leaves the process as it was', async (entryPoint) => {
+  test.each(entryPoints)('importing %s leaves the process unchanged', async (entryPoint) => {
     const found = (await probe(process.execPath, 'import', entryPoint)).get(entryPoint)
     const { listeners, globals, patched, commonJs } = found ?? expect.fail(`no report on ${entryPoint}`)
     expect({ listeners, globals, patched }).toEqual({ listeners: [], globals: [], patched: [] })
@@ -259,7 +259,7 @@ describe('importing', () => {
     expect((await start(consumer.folder, process.execPath, script)).stdout).toBe(`${manifest.version}\n`)
   })
 
-  test('nothing but the entry points can be imported', async () => {
+  test('only the entry points can be imported', async () => {
     const script = consumer.write('inside.mjs', `await import('${manifest.name}/dist/index.js')`)
     expect((await start(consumer.folder, process.execPath, script)).stderr).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED')
   })
@@ -282,7 +282,7 @@ describe('the types', () => {
   const esm = (local: string, name: string): string => `import * as ${local} from '${name}'`
   const cjs = (local: string, name: string): string => `import ${local} = require('${name}')`
 
-  /** What the compiler reports on all of these modules together. */
+  /** The compiler errors of all these modules together. */
   let errors: readonly string[]
   beforeAll(async () => {
     consumer.write('esm.mts', module(esm))
@@ -309,13 +309,13 @@ describe('the types', () => {
     expect((await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout).toBe('')
   })
 
-  test('the types are not any', () => {
+  test('no exported type is any', () => {
     const found = errors.filter(isOfTyped)
     expect(found).toHaveLength(entryPoints.length)
     for (const line of found) expect(line).toContain('error TS2339')
   })
 
-  test('the types need no package but those of Node, and for the kit fast-check', () => {
+  test('the types need only those of Node, and for the kit fast-check', () => {
     const dist = join(consumer.installed, 'dist')
     const all = new Set(
       readdirSync(dist, { recursive: true, encoding: 'utf8' })
@@ -327,7 +327,7 @@ describe('the types', () => {
     expect([...all].filter((name) => !known.includes(name) && !name.startsWith('node:'))).toEqual([])
   })
 
-  test('publint has nothing to say', async () => {
+  test('publint reports nothing', async () => {
     const publint = join(root, 'node_modules/.bin/publint')
     const { code, stdout, stderr } = await start(root, publint, 'run', consumer.tarball, '--strict')
     expect(code, stdout + stderr).toBe(0)
@@ -353,7 +353,7 @@ test('the guide names the versions of Jest, Bun, Deno and esbuild that are teste
 })
 
 describe('the tarball', () => {
-  test('installing it installs none of what only the command or the tests need', () => {
+  test('installing the package installs nothing that only the command or the tests need', () => {
     const record = JSON.parse(readFileSync(join(consumer.folder, 'node_modules/.package-lock.json'), 'utf8')) as {
       readonly packages: Readonly<Record<string, unknown>>
     }
@@ -365,18 +365,18 @@ describe('the tarball', () => {
     expect(installed.filter((name) => surplus.includes(name))).toEqual([])
   })
 
-  test('the library needs two packages, and no peer', () => {
+  test('the library needs two packages and no peer', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual(['proper-lockfile', 'write-file-atomic'])
     expect(Object.keys(manifest.peerDependencies).filter((name) => !optionalPeers.includes(name))).toEqual([])
   })
 
-  test('it takes at most 3 MB when it is unpacked', () => {
+  test('the package takes at most 3 MB unpacked', () => {
     const files = readdirSync(consumer.installed, { recursive: true, withFileTypes: true })
     const sizes = files.filter((file) => file.isFile()).map((file) => statSync(join(file.parentPath, file.name)).size)
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(3_000_000)
   })
 
-  test('the licence of every package that the library contains is in it', () => {
+  test('the tarball has the licence of every package that the library contains', () => {
     const dist = join(consumer.installed, 'dist')
     const notices = readFileSync(join(dist, 'THIRD-PARTY-NOTICES.txt'), 'utf8')
     const contained = readdirSync(dist, { recursive: true, encoding: 'utf8' })
@@ -389,7 +389,7 @@ describe('the tarball', () => {
     expect([...new Set(contained)].filter((name) => !notices.includes(`\n${name} `))).toEqual([])
   })
 
-  test('the licence of every package that the command contains is in it', () => {
+  test('the tarball has the licence of every package that the command contains', () => {
     const notices = readFileSync(join(consumer.installed, 'dist/cli/THIRD-PARTY-NOTICES.txt'), 'utf8')
     const folder = join(root, 'dist/cli')
     const contained = readdirSync(folder)
@@ -401,7 +401,7 @@ describe('the tarball', () => {
     expect([...new Set(contained)].filter((name) => !notices.includes(`\n${name} `))).toEqual([])
   })
 
-  test('it holds no tests, tools or settings', () => {
+  test('the tarball has no tests, tools or settings', () => {
     const top = ['CHANGELOG.md', 'LICENSE', 'README.md', 'benchmarks', 'dist', 'docs', 'examples', 'package.json']
     expect(readdirSync(consumer.installed).filter((name) => !top.includes(name))).toEqual([])
     expect(top.filter((name) => !existsSync(join(consumer.installed, name)))).toEqual([])
@@ -427,11 +427,11 @@ describe('the entry points', () => {
   const sourceOf = (target: string): string => target.replace('./dist/', 'src/').replace(/\.js$/, '.ts')
   const targets = Object.values(manifest.exports).flatMap((target) => (typeof target === 'object' ? [target] : []))
 
-  test('none of them is a pattern', () => {
+  test('no entry point is a pattern', () => {
     expect(Object.keys(manifest.exports).filter((path) => path.includes('*'))).toEqual([])
   })
 
-  test('the documentation covers each of them', () => {
+  test('the documentation covers each entry point', () => {
     const typedoc = JSON.parse(readFileSync(join(root, 'typedoc.json'), 'utf8')) as {
       readonly entryPoints: readonly string[]
     }
@@ -440,7 +440,7 @@ describe('the entry points', () => {
     expect(documented).toEqual(targets.map((target) => sourceOf(target.default)))
   })
 
-  test('the examples and benchmarks are type-checked against the source of each of them', () => {
+  test('the examples and benchmarks type-check against the source of each entry point', () => {
     const tsconfig = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
       readonly compilerOptions: { readonly paths: Readonly<Record<string, readonly string[]>> }
     }
@@ -449,7 +449,7 @@ describe('the entry points', () => {
   })
 })
 
-/** The packages that declarations import, also through other files. What is in comments is not imported. */
+/** The packages that declarations import, also through other files. Imports in comments do not count. */
 const packagesOf = (entry: string, seen = new Set<string>()): ReadonlySet<string> => {
   const packages = new Set<string>()
   seen.add(entry)

@@ -1,4 +1,4 @@
-/** Evidence of a run with its own folder is looked up there, not in the folder of the process. */
+/** The evidence of a run with its own folder is collected there, not in the folder of the process. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

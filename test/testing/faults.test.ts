@@ -27,7 +27,7 @@ const left = async <Tag extends StorageError['_tag']>(
   return result.left as Extract<StorageError, { readonly _tag: Tag }>
 }
 
-/** The last of so many revisions, numbered from 0. */
+/** The last of this many revisions, numbered from 0. */
 const newest = (count: number): ReadonlyNonEmptyArray<Revision> => [
   {
     revision: count - 1,
@@ -36,7 +36,7 @@ const newest = (count: number): ReadonlyNonEmptyArray<Revision> => [
   }
 ]
 
-/** A store that misbehaves, the one that it stands before, and a claim of it. */
+/** A faulty store, the store that it wraps, and a claim of it. */
 const under = async (
   schedule: FaultSchedule,
   options?: Parameters<typeof withFaults>[2]
@@ -55,7 +55,7 @@ const answered = (promise: Promise<unknown>): Promise<boolean> =>
   Promise.race([promise.then(() => true), new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 20))])
 
 describe('a store with faults', () => {
-  test('fails before a call took effect, or after it, with the error that is asked for', async () => {
+  test('a fault fails a call before or after its effect, with the configured error', async () => {
     const { faulty, plain, claim } = await under([
       { call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } },
       { call: 'save', nth: 3, fault: { _tag: 'Fail', when: 'after' } },
@@ -74,7 +74,7 @@ describe('a store with faults', () => {
     await right(faulty.save(claim, newest(3)))
   })
 
-  test('acknowledges what it drops, if the call gives nothing back', async () => {
+  test('a dropped call is acknowledged if it returns nothing', async () => {
     const { faulty, plain, claim } = await under([{ fault: { _tag: 'Drop' } }])
     await right(faulty.save(claim, newest(1)))
     assert.equal(await revisionIn(plain), -1)
@@ -83,13 +83,13 @@ describe('a store with faults', () => {
     assert.deepEqual(await right(faulty.load('a')), O.none)
   })
 
-  test('makes a call twice, and gives the first answer', async () => {
+  test('a duplicated call runs twice and returns the first answer', async () => {
     const { faulty, plain, claim } = await under([{ call: 'save', fault: { _tag: 'Duplicate' } }])
     await right(faulty.save(claim, newest(1)))
     assert.equal(await revisionIn(plain), 0)
   })
 
-  test('delays a call in the time of a clock', async () => {
+  test('a delayed call waits by the clock', async () => {
     const clock = virtualClock()
     const { faulty, plain, claim } = await under([{ call: 'save', fault: { _tag: 'Delay', millis: 5000 } }], { clock })
     const saving = faulty.save(claim, newest(1))()
@@ -101,7 +101,7 @@ describe('a store with faults', () => {
     await right(real.faulty.save(real.claim, newest(1)))
   })
 
-  test('never answers, before the call took effect or after', async () => {
+  test('a hanging call never answers, before or after its effect', async () => {
     for (const when of ['before', 'after'] as const) {
       const { faulty, plain, claim } = await under([{ call: 'save', fault: { _tag: 'Hang', when } }])
       assert.equal(await answered(faulty.save(claim, newest(1))()), false)
@@ -109,7 +109,7 @@ describe('a store with faults', () => {
     }
   })
 
-  test('counts calls of a method, or all together, and of the rules that fit takes the first', async () => {
+  test('rules count the calls of a method or all calls, and the first match applies', async () => {
     const fails = (operation: string) =>
       ({ _tag: 'Fail', when: 'before', error: { _tag: 'Insecure', where: operation, why: '' } }) as const
     const { faulty } = await under([
@@ -124,7 +124,7 @@ describe('a store with faults', () => {
     )
   })
 
-  test('makes no call when a task is only made, and one for each time that it is run', async () => {
+  test('a store with faults is called once for each run of a task, and not when the task is created', async () => {
     const { faulty, claim } = await under([{ call: 'save', nth: 2, fault: { _tag: 'Fail', when: 'before' } }])
     faulty.save(claim, newest(1))
     const save = faulty.save(claim, newest(1))
@@ -133,7 +133,7 @@ describe('a store with faults', () => {
   })
 })
 
-describe('an arbitrary schedule of faults', () => {
+describe('arbitrary schedules of faults', () => {
   law(
     'is plain JSON within its limits',
     faultSchedule({ maxRules: 3, maxCalls: 5 }),
@@ -145,7 +145,7 @@ describe('an arbitrary schedule of faults', () => {
     200
   )
 
-  test('has faults of every kind', () => {
+  test('arbitrary schedules have faults of every kind', () => {
     const kinds = fc.sample(fault, { numRuns: 200, seed: 1 }).map(({ _tag }) => _tag)
     assert.deepEqual([...new Set(kinds)].sort(), ['Delay', 'Drop', 'Duplicate', 'Fail', 'Hang'])
   })

@@ -1,4 +1,4 @@
-/** The stores and the model say the same; the mutants and the model do not. */
+/** The stores agree with the model; the mutants do not. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
@@ -16,63 +16,63 @@ const memorySpec = {
 
 const assertPasses = (report: ModelReport): void => assert.equal(report._tag, 'Passed', ModelReport.toText(report))
 
-describe('on random commands of several clients', () => {
-  test('the memory store is as the model has it', async () => {
+describe('random commands of several clients', () => {
+  test('the memory store agrees with the model', async () => {
     assertPasses(await checkModel(memorySpec, { seed, numRuns: sweep ? 20_000 : 300 }))
   })
 
-  test('the JSON file store is as the model has it', async () => {
+  test('the JSON file store agrees with the model', async () => {
     assertPasses(await checkModel(jsonFileSpec, { seed, numRuns: sweep ? 2_000 : 30 }))
   })
 
-  test('the store that the mutants are made of is as the model has it', async () => {
+  test('the sample store of the mutants agrees with the model', async () => {
     assertPasses(await checkModel(sampleSpec, { seed, numRuns: sweep ? 5_000 : 30 }))
   })
 })
 
-/** What shows only with content that the commands have not, or below the store, or in time. */
+/** Flaws that show only with content that the commands lack, or below the store, or over time. */
 const UNSEEN = [
   'folds the case of ids',
-  'loses keys that objects have',
-  'mends lone surrogates',
-  'makes dates of texts',
-  'begins before it is asked to',
+  'loses keys such as __proto__',
+  'replaces lone surrogates',
+  'parses strings as dates',
+  'starts before its task runs',
   'grants two claims at once',
-  'looks at the first revision of a save only',
+  'checks only the first revision of a save',
   'writes the revisions of a save one by one',
-  'does not look whether content is damaged',
-  'takes damaged content for none',
+  'does not detect damaged content',
+  'treats damaged content as missing',
   'lists nothing if one run is damaged',
   'reads newer formats',
-  'takes what it can not read for nothing',
-  'falls back to something older when it can not read',
+  'treats unreadable content as missing',
+  'returns an older revision if a read fails',
   'swallows errors',
-  'gives away the history that it keeps',
-  'calls what is too large a failed write',
-  'takes ids for patterns',
+  'returns its own history objects',
+  'reports a too large checkpoint as WriteFailed',
+  'treats ids as patterns',
   'keeps its locks among the runs',
   'cuts hosts at a colon',
-  'takes silent owners for dead',
-  'looks at its claim before its turn',
+  'treats silent owners as dead',
+  'checks its claim before it has the lock',
   'writes no more than a hundred revisions at once',
-  'fails where two remove at once',
-  'looks who holds a run before it is its turn to remove',
-  'removes what it can not read',
+  'fails if two processes remove at once',
+  'checks the holder before it has the lock to remove',
+  'removes an unreadable run',
   'composes characters',
   'rewrites times',
   'drops trailing zeros of times',
-  'cuts texts after twelve million characters',
-  'takes what looks like an id for that id',
-  'reports another since at each look',
-  'moves since at each save',
+  'truncates strings after twelve million characters',
+  'treats similar ids as equal',
+  'reports a new `since` at each load',
+  'changes `since` at each save',
   'renews no lease',
-  'renews no lease that other processes look at',
-  'believes its memory of a claim',
+  'renews no lease that other processes read',
+  'trusts its cached claim',
   'keeps the times of its history as dates',
   'drops trailing zeros of the times of its history',
   'prunes before it writes',
   'keeps damaged revisions behind new ones',
-  'can not remove a damaged run',
+  'cannot remove a damaged run',
   'removes a damaged run that is held',
   'signs revisions without their run',
   'signs the first revision without its run',
@@ -82,27 +82,27 @@ const UNSEEN = [
   'counts a save that failed',
   'keeps a part of a save that failed',
   'takes over from owners that live',
-  'takes over only what somebody holds',
-  'takes undecided owners for dead',
-  'says that undecided owners live',
+  'takes over only held runs',
+  'treats undecided owners as dead',
+  'reports undecided owners as alive',
   'does not take over',
-  'shares a run with the owner that it takes it from',
+  'lets the superseded owner go on writing',
   'takes over from itself',
   'checks its claim in a statement before the save',
   'loads in two statements',
   'draws an epoch in a statement before the claim',
   'reads what is stored in a statement before the claim',
-  'looks who holds a run in a statement before the claim',
-  'looks who holds a run in a statement before the removal',
+  'checks the holder in a statement before the claim',
+  'checks the holder in a statement before the removal',
   'checks its claim in a statement before the release'
 ]
 
-/** Where to begin: each try of such a store waits, so `npm test` leaves out most of the shrinking. */
+/** Where to begin: each try of such a store waits, so `npm test` omits most of the shrinking. */
 const BEGIN_AT = new Map(sweep ? [] : [['lets saves overtake one another', '36:1:1:0:0:2:12:14:19:20']])
 
 describe('the model', () => {
   test.each(mutants.filter(({ flaw }) => !UNSEEN.includes(flaw)))(
-    'finds that a store $flaw',
+    'the model finds a store that $flaw',
     async ({ flaw, spec }) => {
       const path = BEGIN_AT.get(flaw)
       const begin = path === undefined ? {} : { path }
@@ -124,7 +124,7 @@ describe('a store that does not answer', () => {
     }
   }
 
-  test('is told by the command that did not end, and the same one is seen again', async () => {
+  test('a store that does not answer is reported with the command that hung, and the case repeats', async () => {
     const report = await checkModel(hanging, { seed: 186, limitMillis: 100 })
     assert.ok(report._tag === 'Failed', 'it passed')
     assert.equal(report.commands.at(-1)?._tag, 'Release')
@@ -134,8 +134,8 @@ describe('a store that does not answer', () => {
   })
 })
 
-test('a report of other lengths than usual says how long', async () => {
-  const [mutant] = mutants.filter(({ flaw }) => flaw === 'takes every owner for dead')
+test('a report states its lengths if they differ from the default', async () => {
+  const [mutant] = mutants.filter(({ flaw }) => flaw === 'treats every owner as dead')
   const report = await checkModel(mutant?.spec ?? assert.fail(), { seed: 186, maxCommands: 5 })
   assert.match(ModelReport.toText(report), /Repeat with: \{ seed: 186, path: '[\d:]+', maxCommands: 5 \}$/)
 })

@@ -39,7 +39,7 @@ export interface LargeCheckpoint {
 export type Answer = 'alive' | 'dead' | undefined
 
 /** One observation of a heartbeat: `beat` changes with each touch, `sinceMillis` (monotonic) is when it was first seen, `moved` if two looks differed. */
-export interface Look {
+export interface Observation {
   readonly beat: string
   readonly sinceMillis: number
   readonly moved: boolean
@@ -53,5 +53,5 @@ export interface Context {
   /** Tokens of claims of this thread that ended without a released line: a write or the release failed. */
   readonly givenUp: Set<string>
   /** This thread's last observation of each heartbeat, by path. */
-  readonly looks: Map<string, Look>
+  readonly looks: Map<string, Observation>
 }

@@ -16,7 +16,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import * as Claiming from './claim/Claim.js'
-import type { Context, LargeCheckpoint, Look } from './Context.js'
+import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { namesIn, ownRoot } from './files/Files.js'
@@ -92,7 +92,7 @@ const givenUp = (): Set<string> => {
   return (registry.givenUp ??= new Set())
 }
 
-const looks = new Map<string, Look>()
+const looks = new Map<string, Observation>()
 
 /** proper-lockfile touches a heartbeat once a second at most. */
 const LEAST_STALE_MILLIS = 2_000

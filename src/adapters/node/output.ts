@@ -1,13 +1,13 @@
 /** Keeps a limited number of bytes of a command's output, as a valid string. */
 
-export interface Keeper {
+export interface OutputBuffer {
   readonly add: (chunk: Uint8Array) => void
   readonly text: () => string
   /** The number of bytes that were dropped. */
   readonly truncatedBytes: () => number
 }
 
-export const keepHead = (limitBytes: number): Keeper => {
+export const keepHead = (limitBytes: number): OutputBuffer => {
   const chunks: Array<Uint8Array> = []
   let kept = 0
   let total = 0
@@ -27,7 +27,7 @@ export const keepHead = (limitBytes: number): Keeper => {
   }
 }
 
-export const keepTail = (limitBytes: number): Keeper => {
+export const keepTail = (limitBytes: number): OutputBuffer => {
   let tail: Buffer = Buffer.alloc(0)
   let total = 0
   const whole = (): Buffer => (total > tail.length ? tail.subarray(startOfWhole(tail)) : tail)

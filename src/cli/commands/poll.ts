@@ -7,17 +7,17 @@ import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { PolledJob, PollOutcome } from '../../executor/poll.js'
 import { poll } from '../../executor/poll.js'
-import { describeFenced } from '../../executor/RunError.js'
+import { describeFenced } from '../../executor/storage/portErrors.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
-import { removal } from '../report/Narrator.js'
+import { removal } from '../report/Reporter.js'
 import { jobJson } from '../report/pending.js'
 import { printed } from '../report/runJson.js'
 import { runnerIn } from '../steps/jobStep.js'
-import type { Surroundings } from '../steps/commandStep.js'
+import type { CommandSettings } from '../steps/commandStep.js'
 import type { Style } from '../terminal/Style.js'
 import { toProgram } from '../workflow/toProgram.js'
 import type { Result } from './Context.js'
@@ -53,7 +53,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
     const hints =
       polled.left._tag === 'PlanError'
         ? ofPlanError(context, planning, polled.left.problems)
-        : polled.left._tag === 'WorkspaceGone'
+        : polled.left._tag === 'WorkspaceMissing'
           ? ofMissingWorkspace(context, polled.left)
           : polled.left._tag === 'HeldBy'
             ? ofHeld(context, runId, polled.left.holder)
@@ -64,7 +64,7 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
 }
 
 /** Standard output of the commands is protocol; error output is for people. */
-const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): Surroundings => ({
+const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
   subprocess,
   inherited,
   folder,
@@ -128,7 +128,7 @@ const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {
       return style.green(`${name}: done, its result is recorded`)
     case 'Failed':
       return style.red(`${name}: failed: ${end.error.message}`)
-    case 'NotKnown':
+    case 'Unknown':
       return style.yellow(`${name}: state unknown: ${end.error.message}; nothing was recorded`)
   }
 }
@@ -148,4 +148,4 @@ const polledJson = (polled: PolledJob): JsonObject => {
   }
 }
 
-const END = { Unfinished: 'unfinished', Collected: 'collected', Failed: 'failed', NotKnown: 'not_known' } as const
+const END = { Unfinished: 'unfinished', Collected: 'collected', Failed: 'failed', Unknown: 'unknown' } as const

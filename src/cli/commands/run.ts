@@ -134,11 +134,11 @@ const start = async (
   unknownInputs(workflow.file, workflow.shown, Object.keys(given)).forEach(context.screen.warn)
   const start = wordsOf(workflow, given, flags)
   const execution = { workflow, runId, folder: context.folder, done: 0, start, merging: flags }
-  const { program, narrator } = programFor(context, execution)
+  const { program, reporter } = programFor(context, execution)
   const { workspace: kind } = workflow.file
   if (kind === 'worktree') await warnOfUncommitted(context)
   const workspace = kind === 'none' ? { kind, path: context.folder } : kind
-  return execute(context, { ...execution, program }, narrator, run(program, runId, input, { workspace }))
+  return execute(context, { ...execution, program }, reporter, run(program, runId, input, { workspace }))
 }
 
 const wordsOf = ({ shown }: Loaded, given: Given, { id, merge }: RunFlags): ReadonlyArray<string> => [

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { describeStorage } from '../../executor/RunError.js'
+import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'

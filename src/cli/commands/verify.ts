@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { describeReason } from '../../domain/explain/Explain.js'
 import type { Json, JsonObject } from '../../domain/data/Json.js'
-import { describeStorage } from '../../executor/RunError.js'
+import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
@@ -19,8 +19,8 @@ import { allRuns, findRun, isUndecided, isUnfinished, viewOf } from './find/find
 import { ofDamage } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/nextActions.js'
-import type { Obstacle, Outlook, Unrecorded } from './execution/outlook.js'
-import { CLEAR, obstacle, outlookOf } from './execution/outlook.js'
+import type { Obstacle, Preview, Unrecorded } from './execution/preview.js'
+import { CLEAR, obstacle, previewOf } from './execution/preview.js'
 import { heldError } from './execution/owner.js'
 import { holderText, shortened } from '../report/text.js'
 
@@ -29,7 +29,7 @@ type Finding = Readable | { readonly _tag: 'Damaged'; readonly runId: string; re
 interface Readable {
   readonly _tag: 'Readable'
   readonly run: RunSummary
-  readonly outlook: Outlook
+  readonly preview: Preview
 }
 
 /** Without an id, completed runs get no prediction. */
@@ -39,7 +39,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   const found: Array<Finding> = []
   for (const run of runs.right.runs) {
     const isDue = isUnfinished(run) || isUndecided(run) || (id !== undefined && O.isNone(run.heldBy))
-    found.push({ _tag: 'Readable', run, outlook: isDue ? await outlookFor(context, run) : CLEAR })
+    found.push({ _tag: 'Readable', run, preview: isDue ? await previewFor(context, run) : CLEAR })
   }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
@@ -51,19 +51,19 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   return E.right(worst(found.map(exitOf)))
 }
 
-const outlookFor = async (context: Context, { runId, heldBy }: RunSummary): Promise<Outlook> => {
+const previewFor = async (context: Context, { runId, heldBy }: RunSummary): Promise<Preview> => {
   const view = await viewOf(context, runId)
   if (E.isLeft(view)) return { ...CLEAR, obstacles: [obstacle(view.left)] }
-  const outlook = await outlookOf(context, view.right)
+  const preview = await previewOf(context, view.right)
   const held = O.isNone(heldBy) ? [] : [obstacle(heldError(context, runId, heldBy.value))]
-  return { ...outlook, obstacles: [...held, ...outlook.obstacles] }
+  return { ...preview, obstacles: [...held, ...preview.obstacles] }
 }
 
 /** Damage comes first, then the exit code of the refused resume. */
 const exitOf = (finding: Finding): ExitCode =>
   finding._tag === 'Damaged' || finding.run.found._tag !== 'Exact'
     ? ExitCode.storage
-    : (finding.outlook.obstacles[0]?.exit ?? (finding.outlook.waits ? ExitCode.pending : ExitCode.done))
+    : (finding.preview.obstacles[0]?.exit ?? (finding.preview.waits ? ExitCode.pending : ExitCode.done))
 
 const worst = (codes: ReadonlyArray<ExitCode>): ExitCode =>
   [ExitCode.storage, ExitCode.refused].find((code) => codes.includes(code)) ??
@@ -79,15 +79,15 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   if (finding._tag === 'Damaged') {
     const what = `${printable(finding.runId)}  damaged: ${printable(describeStorage(finding.error))}`
     return [
-      `${style.red(style.marks.failed)} ${what}`,
+      `${style.red(style.symbols.failed)} ${what}`,
       ...linesOf(nextActions(context, notDone(finding.error))).map((line) => `    ${printable(line)}`)
     ]
   }
   const { runId, revision, heldBy, found } = finding.run
   const held = O.isNone(heldBy) ? '' : printable(`, held by ${holderText(heldBy.value)}`)
-  const more = outlookLines(context, runId, finding.outlook)
+  const more = previewLines(context, runId, finding.preview)
   const isClear = found._tag === 'Exact' && more.length === 0
-  const mark = isClear ? style.green(style.marks.completed) : style.yellow('!')
+  const mark = isClear ? style.green(style.symbols.completed) : style.yellow('!')
   const what = found._tag === 'Exact' ? `exact, revision ${revision}` : printable(`recovered from ${found.from}`)
   const lost =
     found._tag === 'Exact'
@@ -96,10 +96,10 @@ const findingLines = (context: Context, finding: Finding, style: Style): Readonl
   return [`${mark} ${runId}  ${what}${held}`, ...lost, ...more]
 }
 
-const outlookLines = (
+const previewLines = (
   context: Context,
   runId: string,
-  { obstacles, again, unrecorded }: Outlook
+  { obstacles, again, unrecorded }: Preview
 ): ReadonlyArray<string> => [
   ...under('Obstacles to a resume:', obstacles.flatMap(obstacleLines)),
   ...under(
@@ -142,7 +142,7 @@ const findingJson = (context: Context, finding: Finding): Json => {
     return { run_id: runId, found: 'damaged', error: { code: error._tag, message: describeStorage(error) } }
   }
   const { runId, revision, found } = finding.run
-  const { obstacles, again, unrecorded } = finding.outlook
+  const { obstacles, again, unrecorded } = finding.preview
   return {
     run_id: runId,
     found: found._tag === 'Exact' ? 'exact' : 'recovered',

@@ -1,7 +1,7 @@
 /** Lists the artifacts of a run. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { JsonObject } from '../../domain/data/Json.js'
-import { describeArtifact } from '../../executor/RunError.js'
+import { describeArtifact } from '../../executor/storage/portErrors.js'
 import type { ArtifactError, ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Style } from '../terminal/Style.js'
 

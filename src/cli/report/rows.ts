@@ -104,18 +104,18 @@ const unitLines = (
 
 const moreLine = (style: Style, { of, status, count }: Row & { readonly _tag: 'More' }): string => {
   const what = `${counted(count, `more ${of}`)} ${status}`
-  return marked(style, status, `${of === 'step' ? '    ' : '      '}${style.marks.more} ${what}`)
+  return marked(style, status, `${of === 'step' ? '    ' : '      '}${style.symbols.more} ${what}`)
 }
 
 /** The mark may take two columns. */
 const marked = (style: Style, status: UnitView['status'], text: string): string => {
-  const { marks, width } = style
+  const { symbols, width } = style
   const mark = {
-    completed: style.green(marks.completed),
-    failed: style.red(marks.failed),
-    'in flight': style.yellow(marks.inFlight),
-    pending: style.yellow(marks.pending),
-    'not started': style.dim(marks.notStarted)
+    completed: style.green(symbols.completed),
+    failed: style.red(symbols.failed),
+    'in flight': style.yellow(symbols.inFlight),
+    pending: style.yellow(symbols.pending),
+    'not started': style.dim(symbols.notStarted)
   }[status]
-  return `${mark} ${fitted(text, { marks, width: width - 3 })}`
+  return `${mark} ${fitted(text, { symbols, width: width - 3 })}`
 }

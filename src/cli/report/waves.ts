@@ -65,7 +65,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
         if (_tag === 'Skip') wave.done += 1
       }
       for (const wave of known.values()) if (wave !== undefined) wave.tenth = tenthOf(wave)
-    } else if (event._tag === 'RunWentBack') {
+    } else if (event._tag === 'WaveRestarted') {
       const again = new Set(steps.slice(event.stepIndex).map(({ name }) => name))
       for (const unit of [...known.keys()]) if (again.has(top(unit))) known.delete(unit)
     } else if (event._tag === 'MapExpanded') {

@@ -18,7 +18,7 @@ import type { Variables } from './stepEnvironment.js'
 import { environmentOf, variablesAsText } from './stepEnvironment.js'
 
 /** `folder`: where commands run if the run has no folder. */
-export interface Surroundings {
+export interface CommandSettings {
   readonly subprocess: Subprocess
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
@@ -37,7 +37,7 @@ const GRACE_MILLIS = 5_000
 
 /** A failure is permanent unless the task has retries; a command that did not start had no effect. */
 export const commandStep =
-  (surroundings: Surroundings, task: TaskEntry, action: CommandAction) =>
+  (surroundings: CommandSettings, task: TaskEntry, action: CommandAction) =>
   (context: StepContext<unknown, unknown>): TaskEither<StepFailure, string | undefined> =>
   async () => {
     const source = context.unit
@@ -55,7 +55,7 @@ export const commandStep =
 
 export const runCommand =
   (
-    surroundings: Surroundings,
+    surroundings: CommandSettings,
     task: TaskEntry,
     action: CommandAction,
     context: StepContext<unknown, unknown>
@@ -71,7 +71,7 @@ export const runCommand =
     return E.isLeft(ended) ? E.left(notStarted(ended.left, task, command.right)) : ended
   }
 
-const watched = (surroundings: Surroundings, utf8: Utf8.Utf8): Surroundings => ({
+const watched = (surroundings: CommandSettings, utf8: Utf8.Utf8): CommandSettings => ({
   ...surroundings,
   onOutput: (source, stream, chunk) => {
     if (stream === 'stdout') utf8.add(chunk)
@@ -80,7 +80,7 @@ const watched = (surroundings: Surroundings, utf8: Utf8.Utf8): Surroundings => (
 })
 
 const commandFor = (
-  { inherited, folder, home, onOutput }: Surroundings,
+  { inherited, folder, home, onOutput }: CommandSettings,
   task: TaskEntry,
   action: CommandAction,
   context: StepContext<unknown, unknown>
@@ -120,7 +120,7 @@ const scriptOf = (script: string): Command['what'] =>
   process.platform === 'win32' ? { _tag: 'Shell', script } : { _tag: 'Argv', argv: ['/bin/sh', '-e', '-c', script] }
 
 const capture = (
-  { onWarning }: Surroundings,
+  { onWarning }: CommandSettings,
   source: Unit,
   name: string,
   { stdout, truncatedBytes }: Ended

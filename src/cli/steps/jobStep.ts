@@ -9,7 +9,7 @@ import type { ForJob, Job, JobStatus, StepContext } from '../../executor/program
 import type { Ended } from '../../adapters/node/subprocess.js'
 import type { Runner } from '../workflow/toProgram.js'
 import type { CommandAction, JobEntry, TaskEntry } from '../workflow/WorkflowFile.js'
-import type { Surroundings } from './commandStep.js'
+import type { CommandSettings } from './commandStep.js'
 import { commandStep, runCommand, unsuccessful } from './commandStep.js'
 
 /**
@@ -26,7 +26,7 @@ import { commandStep, runCommand, unsuccessful } from './commandStep.js'
  */
 export const PollCode = { finished: 0, unfinished: 75, failed: 1, missing: 3 } as const
 
-export const runnerIn = (surroundings: Surroundings): Runner => ({
+export const runnerIn = (surroundings: CommandSettings): Runner => ({
   run: (entry, action) => commandStep(surroundings, entry, action),
   job: (entry, job) => jobStep(surroundings, entry, job)
 })
@@ -34,7 +34,7 @@ export const runnerIn = (surroundings: Surroundings): Runner => ({
 const JOB = 'DOGEAR_JOB'
 
 const jobStep = (
-  surroundings: Surroundings,
+  surroundings: CommandSettings,
   entry: TaskEntry,
   job: JobEntry
 ): Job<StepContext<unknown, unknown>, unknown> => ({
@@ -46,7 +46,7 @@ const jobStep = (
 
 /** Without output, the idempotency key identifies the job. */
 const submit = (
-  surroundings: Surroundings,
+  surroundings: CommandSettings,
   task: TaskEntry,
   action: CommandAction,
   context: StepContext<unknown, unknown>
@@ -59,7 +59,7 @@ const nothing: TaskEither<StepFailure, undefined> = () => Promise.resolve(E.righ
 
 const poll =
   (
-    surroundings: Surroundings,
+    surroundings: CommandSettings,
     task: TaskEntry,
     action: CommandAction,
     context: StepContext<unknown, unknown> & ForJob
@@ -96,7 +96,7 @@ const countsIn = (stdout: string): { readonly done?: number; readonly total?: nu
 /** Exit codes mean the same as those of `poll`; a temporary failure is repeated by the next poll. */
 const collect =
   (
-    surroundings: Surroundings,
+    surroundings: CommandSettings,
     task: TaskEntry,
     action: CommandAction,
     context: StepContext<unknown, unknown> & ForJob

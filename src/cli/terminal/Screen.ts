@@ -47,8 +47,8 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     if (status === undefined || !live || !atLineStart || asked !== undefined) return
     erase()
     // A wrapped line could not be cleared.
-    const { marks, width } = Styles.of(stderr, environment)
-    toErr(Styles.fitted(Styles.printable(status()), { marks, width: width - 1 }))
+    const { symbols, width } = Styles.of(stderr, environment)
+    toErr(Styles.fitted(Styles.printable(status()), { symbols, width: width - 1 }))
     drawn = true
   }
   const write = (stream: 'stdout' | 'stderr', chunk: Uint8Array | string): void => {

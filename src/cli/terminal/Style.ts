@@ -1,12 +1,11 @@
 /** Styles text, and escapes untrusted text. */
 import { randomUUID } from 'node:crypto'
 import { printable } from '../../domain/explain/printable.js'
-import type { Marks } from './Marks.js'
-import * as Mark from './Marks.js'
+import * as Symbols from './Symbols.js'
 
 /** {@link rendered} turns the styles into escape sequences. `width` is infinite without a terminal. */
 export interface Style {
-  readonly marks: Marks
+  readonly symbols: Symbols.Symbols
   readonly width: number
   readonly bold: (text: string) => string
   readonly dim: (text: string) => string
@@ -23,7 +22,7 @@ const wrapped =
 const plain = (text: string): string => text
 
 export const none: Style = {
-  marks: Mark.unicode,
+  symbols: Symbols.unicode,
   width: Number.POSITIVE_INFINITY,
   bold: plain,
   dim: plain,
@@ -49,7 +48,7 @@ export interface Stream {
 /** FORCE_COLOR and NO_COLOR (no-color.org) come first, then whether the stream is a terminal. */
 export const of = ({ isTTY, columns }: Stream, environment: Readonly<Record<string, string | undefined>>): Style => ({
   ...(hasColours(isTTY, environment) ? ansi : none),
-  marks: Mark.of(environment),
+  symbols: Symbols.of(environment),
   width: isTTY ? Math.max(MIN_WIDTH, columns === undefined || columns === 0 ? 80 : columns) : none.width
 })
 
@@ -63,10 +62,12 @@ const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string 
   return isTTY && term !== 'dumb'
 }
 
-export const fitted = (text: string, { marks, width }: Pick<Style, 'marks' | 'width'>): string => {
+export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' | 'width'>): string => {
   if (text.length <= width) return text
   const characters = [...text]
-  return characters.length > width ? `${characters.slice(0, width - marks.more.length).join('')}${marks.more}` : text
+  return characters.length > width
+    ? `${characters.slice(0, width - symbols.more.length).join('')}${symbols.more}`
+    : text
 }
 
 export { printable }

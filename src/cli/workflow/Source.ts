@@ -68,7 +68,7 @@ export const parse = (text: string, file?: string): E.Either<ReadonlyArray<Probl
     lineCounter: lines
   }).compose(tokens.right, true, text.length)
   if (document === undefined) return E.left(problems)
-  for (const { offset, message } of Syntax.mistakesOf(text, [...document.errors, ...document.warnings])) {
+  for (const { offset, message } of Syntax.syntaxProblems(text, [...document.errors, ...document.warnings])) {
     report(placeOf(offset), message)
   }
   if (more[0] !== undefined)

@@ -1,17 +1,17 @@
 /** Explains errors of the YAML parser. */
 import type { YAMLParseError, YAMLWarning } from 'yaml'
 
-export interface Mistake {
+export interface SyntaxProblem {
   readonly offset: number
   readonly message: string
 }
 
 /** Keeps the first error of each line, which causes the others. */
-export const mistakesOf = (
+export const syntaxProblems = (
   text: string,
   errors: ReadonlyArray<YAMLParseError | YAMLWarning>
-): ReadonlyArray<Mistake> => {
-  const byLine = new Map<number, Mistake>()
+): ReadonlyArray<SyntaxProblem> => {
+  const byLine = new Map<number, SyntaxProblem>()
   let lineStart = -1
   let lineEnd = text.indexOf('\n')
   for (const { code, message, pos } of [...errors].sort((a, b) => a.pos[0] - b.pos[0])) {

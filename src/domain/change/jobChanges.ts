@@ -103,7 +103,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const found = unitAt(self, unit)
   const job = Units.get(self.pending, unit)
   if (job === undefined || found === undefined) return refuse(self, change, 'NotPending', unit)
-  if (!mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  if (!canMoveTo(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   const { step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
   const attempt = keptAttempt({ ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) })
@@ -119,7 +119,7 @@ export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
 }
 
 /** Returns whether the run can move to a unit's step without losing open attempts. */
-export const mayStandAt = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
+export const canMoveTo = ({ state, completedSteps }: Fields, unit: Unit): boolean =>
   state.step === top(unit) ||
   Units.has(completedSteps, state.step) ||
   State.inFlight(state).size + State.failures(state).size === 0

@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
-import { mayStandAt } from './jobChanges.js'
+import { canMoveTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
 import { openAt, isDone, notInFlight, refuse, runs, taskAt, unitAt } from './transitionParts.js'
@@ -25,7 +25,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   const earlier = Units.get(self.pending, unit)
   const isAgain = earlier?._tag === 'Answer' && Units.has(self.answers, unit)
   if (earlier !== undefined && !isAgain) return refuse(self, change, 'StillPending', unit)
-  if (task !== undefined && !mayStandAt(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
+  if (task !== undefined && !canMoveTo(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   return E.right({
     // A task that an edit turned into a wait has no attempt.
     state: State.beforeStep(

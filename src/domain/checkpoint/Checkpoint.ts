@@ -8,7 +8,7 @@ import type { Items } from './Items.js'
 import { around, none as noItems } from './Items.js'
 import type { Json } from '../data/Json.js'
 import { isObject } from '../data/Json.js'
-import type { GivenAnswer, PendingUnit, Submission } from './Pending.js'
+import type { BufferedAnswer, PendingUnit, Submission } from './Pending.js'
 import type { Units } from './Units.js'
 import { none } from './Units.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
@@ -50,7 +50,7 @@ export interface Fields {
   readonly completedSteps: Units<CompletedStep>
   readonly items: Items
   readonly pending: Units<PendingUnit>
-  readonly answers: Units<GivenAnswer>
+  readonly answers: Units<BufferedAnswer>
   readonly submissions: Units<Submission>
   readonly renewals: Renewals
   readonly workspace?: Workspace

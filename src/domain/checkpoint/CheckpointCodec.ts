@@ -14,7 +14,7 @@ import type { Json, JsonObject } from '../data/Json.js'
 import { equals } from '../data/Json.js'
 import type { Malformed, NewerFormat } from '../data/Malformed.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
-import type { GivenAnswer, Submission } from './Pending.js'
+import type { BufferedAnswer, Submission } from './Pending.js'
 import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { Plain } from './Units.js'
@@ -39,14 +39,14 @@ interface MapItems {
 interface Stored extends Plain<Omit<Fields, 'format' | 'state' | 'items' | 'answers' | 'submissions' | 'renewals'>> {
   readonly state: Plain<CheckpointState>
   readonly items?: ReadonlyArray<MapItems>
-  readonly answers?: ReadonlyArray<GivenAnswer>
+  readonly answers?: ReadonlyArray<BufferedAnswer>
   readonly submissions?: ReadonlyArray<Submission>
   readonly renewals?: ReadonlyArray<Renewal>
   readonly format: number
   readonly variables: JsonObject
 }
 
-const givenAnswer: t.Type<GivenAnswer> = fields<GivenAnswer>('an answer', {
+const givenAnswer: t.Type<BufferedAnswer> = fields<BufferedAnswer>('an answer', {
   unit: t.string,
   value: json,
   by: t.string,

@@ -39,7 +39,7 @@ export type PendingWait = Wait & { readonly unit: Unit; readonly startedAt: stri
 export type PendingUnit = PendingJob | PendingWait
 
 /** An answer that no wait has taken yet. `by`: who answered; `at`: UTC, ISO 8601. */
-export interface GivenAnswer {
+export interface BufferedAnswer {
   readonly unit: Unit
   readonly value: Json
   readonly by: string

@@ -75,7 +75,7 @@ export const fromUnknown = (thrown: unknown): StepError => {
   const json = attempt(() => jsonFromUnknown({ ...thrown }))
   const data =
     json !== undefined && E.isRight(json) && Object.keys(json.right as object).length > 0 ? json.right : undefined
-  const [code] = signs(thrown).flatMap(({ code, status }) => code ?? status ?? [])
+  const [code] = errorTraits(thrown).flatMap(({ code, status }) => code ?? status ?? [])
   return make(name, messageOf(thrown) ?? attempt(() => JSON.stringify(thrown)) ?? name, {
     ...(code === undefined ? {} : { code }),
     ...(stack === undefined ? {} : { stack }),
@@ -115,14 +115,14 @@ const chain = (thrown: unknown): ReadonlyArray<object> => {
 }
 
 /** What classifies an error: its HTTP `status`, its `code`, and its `names`. */
-export interface Signs {
+export interface ErrorTraits {
   readonly status: string | undefined
   readonly code: string | undefined
   readonly names: ReadonlyArray<string>
 }
 
 /** Returns the signs of an error and of its causes, outermost first: `status` or `statusCode`; `code`; `name` and `type`. */
-export const signs = (thrown: unknown): ReadonlyArray<Signs> =>
+export const errorTraits = (thrown: unknown): ReadonlyArray<ErrorTraits> =>
   chain(thrown).map((error) => ({
     status: text(error, 'status') ?? text(error, 'statusCode'),
     // The number of a DOMException repeats its name, and would read as a system code.

@@ -76,11 +76,11 @@ export const permanent = (error: StepError.StepError, outcome: Outcome = 'unknow
 export const fromUnknown = (thrown: unknown): StepFailure => {
   if (isStepFailure(thrown)) return bounded(thrown)
   const error = StepError.fromUnknown(thrown)
-  return isTransient(StepError.signs(thrown)) ? transient(error) : permanent(error)
+  return isTransient(StepError.errorTraits(thrown)) ? transient(error) : permanent(error)
 }
 
 /** The outermost error with a status or code decides. */
-const isTransient = (chain: ReadonlyArray<StepError.Signs>): boolean => {
+const isTransient = (chain: ReadonlyArray<StepError.ErrorTraits>): boolean => {
   for (const { status, code, names } of chain) {
     if (status !== undefined && /^[45]\d\d$/.test(status)) return status.startsWith('5') || TRANSIENT.has(status)
     if (SERVER_ERROR.test(code ?? '') || [code ?? '', ...names].some((one) => TRANSIENT.has(one))) return true

@@ -101,10 +101,10 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Entry> => {
 
 /** An abandoned job is a kind of its own, so that it is listed. */
 const kindOf = (node: DecisionTree): string =>
-  `${node.decision._tag} ${node.decision.reason._tag}${givesUpJob(node) ? ' GivesUp' : ''}`
+  `${node.decision._tag} ${node.decision.reason._tag}${abandonsJob(node) ? ' Abandons' : ''}`
 
-const givesUpJob = ({ decision, parts }: DecisionTree): boolean =>
-  (decision._tag === 'Run' && decision.givesUp !== undefined) || parts.some(givesUpJob)
+const abandonsJob = ({ decision, parts }: DecisionTree): boolean =>
+  (decision._tag === 'Run' && decision.abandons !== undefined) || parts.some(abandonsJob)
 
 /** The line has a reason only if all counted units share it. */
 const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>): Omit<Row, 'place'> => {
@@ -141,7 +141,7 @@ const verb = (decision: Decision): string => {
 }
 
 const givenUp = (decision: Decision): string =>
-  decision._tag === 'Run' && decision.givesUp !== undefined ? `; gives up ${describeGivenUp(decision.givesUp)}` : ''
+  decision._tag === 'Run' && decision.abandons !== undefined ? `; gives up ${describeGivenUp(decision.abandons)}` : ''
 
 const describeGivenUp = (reason: PollReason): string => {
   switch (reason._tag) {
@@ -292,7 +292,7 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeWorkflowProblem(problem.problem)
     case 'WorkflowChanged':
       return describeChange(problem)
-    case 'NotAsked':
+    case 'NothingToConfirm':
       if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; remove this answer`
     case 'UnitPending':

@@ -86,7 +86,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
       record !== undefined ||
       (first !== undefined && held.has(unit)) ||
       (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
-      (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined))
+      (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.abandons !== undefined))
     if (isDropped) first ??= decision
     return isDropped ? { units: [unit], keeps: false } : NOTHING
   }
@@ -165,7 +165,7 @@ const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
 
 /** Lists the abandoned jobs. */
 const givenUp = ({ decisions }: ResumePlan): string => {
-  const units = decisions.filter((one) => one._tag === 'Run' && one.givesUp !== undefined).map(({ unit }) => unit)
+  const units = decisions.filter((one) => one._tag === 'Run' && one.abandons !== undefined).map(({ unit }) => unit)
   return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
 }
 

@@ -65,7 +65,7 @@ export type RetryReason =
   | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
 
 /** The unit of a decision. `stepIndex`: the index of its top-level step; `fingerprint`: of the planned definition. */
-interface About {
+interface DecisionBase {
   readonly unit: Unit
   readonly stepIndex: number
   readonly summary: string
@@ -73,23 +73,23 @@ interface About {
 }
 
 /** The unit is skipped. */
-export interface Skip extends About {
+export interface Skip extends DecisionBase {
   readonly _tag: 'Skip'
   readonly reason: SkipReason
 }
 
-/** The unit runs. `givesUp`: the pending job or wait that this abandons. */
-export interface Run extends About {
+/** The unit runs. `abandons`: the pending job or wait that this ends. */
+export interface Run extends DecisionBase {
   readonly _tag: 'Run'
   readonly reason: RunReason
-  readonly givesUp?: PollReason
+  readonly abandons?: PollReason
 }
 
 /**
  * The unit is retried. `attempt`: the number of the next attempt, from 1. An interrupted attempt keeps its number; after a spent budget,
  * counting restarts at 1.
  */
-export interface Retry extends About {
+export interface Retry extends DecisionBase {
   readonly _tag: 'Retry'
   readonly attempt: number
   readonly reason: RetryReason
@@ -102,7 +102,7 @@ export type ConfirmReason = RetryReason | RunReason | PollReason | { readonly _t
  * The unit needs an answer before it may run: it is not idempotent and may have taken effect, or its evidence changed and running it would
  * overwrite the change.
  */
-export interface Confirm extends About {
+export interface Confirm extends DecisionBase {
   readonly _tag: 'Confirm'
   readonly reason: ConfirmReason
 }
@@ -111,7 +111,7 @@ export interface Confirm extends About {
  * The unit waits: for a job, which `poll` polls, or for a timer or an answer, which a resume checks. A wave waits if none of its groups
  * runs and at least one waits; a task, if its code only waits.
  */
-export interface Poll extends About {
+export interface Poll extends DecisionBase {
   readonly _tag: 'Poll'
   readonly reason: PollReason
 }
@@ -237,7 +237,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
- * - `NotAsked`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not change.
+ * - `NothingToConfirm`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not change.
  * - `UnitPending`: an answer says that a pending unit runs again or is done.
  * - `UnknownStep`: an option names an unknown step; `available`: the known ones.
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available`: those that exist, `steps`: all steps.
@@ -263,7 +263,7 @@ export type PlanProblem =
       readonly inDoubt?: true
       readonly pending?: true
     }
-  | { readonly _tag: 'NotAsked'; readonly unit: Unit; readonly keep?: true }
+  | { readonly _tag: 'NothingToConfirm'; readonly unit: Unit; readonly keep?: true }
   | { readonly _tag: 'UnitPending'; readonly unit: Unit }
   | { readonly _tag: 'UnknownStep'; readonly step: string; readonly available: ReadonlyArray<string> }
   | {

@@ -3,7 +3,7 @@ import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
-import { isAnew } from './demands.js'
+import { isRerun } from './demands.js'
 import { indexOfStep } from '../data/indexed.js'
 import { neededBy } from '../workflow/needs.js'
 import type { Changes, Edit, PlanProblem } from './Plan.js'
@@ -148,7 +148,7 @@ const definitionOf = (
 /** Returns whether the plan runs a unit again whatever is recorded. A removed unit counts by its former place. */
 const isRedone = (edited: Comparison, unit: Unit): boolean => {
   const { checkpoint, workflow, context, redoneWas } = edited
-  if (isAnew(context.demands.of(unit))) return true
+  if (isRerun(context.demands.of(unit))) return true
   const removed = fromTop(unit).find((one) => definitionOf(edited, one) === undefined)
   if (removed === undefined) return false
   const above = parent(removed)
@@ -157,7 +157,7 @@ const isRedone = (edited: Comparison, unit: Unit): boolean => {
   if (was === undefined || now === undefined || !('steps' in was) || !('steps' in now)) return false
   let from = redoneWas.get(above)
   if (from === undefined) {
-    const first = now.steps.find(({ name }) => isAnew(context.demands.of(join(above, name))))
+    const first = now.steps.find(({ name }) => isRerun(context.demands.of(join(above, name))))
     from = first === undefined ? Infinity : (indexOfStep(was.steps, first.name, 0) ?? Infinity)
     redoneWas.set(above, from)
   }
@@ -268,7 +268,7 @@ function* misplaced(
 
 /** Returns whether a unit has records that the plan keeps. */
 const counts = ({ context }: Comparison, unit: Unit): boolean =>
-  hasRecords(context, unit) && !isAnew(context.demands.of(unit))
+  hasRecords(context, unit) && !isRerun(context.demands.of(unit))
 
 function* misplacedSteps(
   edited: Comparison,

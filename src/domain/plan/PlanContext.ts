@@ -10,7 +10,7 @@ import type { Demands } from './demands.js'
 import { demandsOf } from './demands.js'
 import type { Items } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
-import type { GivenAnswer, PendingUnit } from '../checkpoint/Pending.js'
+import type { BufferedAnswer, PendingUnit } from '../checkpoint/Pending.js'
 import type { Answer, PlanOptions, PlanProblem } from './Plan.js'
 import { find, partNames } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
@@ -33,7 +33,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 export interface PlanContext {
   readonly checkpoint: Checkpoint
   readonly pending: Units.Units<PendingUnit>
-  readonly answers: Units.Units<GivenAnswer>
+  readonly answers: Units.Units<BufferedAnswer>
   readonly begun: ReadonlySet<Unit>
   readonly inFlight: Units.Units<InFlight>
   readonly failures: Units.Units<Failure>

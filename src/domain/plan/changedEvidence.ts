@@ -1,8 +1,8 @@
 /** Decides which units run again, keep the current state, or need an answer, given missing and changed evidence. */
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
-import type { Begun } from './explained.js'
-import { begunIn, isExplained } from './explained.js'
+import type { Unfinished } from './explained.js'
+import { unfinishedIn, isExplained } from './explained.js'
 import type { Answer, Changed, FoundEvidence, PlanOptions, RunReason } from './Plan.js'
 import type { Demands } from './demands.js'
 import { find } from '../checkpoint/Tree.js'
@@ -102,9 +102,9 @@ export const planEvidence = (
   }
   const now = changesByPlace(evidence)
   const recorders = recordersOf(checkpoint, workflow, evidence, now, draft)
-  const begun = now.size === 0 ? NOT_BEGUN : begunIn(checkpoint, workflow)
+  const begun = now.size === 0 ? NOT_BEGUN : unfinishedIn(checkpoint, workflow)
   const isDone = (unit: string): boolean => options.confirm?.get(unit)?._tag === 'Done'
-  const open = now.size === 0 ? NOT_BEGUN : begunIn(checkpoint, workflow, isDone)
+  const open = now.size === 0 ? NOT_BEGUN : unfinishedIn(checkpoint, workflow, isDone)
   for (const [place, { is }] of now) {
     const all = recorders.get(place) ?? []
     const last = all.at(-1)
@@ -121,7 +121,7 @@ export const planEvidence = (
   return planned(draft, options, demands)
 }
 
-const NOT_BEGUN: Begun = { all: new Map(), paths: new Map() }
+const NOT_BEGUN: Unfinished = { all: new Map(), paths: new Map() }
 
 /** The current state of each place with a change. */
 const changesByPlace = (evidence: ReadonlyArray<FoundEvidence>): ReadonlyMap<string, Changed> => {

@@ -1,7 +1,7 @@
 /** Decides about the units of a workflow: a fold over its tree. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Edited, Kept } from './changedEvidence.js'
-import { isAnew } from './demands.js'
+import { isRerun } from './demands.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Decision, Run, RunReason } from './Plan.js'
 import type { PlanContext } from './PlanContext.js'
@@ -97,7 +97,7 @@ const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned):
 const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Placed): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
   const isAgain = evidence.again.has(unit) || typeof demand === 'object'
-  return isAnew(demand) || (items?.length === 0 && isAgain) ? undefined : items
+  return isRerun(demand) || (items?.length === 0 && isAgain) ? undefined : items
 }
 
 /** A map without items is decided as one task. Parts with other items may have acted. */
@@ -208,13 +208,13 @@ const decideParts = (
 }
 
 /** The changed evidence of a composite itself: kept, in need of an answer, or in question. */
-interface Whole {
+interface OwnEvidence {
   readonly kept: Kept | undefined
   readonly edited: Edited | undefined
   readonly isOpen: boolean
 }
 
-const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): Whole => ({
+const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): OwnEvidence => ({
   kept: evidence.kept.get(unit),
   edited: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.edited.get(unit),
   isOpen: evidence.open.has(unit)
@@ -223,7 +223,7 @@ const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): Whole => ({
 /** Decides about the evidence of a composite itself, unless its parts decide. */
 const ofWhole = (
   placed: Placed,
-  { kept, edited, isOpen }: Whole,
+  { kept, edited, isOpen }: OwnEvidence,
   parts: ReadonlyArray<Decision>
 ): Decision | undefined => {
   const runs = parts.some(({ _tag }) => _tag !== 'Skip')

@@ -4,7 +4,7 @@ import type { Edited, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
-import { isAnew } from './demands.js'
+import { isRerun } from './demands.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Json } from '../data/Json.js'
 import { fromUnknown } from '../data/Json.js'
@@ -122,8 +122,8 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
   // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
-  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NotAsked', unit: placed.unit })
-  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NotAsked', unit: placed.unit, keep: true })
+  if (answer?._tag === 'Done') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit })
+  if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
   return due
 }
 
@@ -207,7 +207,7 @@ const assume = (
 
 /** Returns why a unit runs whatever is recorded, or undefined. */
 export const repeats = ({ evidence: { due } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
-  if (demand === 'assumed' || isAnew(demand)) return demand === 'assumed' ? undefined : demand
+  if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
   return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
@@ -271,7 +271,7 @@ const schedule = (
   }
   if (scheduled !== undefined) {
     const due = run(placed, scheduled)
-    return pending === undefined ? due : { ...due, givesUp: pollReason(context, pending) }
+    return pending === undefined ? due : { ...due, abandons: pollReason(context, pending) }
   }
   if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
   return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }

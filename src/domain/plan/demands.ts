@@ -18,7 +18,7 @@ import type { Wave, Workflow } from '../workflow/Workflow.js'
 export type Demand = 'none' | 'assumed' | RunReason
 
 /** Returns whether the whole unit runs again, whatever evidence it has. */
-export const isAnew = (demand: Demand): demand is RunReason =>
+export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
 /**
@@ -28,7 +28,7 @@ export const isAnew = (demand: Demand): demand is RunReason =>
  * - `due`: composites whose own evidence makes all their parts run again.
  * - `again`: recorded units that run again because of their evidence.
  */
-export interface Asked {
+export interface PlanRequests {
   readonly from: Unit | undefined
   readonly restart: Unit | undefined
   readonly due: ReadonlyMap<Unit, RunReason>
@@ -45,7 +45,7 @@ export interface Demands {
   readonly of: (unit: Unit) => Demand
 }
 
-export const demandsOf = (workflow: Workflow, items: Items, asked: Asked): Demands => {
+export const demandsOf = (workflow: Workflow, items: Items, asked: PlanRequests): Demands => {
   const touched = new Set<Unit>()
   for (const unit of asked.again) {
     touched.add(unit)
@@ -97,7 +97,7 @@ const after = (step: Unit): RunReason => ({ _tag: 'EarlierStepRunsAgain', step }
 /** Evidence of a sequence itself makes its first step run again, and the others follow. */
 const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): OfPart => {
   const first = steps?.[0]
-  if (demand === 'assumed' || isAnew(demand) || first === undefined) return () => demand
+  if (demand === 'assumed' || isRerun(demand) || first === undefined) return () => demand
   const later = after(join(parent, first.name))
   return (index) => (index <= 0 ? demand : later)
 }
@@ -106,7 +106,7 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
  * The requests as seen from a composite: the parts that a target is or is part of. `isBefore`: the composite is before the unit to run
  * from, and counts as done up to the wave in it that is restarted.
  */
-interface AskedOfParts extends Asked {
+interface LevelRequests extends PlanRequests {
   readonly parent: Unit | undefined
   readonly toFrom: Unit | undefined
   readonly toRestart: Unit | undefined
@@ -115,7 +115,7 @@ interface AskedOfParts extends Asked {
 }
 
 /** Returns whether the wave to restart is before the unit to run from. */
-const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Asked): boolean => {
+const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: PlanRequests): boolean => {
   if (from === undefined || restart === undefined) return false
   const around = new Set<Unit | undefined>(ancestors(from))
   const parent = [...ancestors(restart)].find((one) => around.has(one))
@@ -133,7 +133,7 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Ask
 
 const inSequence = (
   steps: ReadonlyArray<Node>,
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: AskedOfParts
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelRequests
 ): OfPart => {
   const indexOf = (unit: Unit | undefined): number =>
     unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
@@ -154,7 +154,7 @@ const inSequence = (
 
 const inWave = (
   groups: Wave['groups'],
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: AskedOfParts
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelRequests
 ): OfPart => {
   const demands = new Map<string, Demand>()
   const again = groups.filter(({ name }) => touched.has(join(parent, name)))
@@ -180,7 +180,7 @@ const inWave = (
   return (_, name) => demands.get(name) ?? (isBefore ? 'assumed' : 'none')
 }
 
-const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: AskedOfParts): OfPart => {
+const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: LevelRequests): OfPart => {
   const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
   return (_, name) => {
     if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED

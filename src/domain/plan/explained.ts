@@ -17,7 +17,7 @@ export const unexplained = (
   evidence: ReadonlyArray<FoundEvidence>
 ): ReadonlyArray<FoundEvidence> => {
   if (evidence.every((found) => 'missing' in found)) return evidence
-  const begun = begunIn(checkpoint, workflow)
+  const begun = unfinishedIn(checkpoint, workflow)
   return evidence.flatMap((found): ReadonlyArray<FoundEvidence> => {
     const record = 'missing' in found ? undefined : Units.get(checkpoint.completedSteps, found.unit)
     if ('missing' in found || record === undefined) return [found]
@@ -27,23 +27,23 @@ export const unexplained = (
 }
 
 /** The time when a unit of a step last failed, by step name; {@link NOT_ENDED} if one has not ended. */
-type Latest = Map<string, string>
+type LastFailures = Map<string, string>
 
 const NOT_ENDED = '\uffff'
 
 /** The steps with units that started and have not completed: all of them, and by artifact path. */
-export interface Begun {
-  readonly all: Latest
-  readonly paths: Map<string, Latest>
+export interface Unfinished {
+  readonly all: LastFailures
+  readonly paths: Map<string, LastFailures>
 }
 
 /** The units of a run that started and have not completed, without those declared done. */
-export const begunIn = (
+export const unfinishedIn = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   isDone: (unit: string) => boolean = () => false
-): Begun => {
-  const begun: Begun = { all: new Map(), paths: new Map() }
+): Unfinished => {
+  const begun: Unfinished = { all: new Map(), paths: new Map() }
   for (const { unit, until } of openUnits(checkpoint)) {
     const step = top(unit)
     const task = taskAt(workflow, checkpoint, unit)
@@ -58,17 +58,17 @@ export const begunIn = (
   return begun
 }
 
-const note = (latest: Latest, step: string, until: string): void => {
+const note = (latest: LastFailures, step: string, until: string): void => {
   if ((latest.get(step) ?? '') < until) latest.set(step, until)
 }
 
 /** A unit that started and has not completed, and the time until which it may have worked. */
-interface Open {
+interface UnfinishedUnit {
   readonly unit: Unit
   readonly until: string
 }
 
-function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
+function* openUnits({ state, pending }: Checkpoint): Iterable<UnfinishedUnit> {
   for (const { unit } of [...pending, ...State.inFlight(state)]) yield { unit, until: NOT_ENDED }
   for (const { unit, attempts } of State.failures(state)) yield { unit, until: attempts.at(-1)?.failedAt ?? NOT_ENDED }
   if (state._tag === 'Interrupted' && state.inProgress) yield { unit: state.step, until: NOT_ENDED }
@@ -79,7 +79,7 @@ function* openUnits({ state, pending }: Checkpoint): Iterable<Open> {
  * `Stored` change.
  */
 export const isExplained = (
-  { all, paths }: Begun,
+  { all, paths }: Unfinished,
   { record, was }: { readonly record: CompletedStep; readonly was: Evidence }
 ): boolean => {
   const latest = was._tag === 'Artifact' ? paths.get(was.path) : was._tag === 'Stored' ? all : undefined

@@ -56,7 +56,7 @@ const levelOf = (composite: Workflow | Step, parent: Unit | undefined, toward: s
 }
 
 /** Returns a predicate for the units that a unit sees, parts included. */
-export const sightOf = (workflow: Workflow, items: Items, unit: Unit): ((other: Unit) => boolean) => {
+export const visibleFrom = (workflow: Workflow, items: Items, unit: Unit): ((other: Unit) => boolean) => {
   const levels = levelsOf(workflow, items, unit)
   return (other) => {
     for (const { parent, toward, sees } of levels) {

@@ -30,10 +30,14 @@ export interface IoTsCodec {
 export type Schema = StandardSchema | IoTsCodec
 
 /** The type that a schema takes: a codec's own type, or the input of a Standard Schema. */
-export type Taken<S extends Schema> = S extends StandardSchema ? SchemaInput<S> : S extends IoTsCodec ? S['_A'] : never
+export type Accepted<S extends Schema> = S extends StandardSchema
+  ? SchemaInput<S>
+  : S extends IoTsCodec
+    ? S['_A']
+    : never
 
 /** The type of the input that starts a run: what the schema takes, or plain JSON without one. */
-export type StartOf<C> = C extends Schema ? Taken<C> : Json
+export type StartOf<C> = C extends Schema ? Accepted<C> : Json
 
 /** The type of the input that steps see: what the schema returns, or plain JSON without one. */
 export type SeenInput<C> = C extends Schema ? Read<C> : Json
@@ -57,7 +61,7 @@ export type Settled<R> = R extends (...args: never) => PromiseLike<infer Result>
       : never
 
 /** The type that `run` returns. `C`: the schema of the output, or without one the returned type itself, if JSON can store it. */
-export type ReturnOf<C> = C extends Schema ? Returned<Taken<C>> : CanStore<C> extends true ? C : Stored<C>
+export type ReturnOf<C> = C extends Schema ? Returned<Accepted<C>> : CanStore<C> extends true ? C : Stored<C>
 
 // A separate conditional type: TypeScript infers `C` from what `run` returns only where no schema is inferred.
 type CanStore<R> = [R] extends [Stored<R>] ? true : false

@@ -11,7 +11,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { GuardSpec } from './Guard.js'
-import type { OutputOf, Returned, ReturnOf, Schema, Storable, Taken } from './Output.js'
+import type { OutputOf, Returned, ReturnOf, Schema, Storable, Accepted } from './Output.js'
 
 /**
  * The context of a running task.
@@ -366,7 +366,7 @@ export interface MapOptions<Outputs, Input, I, Given = unknown> extends WaveOpti
 }
 
 /** The type of an item that `forEach` returns. `I`: the schema of the items, or without one the type itself, if JSON can store it. */
-export type ItemOf<I> = I extends Schema ? Taken<I> : CanKeep<I> extends true ? I : Kept<I>
+export type ItemOf<I> = I extends Schema ? Accepted<I> : CanKeep<I> extends true ? I : Kept<I>
 
 type CanKeep<I> = [I] extends [Storable<I>] ? true : false
 

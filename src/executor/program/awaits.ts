@@ -5,9 +5,9 @@ import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
 import type { Sleep, WaitFor } from './StepSpec.js'
 
 /** Computes the wait that starts at this time. */
-export type Awaits = (now: number) => Wait
+export type StartWait = (now: number) => Wait
 
-export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
+export const sleepOf = (sleep: Sleep): E.Either<Problem, StartWait> => {
   const given: unknown = sleep
   if (!isRecord(given)) return E.left({ field: 'sleep', expected: '{ millis } or { until }' })
   const { millis, until } = given
@@ -21,7 +21,7 @@ export const sleepOf = (sleep: Sleep): E.Either<Problem, Awaits> => {
     : E.left({ field: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
 }
 
-export const waitForOf = (waitFor: WaitFor): E.Either<Problem, Awaits> => {
+export const waitForOf = (waitFor: WaitFor): E.Either<Problem, StartWait> => {
   const given: unknown = waitFor
   if (!isRecord(given)) return E.left({ field: 'waitFor', expected: '{ question?, timeoutMillis? }' })
   const { question, timeoutMillis } = given

@@ -35,7 +35,7 @@ export interface AnswerOptions {
  *
  * @category model
  */
-export type AnswerGiven =
+export type AnswerResult =
   | { readonly _tag: 'Recorded'; readonly runId: string; readonly unit: Unit }
   | { readonly _tag: 'Requested'; readonly runId: string; readonly unit: Unit; readonly holder: Holder }
 
@@ -65,7 +65,7 @@ export type AnswerGiven =
  * @category running
  */
 export const answer =
-  (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerGiven> =>
+  (runId: string, unit: Unit, value: unknown, options: AnswerOptions = {}): Executor<AnswerResult> =>
   (environment) =>
   async () => {
     const json = fromUnknown(value)
@@ -80,7 +80,7 @@ export const answer =
       const requestedAt = timestamp(environment.clock.now())
       return { _tag: 'Answer', runId, unit, value: json.right, by, requestedAt }
     }
-    const act = async (): Promise<E.Either<RunError, AnswerGiven>> => {
+    const act = async (): Promise<E.Either<RunError, AnswerResult>> => {
       const recorded = await recordAnswer(environment, request())
       await recordLeftAnswers(environment, runId)
       return recorded
@@ -92,7 +92,7 @@ export const answer =
 const ask = async (
   environment: Environment,
   request: AnswerRequest
-): Promise<E.Either<RunError, O.Option<AnswerGiven>>> => {
+): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
   const { runId, unit } = request
   const isRefused = (checkpoint: Checkpoint): boolean => refusal(checkpoint, request) !== undefined
   const asked = await askOwner(environment, runId, () => request, isRefused)
@@ -112,8 +112,8 @@ const isTaken = ({ answers, completedSteps }: Checkpoint, { unit, requestedAt }:
   get(answers, unit)?.at === requestedAt || has(completedSteps, unit)
 
 /** Claims a run without an owner, and records the answer. */
-const recordAnswer = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerGiven>> =>
-  withIntactClaim(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerGiven>> => {
+const recordAnswer = (environment: Environment, request: AnswerRequest): Promise<E.Either<RunError, AnswerResult>> =>
+  withIntactClaim(environment, request.runId, async (claim, checkpoint): Promise<E.Either<RunError, AnswerResult>> => {
     const { runId, unit } = request
     const recorder = recorderFor(environment, claim, checkpoint)
     // Answers that were left for an earlier owner come first.

@@ -9,7 +9,7 @@ import type { Environment } from '../../ports/Environment.js'
 import { callPort, INBOX, load, readFailed, writeFailed } from '../callPort.js'
 import type { RunError } from '../RunError.js'
 import { report } from '../RunScope.js'
-import type { Secured } from '../secrets.js'
+import type { SecuredEnvironment } from '../secrets.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
 import { restoreStored } from '../storage/stored.js'
@@ -40,7 +40,7 @@ export const withdraw = async ({ requests }: Environment, request: Request): Pro
 
 /** Records requests before the run itself continues. */
 export const recorderFor = (
-  environment: Environment & Partial<Pick<Secured, 'vault'>>,
+  environment: Environment & Partial<Pick<SecuredEnvironment, 'vault'>>,
   claim: Claim,
   checkpoint: Checkpoint
 ): Recorder => {
@@ -50,12 +50,12 @@ export const recorderFor = (
   return make(environment.storage, claim, checkpoint, [], onSaved, environment.vault?.redaction)
 }
 
-export interface Seen {
+export interface ReadRun {
   readonly checkpoint: Checkpoint
   readonly holder: O.Option<Holder>
 }
 
-export const look = async (environment: Environment, runId: string): Promise<E.Either<RunError, Seen>> => {
+export const look = async (environment: Environment, runId: string): Promise<E.Either<RunError, ReadRun>> => {
   const stored = await load(environment, runId)
   if (E.isLeft(stored)) return stored
   if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
@@ -66,7 +66,7 @@ export const look = async (environment: Environment, runId: string): Promise<E.E
 /** `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, even if it was `left`. */
 export type Asking<R> =
   | { readonly _tag: 'Requested'; readonly holder: Holder }
-  | { readonly _tag: 'Unclaimed'; readonly seen: Seen; readonly left: O.Option<R> }
+  | { readonly _tag: 'Unclaimed'; readonly seen: ReadRun; readonly left: O.Option<R> }
 
 /** Leaves a request if the run has an owner, and looks again: the owner may have released it meanwhile. */
 export const askOwner = async <R extends Request>(

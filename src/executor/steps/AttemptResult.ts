@@ -10,7 +10,7 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { ProgramTask } from '../program/Program.js'
-import type { Secured } from '../secrets.js'
+import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { Attempt } from './Attempt.js'
 import { timedOut } from './Attempt.js'
@@ -66,7 +66,7 @@ export const judge = (
 
 /** Redacts before anything is recorded, reported or read by later steps. The attempt fails if the redacted output is invalid. */
 export const redacted = (
-  { vault: { redaction } }: Secured,
+  { vault: { redaction } }: SecuredEnvironment,
   { job, accepts }: Pick<ProgramTask, 'job' | 'accepts'>,
   result: AttemptResult
 ): AttemptResult => {

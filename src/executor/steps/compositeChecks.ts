@@ -53,7 +53,7 @@ export const endBefore = async (
     if (E.isLeft(kept)) return kept
     const refused = await refusalOf(scope, place, guard, 'before', wrong, stopping, undefined, previous.choice)
     if (refused === undefined) return E.right(undefined)
-    if (refused.answer === 'previousWave') return E.right({ _tag: 'Back', ...previous.place })
+    if (refused.answer === 'previousWave') return E.right({ _tag: 'Restart', ...previous.place })
     if (!(await looksAgain(scope, guard, refused, look, startedAt)))
       return await failComposite(scope, place, refused.error, startedAt)
   }
@@ -142,7 +142,7 @@ export const closeComposite = async (
     if (refused !== undefined) {
       const mayRun = isAlone(scope, place) && mayRunAgain(composite, refused)
       if (mayRun && (await mayStartAgain(scope, place, guard, refused, startedAt)))
-        return E.right({ _tag: 'Back', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
+        return E.right({ _tag: 'Restart', ...place, ...(refused.asked ? {} : { otherwise: refused.error }) })
       if (!mayRun && (await looksAgain(scope, guard, refused, look, closingAt))) continue
       return await failComposite(scope, place, refused.error, startedAt)
     }

@@ -7,7 +7,7 @@ import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { unexplained } from '../../domain/plan/explained.js'
 import { listed } from '../../domain/data/listed.js'
 import type { FoundEvidence } from '../../domain/plan/Plan.js'
-import { sightOf } from '../../domain/plan/scope.js'
+import { visibleFrom } from '../../domain/plan/scope.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
@@ -28,7 +28,7 @@ export type Guarded<A> =
 
 export const CHECK_FAILED = 'CHECK_FAILED'
 
-type Wrong = ReadonlyArray<string>
+type Failures = ReadonlyArray<string>
 
 /** Runs something outside of the timeout. */
 type OutsideTimeout = <A>(act: () => Promise<A>) => Promise<A>
@@ -66,14 +66,14 @@ export const NOT_STARTED = Failure.permanent(StepError.make('NotStarted', 'stopp
 
 const NO_COMMITS: E.Either<TreeUnreadable, ReadonlyArray<string>> = E.right([])
 
-const NOTHING_WRONG: Wrong = []
+const NOTHING_WRONG: Failures = []
 
 export const checkBefore = async <Context>(
   { before }: Pick<Guard<Context, never>, 'before'>,
   context: Context
-): Promise<Wrong> => (before === undefined ? NOTHING_WRONG : await holds(before(context)))
+): Promise<Failures> => (before === undefined ? NOTHING_WRONG : await holds(before(context)))
 
-const holds = async (check: TaskEither<unknown, unknown>): Promise<Wrong> => {
+const holds = async (check: TaskEither<unknown, unknown>): Promise<Failures> => {
   try {
     const result = await check()
     return E.isRight(result) ? NOTHING_WRONG : [Failure.fromUnknown(result.left).error.message]
@@ -82,8 +82,8 @@ const holds = async (check: TaskEither<unknown, unknown>): Promise<Wrong> => {
   }
 }
 
-interface Looked {
-  readonly wrong: Wrong
+interface CheckResult {
+  readonly wrong: Failures
   readonly evidence: ReadonlyArray<Evidence>
 }
 
@@ -94,7 +94,7 @@ export const checkAfter = async <Context extends { readonly signal: AbortSignal 
   context: Context,
   value: A,
   made: ReadonlyArray<string>
-): Promise<E.Either<TreeUnreadable, Looked>> => {
+): Promise<E.Either<TreeUnreadable, CheckResult>> => {
   const expected = expectedBy(evidence, value, context)
   if (E.isLeft(expected)) return E.right({ wrong: [expected.left], evidence: [] })
   const files = (expect.files ?? []).map((path): ExpectedEvidence => ({ _tag: 'File', path }))
@@ -125,7 +125,7 @@ const expectedBy = <Context, A>(
     (error) => `its \`evidence\` function failed: ${StepError.fromUnknown(error).message}`
   )
 
-const wrongCount = (expected: number | true | undefined, found: number): Wrong => {
+const wrongCount = (expected: number | true | undefined, found: number): Failures => {
   if (expected === true) return found > 0 ? [] : ['a commit expected, none made']
   return expected === undefined || expected === found
     ? []
@@ -134,17 +134,17 @@ const wrongCount = (expected: number | true | undefined, found: number): Wrong =
 
 const MOST_PATHS = 5
 
-const dirty = (paths: ReadonlyArray<string>): Wrong =>
+const dirty = (paths: ReadonlyArray<string>): Failures =>
   paths.length === 0 ? [] : [`the working tree is not clean: ${listed(paths, MOST_PATHS)}`]
 
 /** Describes evidence of earlier steps that is missing or changed, except for changes made by the wave's own groups. */
 export const otherBefore = async (
   { environment, recorder, values, stopping, program }: RunScope,
   { unit }: Place
-): Promise<Wrong> => {
+): Promise<Failures> => {
   if (!values.hasEvidence) return NOTHING_WRONG
   const now = recorder.checkpoint()
-  const sees = sightOf(program, now.items, unit)
+  const sees = visibleFrom(program, now.items, unit)
   const earlier = [...now.completedSteps].filter((record) => sees(record.unit))
   const found = await collectEvidence({ runId: now.runId, completedSteps: earlier }, stopping)(environment)()
   return E.isLeft(found) ? [describe(found.left)] : unexplained(now, program, found.right).map(describeFound)
@@ -176,7 +176,7 @@ export const refusalOf = async (
   place: Place,
   { onCheckFailure }: Pick<Guard<never, never>, 'onCheckFailure'>,
   when: FailedCheck['when'],
-  wrong: Wrong,
+  wrong: Failures,
   signal: AbortSignal,
   outsideTimeout: OutsideTimeout = (act) => act(),
   choice: Choice = OF_UNITS

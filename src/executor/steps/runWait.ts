@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { JobEnded } from '../../domain/change/Change.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
-import type { Awaits } from '../program/awaits.js'
+import type { StartWait } from '../program/awaits.js'
 import { stageCompleted, unitCompleted } from '../storage/changes.js'
 import { endFailed } from './ends.js'
 import type { ProgramTask } from '../program/Program.js'
@@ -15,7 +15,7 @@ import { endOfWait, timeout, waitOf } from './waits.js'
 export const runWait = async (
   scope: RunScope,
   { place, step: task }: DueStep<ProgramTask>,
-  awaits: Awaits
+  awaits: StartWait
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { recorder, environment } = scope
   const { unit } = place

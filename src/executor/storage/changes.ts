@@ -113,7 +113,7 @@ export const nextAttempt = ({ recorder }: RunScope, decision: Decision): number 
   return get(inFlight(recorder.checkpoint().state), decision.unit)?.attempt ?? 1
 }
 
-interface Left {
+interface Completion {
   readonly output?: Json | undefined
   readonly captured?: ReadonlyArray<string>
   readonly evidence?: ReadonlyArray<Evidence>
@@ -123,7 +123,7 @@ interface Left {
 export const unitCompleted = (
   unit: Unit,
   { attempt, startedAt, endedAt }: AttemptTimes,
-  { output, captured = [], evidence = [], subStep }: Left
+  { output, captured = [], evidence = [], subStep }: Completion
 ): UnitCompleted => ({
   _tag: 'UnitCompleted',
   at: timestamp(endedAt),

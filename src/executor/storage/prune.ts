@@ -5,7 +5,7 @@ import type { RetainedRun, RetentionPolicy } from '../../domain/checkpoint/Reten
 import { expired } from '../../domain/checkpoint/Retention.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { describeLeft, hasMovedOn, keptBy, removeRun, TAKEN_UP } from '../workspace/onSuccess.js'
+import { describeLeft, hasMovedOn, keptBy, removeRun, RESUMED_MEANWHILE } from '../workspace/onSuccess.js'
 import { describe } from '../RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, viewRun } from './runs.js'
@@ -13,14 +13,14 @@ import { listRuns, viewRun } from './runs.js'
 /** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), or after a failure. `isStopped`: a stop came before all were tried. */
 export interface Pruned {
   readonly removed: ReadonlyArray<RunSummary>
-  readonly left: ReadonlyArray<LeftRun>
+  readonly left: ReadonlyArray<KeptRun>
   readonly isStopped: boolean
 }
 
 /** A run that was not removed. */
-export interface LeftRun {
+export interface KeptRun {
   readonly run: RunSummary
-  readonly reason: 'takenUp' | 'hasWorkspace' | 'failed'
+  readonly reason: 'resumed' | 'hasWorkspace' | 'failed'
   readonly why: string
 }
 
@@ -60,7 +60,7 @@ export const removeRuns =
   (environment) =>
   async () => {
     const removed: Array<RunSummary> = []
-    const left: Array<LeftRun> = []
+    const left: Array<KeptRun> = []
     for (const run of runs) {
       if (environment.interrupt.signal.aborted) return E.right({ removed, left, isStopped: true })
       const failure = await removeUnchanged(environment, run)
@@ -73,19 +73,19 @@ export const removeRuns =
 const removeUnchanged = async (
   environment: Environment,
   run: RunSummary
-): Promise<Pick<LeftRun, 'reason' | 'why'> | undefined> => {
+): Promise<Pick<KeptRun, 'reason' | 'why'> | undefined> => {
   const now = await viewRun(run.runId)(environment)()
   if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
   const view = O.toUndefined(now.right)
-  if (view !== undefined && hasMovedOn(run, view)) return takenUp
+  if (view !== undefined && hasMovedOn(run, view)) return resumedMeanwhile
   const kept = view === undefined ? undefined : await keptBy(environment, view.checkpoint)
   if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
-  const gone = await removeRun(environment, run.runId, view?.checkpoint)
-  if (E.isRight(gone)) return undefined
-  return gone.left._tag === 'HeldBy' ? takenUp : { reason: 'failed', why: describeLeft(gone.left) }
+  const removed = await removeRun(environment, run.runId, view?.checkpoint)
+  if (E.isRight(removed)) return undefined
+  return removed.left._tag === 'HeldBy' ? resumedMeanwhile : { reason: 'failed', why: describeLeft(removed.left) }
 }
 
-const takenUp = { reason: 'takenUp', why: TAKEN_UP } as const
+const resumedMeanwhile = { reason: 'resumed', why: RESUMED_MEANWHILE } as const
 
 /**
  * Removes the runs that {@link findExpired} lists: see `RetentionPolicy`.

@@ -63,8 +63,8 @@ export const subStepsOfAttempt = (
 ): AttemptCalls => {
   const isRepeated = scope.interruptedUnits.delete(place.unit)
   let isClosed = false
-  let made: Made | undefined
-  const make = (): Made => {
+  let made: OpenCalls | undefined
+  const make = (): OpenCalls => {
     const root: Root = {
       scope,
       place,
@@ -79,7 +79,7 @@ export const subStepsOfAttempt = (
     made = { level, step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
     return made
   }
-  const calls = (): Made => made ?? make()
+  const calls = (): OpenCalls => made ?? make()
   return {
     step: ((...call: Parameters<RunSubStep>) => calls().step(...call)) as RunSubStep,
     sleep: (name, options) => calls().sleep(name, options),
@@ -91,7 +91,7 @@ export const subStepsOfAttempt = (
   }
 }
 
-interface Made extends Omit<AttemptCalls, 'close'> {
+interface OpenCalls extends Omit<AttemptCalls, 'close'> {
   readonly level: Level
 }
 

@@ -8,7 +8,7 @@ import { endOf } from '../../domain/checkpoint/Pending.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import type { Awaits, Problem } from '../program/awaits.js'
+import type { StartWait, Problem } from '../program/awaits.js'
 import { sleepOf, waitForOf } from '../program/awaits.js'
 import { conversions } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
@@ -35,7 +35,7 @@ export const waitsOf = (
 })
 
 interface WaitCall {
-  readonly awaits: E.Either<Problem, Awaits>
+  readonly awaits: E.Either<Problem, StartWait>
   readonly output: unknown
 }
 
@@ -65,7 +65,7 @@ const callWait = async (level: Level, suspend: Suspend, name: string, asked: Wai
 
 interface Call {
   readonly unit: Unit
-  readonly awaits: Awaits
+  readonly awaits: StartWait
   readonly convert: ReturnType<typeof conversions>
 }
 

@@ -12,14 +12,14 @@ import type { Attempt } from '../steps/Attempt.js'
 import type { Program } from '../program/Program.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
-import { describeArtifact } from '../RunError.js'
-import type { Secured } from '../secrets.js'
+import { describeArtifact } from '../storage/portErrors.js'
+import type { SecuredEnvironment } from '../secrets.js'
 import type { Reuse, StepArtifacts } from '../program/StepSpec.js'
 import type { Place } from '../Values.js'
 
 export interface ArtifactWriter {
   readonly scope: {
-    readonly environment: Secured
+    readonly environment: SecuredEnvironment
     readonly program: Program<unknown, never>
     readonly recorder: Recorder
     readonly stop: () => { readonly _tag: string } | undefined
@@ -66,7 +66,7 @@ const orReject = async <A>(given: E.Either<StepFailure, A> | Promise<E.Either<St
 }
 
 /** Polling must not write. */
-export const lookingOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
+export const readOnly = <A extends { readonly artifacts: StepArtifacts }>(context: A): A => {
   const { artifacts } = context
   const refuse = (): Promise<never> => orReject(E.left(READ_ONLY))
   return Object.defineProperties(context, {

@@ -12,7 +12,7 @@ import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { callPort, readFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
-import { describeArtifact } from '../RunError.js'
+import { describeArtifact } from '../storage/portErrors.js'
 import { workingTreeOf } from './workspace.js'
 
 /** A checkpoint, or some of its records. `workspace`: the folder of the run, if not the tree of the environment. */
@@ -65,7 +65,7 @@ export const collectEvidence =
     if (records.length === 0) return E.right([])
     const evidence = records.flatMap((record) => record.evidence)
     const other: Other = { missing: new Set(), changed: new Map() }
-    const inTree = await lookInTree(workingTreeOf(environment, workspace), evidence, other, signal)
+    const inTree = await scanTree(workingTreeOf(environment, workspace), evidence, other, signal)
     if (E.isLeft(inTree)) return inTree
     const inStore = await lookInStore(environment.artifacts, runId, evidence, other)
     if (E.isLeft(inStore)) return inStore
@@ -92,17 +92,17 @@ export const looking = <A>(ask: () => TaskEither<TreeUnreadable, A>): Promise<E.
     return { _tag: 'TreeUnreadable', where: 'the working tree', code: 'THREW', why: message, cause }
   })
 
-type Looking = Promise<E.Either<TreeUnreadable, void>>
+type Scan = Promise<E.Either<TreeUnreadable, void>>
 
-const LOOKED: E.Either<TreeUnreadable, void> = E.right(undefined)
+const SCANNED: E.Either<TreeUnreadable, void> = E.right(undefined)
 
 /** Collects differences in the working tree, with one query for all commits and one per path. */
-const lookInTree = async (
+const scanTree = async (
   tree: WorkingTree,
   evidence: ReadonlyArray<Evidence>,
   other: Other,
   signal: AbortSignal | undefined
-): Looking => {
+): Scan => {
   const commits = await lookForCommits(
     tree,
     evidence.filter((one) => one._tag === 'Commit'),
@@ -121,7 +121,7 @@ const lookInTree = async (
     const content = O.toUndefined(found.right)
     noteOther(artifacts, content && { _tag: 'Artifact', path, size: content.size, sha256: content.sha256 }, other)
   }
-  return LOOKED
+  return SCANNED
 }
 
 /** Commits that HEAD does not contain are changed if the repository still has them, else missing. */
@@ -129,11 +129,11 @@ const lookForCommits = async (
   tree: WorkingTree,
   commits: ReadonlyArray<Evidence & { readonly _tag: 'Commit' }>,
   other: Other
-): Looking => {
-  if (commits.length === 0) return LOOKED
+): Scan => {
+  if (commits.length === 0) return SCANNED
   const outside = await looking(() => tree.missingCommits(commits.map(({ hash }) => hash)))
   if (E.isLeft(outside)) return outside
-  if (outside.right.length === 0) return LOOKED
+  if (outside.right.length === 0) return SCANNED
   const stored = await looking(() => tree.storedCommits(outside.right))
   if (E.isLeft(stored)) return stored
   const head = stored.right.length === 0 ? E.right(O.none) : await looking(() => tree.head)
@@ -144,7 +144,7 @@ const lookForCommits = async (
     if (kept.has(one.hash)) other.changed.set(one, { was: one, ...is })
     else if (lost.has(one.hash)) other.missing.add(one)
   }
-  return LOOKED
+  return SCANNED
 }
 
 /** Records a difference for the units of one place, unless it matches the last unit's evidence. */
@@ -181,9 +181,9 @@ const lookInStore = async (
   runId: string,
   evidence: ReadonlyArray<Evidence>,
   other: Other
-): Looking => {
+): Scan => {
   const stored = evidence.filter((one) => one._tag === 'Stored')
-  if (stored.length === 0) return LOOKED
+  if (stored.length === 0) return SCANNED
   const unreadable = (code: string, why: string, cause?: unknown): E.Either<TreeUnreadable, never> =>
     E.left({ _tag: 'TreeUnreadable', where: `the artifacts of run ${runId}`, code, why, cause })
   if (artifacts === undefined) return unreadable('NO_STORE', 'the run has no store for artifacts')
@@ -194,10 +194,10 @@ const lookInStore = async (
     const found = there.get(left[0].id)
     noteOther(left, found && { _tag: 'Stored', id: found.id, size: found.size, sha256: found.sha256 }, other)
   }
-  return LOOKED
+  return SCANNED
 }
 
-export interface Taken {
+export interface CollectedEvidence {
   readonly evidence: ReadonlyArray<Evidence>
   readonly missing: ReadonlyArray<ExpectedEvidence>
 }
@@ -208,7 +208,7 @@ export const take = async (
   tree: WorkingTree,
   expected: ReadonlyArray<ExpectedEvidence>,
   signal: AbortSignal
-): Promise<E.Either<TreeUnreadable, Taken>> => {
+): Promise<E.Either<TreeUnreadable, CollectedEvidence>> => {
   const evidence: Array<Evidence> = []
   const missing: Array<ExpectedEvidence> = []
   for (const one of expected) {

@@ -12,7 +12,8 @@ import type { Environment } from '../../ports/Environment.js'
 import { callPort, load, readFailed, STORE, writeFailed } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Program } from '../program/Program.js'
-import { describe, describeArtifact, describeStorage } from '../RunError.js'
+import { describe } from '../RunError.js'
+import { describeArtifact, describeStorage } from '../storage/portErrors.js'
 import { report } from '../RunScope.js'
 import type { RunSummary } from '../storage/runs.js'
 import { viewRun } from '../storage/runs.js'
@@ -45,7 +46,7 @@ export const dispose =
     const kept = await keptBy(environment, checkpoint)
     const archived = kept === undefined ? await archivedAs(how, environment, checkpoint) : E.left(kept)
     const removed = E.isLeft(archived) ? archived : await removeAsEnded(environment, checkpoint)
-    if (E.isLeft(removed)) report(environment, { _tag: 'RunLeft', runId, why: removed.left })
+    if (E.isLeft(removed)) report(environment, { _tag: 'RunNotRemoved', runId, why: removed.left })
     else {
       const where = E.isRight(archived) && archived.right !== undefined ? { archivedAt: archived.right } : {}
       report(environment, { _tag: 'RunRemoved', runId, ...where })
@@ -64,11 +65,11 @@ const archivedAs = async (
 const removeAsEnded = async (environment: Environment, ended: Checkpoint): Promise<E.Either<string, void>> => {
   const now = await viewRun(ended.runId)(environment)()
   if (E.isLeft(now)) return E.left(describe(now.left))
-  if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(TAKEN_UP)
+  if (O.isSome(now.right) && hasMovedOn(ended, now.right.value)) return E.left(RESUMED_MEANWHILE)
   return E.mapLeft(describeLeft)(await removeRun(environment, ended.runId, ended))
 }
 
-export const TAKEN_UP = 'another process resumed it meanwhile'
+export const RESUMED_MEANWHILE = 'another process resumed it meanwhile'
 
 /** Returns whether a run has an owner or has changed since it was read. */
 export const hasMovedOn = (

@@ -19,7 +19,7 @@ import { callPort, load } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 import type { Runnable } from '../program/Program.js'
 import type { NoWorkspaces, RunError } from '../RunError.js'
-import { describeWorkspace } from '../RunError.js'
+import { describeWorkspace } from '../storage/portErrors.js'
 import type { RunScope } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import { withClaim, restoreStored } from '../storage/stored.js'
@@ -66,15 +66,15 @@ export const hasWorkspace =
   }
 
 /** Refuses a plan that needs a missing workspace. */
-export const unlessGone = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
-  there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(goneOf(checkpoint))
+export const requireWorkspace = (checkpoint: Checkpoint, plan: ResumePlan, there: boolean): E.Either<RunError, void> =>
+  there || needOf(checkpoint, plan) !== 'Find' ? E.right(undefined) : E.left(workspaceMissing(checkpoint))
 
-export const goneOf = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceGone' } => ({
-  _tag: 'WorkspaceGone',
+export const workspaceMissing = (checkpoint: Checkpoint): RunError & { readonly _tag: 'WorkspaceMissing' } => ({
+  _tag: 'WorkspaceMissing',
   runId: checkpoint.runId,
   kind: checkpoint.workspace?.kind ?? 'none',
   path: checkpoint.workspace?.path ?? '',
-  gone: leftIn(checkpoint)
+  missing: leftIn(checkpoint)
 })
 
 /** A run without a workspace uses the tree of the environment. */
@@ -110,7 +110,7 @@ export const makeReady = async (
 
 /**
  * Deletes the workspace of a run and the folders of its steps, and nothing of its state. A run that a live process holds
- * is refused with `HeldBy`. A resume that needs the workspace is refused from then on with `WorkspaceGone`.
+ * is refused with `HeldBy`. A resume that needs the workspace is refused from then on with `WorkspaceMissing`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -84,7 +84,7 @@ const contextOf = async <Data>(
   isOver: () => boolean
 ): Promise<CaseContext> => {
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
-    found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`, which this case needs`)
+    found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`; this case needs it`)
   const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data))
   return {
     storage: await reopen(),

@@ -18,7 +18,7 @@ const differenceOf = (found: unknown, expected: unknown, path: string): string |
     }
     return found.length === expected.length
       ? undefined
-      : `${at}${found.length} elements instead of ${expected.length}: ${inWords(found)} instead of ${inWords(expected)}`
+      : `${at}expected ${expected.length} elements, found ${found.length}: expected ${inWords(expected)}, found ${inWords(found)}`
   }
   if (isPlain(expected) && isPlain(found)) {
     for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
@@ -44,11 +44,11 @@ const keyed = (key: string): string => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` :
 /** Long strings are shown from their first difference. */
 const pair = (found: unknown, expected: unknown): string => {
   if (typeof found !== 'string' || typeof expected !== 'string' || expected.length < 100)
-    return `${inWords(found)} instead of ${inWords(expected)}`
+    return `expected ${inWords(expected)}, found ${inWords(found)}`
   let same = 0
   while (same < found.length && found[same] === expected[same]) same += 1
-  const rest = (text: string): string => inWords(text.slice(same, same + 20))
-  return `a text of ${found.length} characters instead of ${expected.length}; from character ${same} on it is ${rest(found)} instead of ${rest(expected)}`
+  const rest = (string: string): string => inWords(string.slice(same, same + 20))
+  return `expected a string of ${expected.length} characters, found one of ${found.length}; from character ${same}: expected ${rest(expected)}, found ${rest(found)}`
 }
 
 export const inWords = (value: unknown): string => {

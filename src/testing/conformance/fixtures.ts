@@ -52,15 +52,17 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
 const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
 
 /** Asserts that the stored run has these payloads and was found exactly. */
-export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'what is stored'): void => {
-  assertSame(stored.found, { _tag: 'Exact' }, `how ${what} was found`)
+export const assertHolds = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'the stored run'): void => {
+  assertSame(stored.found, { _tag: 'Exact' }, `\`found\` of ${what}`)
   assertCarries(stored, payloads, what)
 }
 
-export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'what is stored'): void => {
-  assert.ok(Array.isArray(stored.changes), `${what} has no array of changes: ${inWords(stored.changes)}`)
-  if (stored.revision !== payloads.length - 1)
-    assert.fail(`${what} is revision ${inWords(stored.revision)} instead of ${payloads.length - 1}`)
+export const assertCarries = (stored: Stored, payloads: ReadonlyArray<Json>, what = 'the stored run'): void => {
+  assert.ok(
+    Array.isArray(stored.changes),
+    `\`changes\` of ${what}: expected an array, found ${inWords(stored.changes)}`
+  )
+  assertSame(stored.revision, payloads.length - 1, `the revision of ${what}`)
   const based = payloads.length - stored.changes.length
   assertSame(stored.checkpoint, json(checkpoint(payloads.slice(0, based))), `the checkpoint of ${what}`)
   assertSame(stored.changes, json(payloads.slice(based).map(change)), `the changes of ${what}`)
@@ -70,10 +72,10 @@ export const assertLoads = async (
   storage: CheckpointStorage,
   runId: string,
   payloads: ReadonlyArray<Json>,
-  what = `what is loaded of ${runId}`
+  what = `the run ${runId}, as loaded`
 ): Promise<void> => {
   const stored = await right(storage.load(runId))
-  if (payloads.length === 0) assertSame(stored, O.none, `${what}, which has no checkpoint,`)
+  if (payloads.length === 0) assertSame(stored, O.none, what)
   else assertHolds(some(stored, what), payloads, what)
 }
 
@@ -85,17 +87,19 @@ interface Tagged {
 export const answerOf = async <Failure extends Tagged, A>(
   task: TaskEither<Failure, A>
 ): Promise<E.Either<Failure, A>> => {
-  const due = 'a TaskEither is due: a function that, when it is called, gives a promise of an Either'
+  const expected = 'expected a TaskEither (a function that returns a promise of an Either), found'
   if (typeof task !== 'function') {
     ignored(task)
     const given: unknown = task
-    return assert.fail(`the store gave ${given instanceof Promise ? 'a promise' : inWords(given)}, and ${due}`)
+    return assert.fail(
+      `the result of a call to the store: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`
+    )
   }
   const result = (await task()) as E.Either<Failure | undefined, A> | undefined
   if (result?._tag === 'Right') return result
   return result?._tag === 'Left' && typeof result.left?._tag === 'string'
     ? E.left(result.left)
-    : assert.fail(`the store's task came to ${inWords(result)}, and ${due}`)
+    : assert.fail(`${callOf(task)}: ${expected} a function that returns ${inWords(result)}`)
 }
 
 /** Swallows the rejection of a promise that a store wrongly returned. */
@@ -109,7 +113,9 @@ export const atOnce = <Failure extends Tagged, A>(
 
 export const right = async <A>(task: TaskEither<Tagged, A>): Promise<A> => {
   const result = await answerOf(task)
-  return E.isRight(result) ? result.right : assert.fail(`${callOf(task)} was refused: ${inWords(result.left)}`)
+  return E.isRight(result)
+    ? result.right
+    : assert.fail(`${callOf(task)}: expected success, found ${inWords(result.left)}`)
 }
 
 export const left = async <Failure extends Tagged, Tag extends Failure['_tag']>(
@@ -119,20 +125,30 @@ export const left = async <Failure extends Tagged, Tag extends Failure['_tag']>(
 ): Promise<Extract<Failure, { _tag: Tag }>> => {
   const result = await answerOf(task)
   if (E.isRight(result)) {
-    const given = result.right === undefined ? '' : `: ${inWords(result.right)}`
-    return assert.fail(`${what} was accepted, and ${tag} was due${given}`)
+    const given = result.right === undefined ? '' : ` with ${inWords(result.right)}`
+    return assert.fail(`${what}: expected ${tag}, found success${given}`)
   }
-  if (result.left._tag !== tag) assert.fail(`${tag} was due for ${what}: ${inWords(result.left)}`)
+  if (result.left._tag !== tag) assert.fail(`${what}: expected ${tag}, found ${inWords(result.left)}`)
   return result.left as Extract<Failure, { _tag: Tag }>
 }
 
-export const some = <A>(option: O.Option<A>, what = 'something'): A => {
+export const some = <A>(option: O.Option<A>, what = 'the stored run'): A => {
   const given = option as O.Option<A> | undefined
   if (given?._tag === 'Some') return given.value
   return given?._tag === 'None'
-    ? assert.fail(`${what} should be stored, and nothing is`)
-    : assert.fail(`the store gave ${inWords(given)}, and an Option is due`)
+    ? assert.fail(`${what}: expected a value, found none`)
+    : assert.fail(`${what}: expected an Option, found ${inWords(given)}`)
 }
+
+/** Asserts that the lost signal of a claim has not fired. */
+export const assertNotLost = ({ lost }: Claim, whose = 'the owner'): void =>
+  assertSame(lost.aborted, false, `whether the lost signal of ${whose} has fired`)
+
+export const assertHigherEpoch = ({ epoch }: Claim, than: number): void =>
+  assert.ok(epoch > than, `the epoch of a claim: expected one above ${than}, found ${epoch}`)
+
+export const assertListing = async (storage: CheckpointStorage, ids: ReadonlyArray<string>): Promise<void> =>
+  assertSame(await right(storage.list()), ids, 'the listing')
 
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim
@@ -157,7 +173,7 @@ export const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n
 export const until = async (isSo: () => boolean, limitMillis: number, what: string): Promise<void> => {
   const end = Date.now() + limitMillis
   while (!isSo() && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
-  assert.ok(isSo(), `${what}, and it did not within ${limitMillis} ms`)
+  assert.ok(isSo(), `${what}: expected within ${limitMillis} ms, found not yet`)
 }
 
 /** A superseded owner that still lives, and its successor. The run has one revision. */
@@ -193,9 +209,10 @@ export const assertGoesOn = async (
 ): Promise<readonly Json[]> => {
   const found = some(stored, 'the first revision')
   const payloads = found.revision === 1 ? ['first', 'late'] : ['first']
-  assertHolds(found, payloads, 'what the new owner was told')
-  if (E.isRight(saved)) assert.equal(found.revision, 1, 'a save resolved, and the new owner was not told of it')
-  else assert.equal(saved.left._tag, 'Fenced', `the save that was under way was refused: ${inWords(saved.left)}`)
+  assertHolds(found, payloads, 'the run that the new owner found')
+  if (E.isRight(saved))
+    assertSame(found.revision, 1, 'the revision that the new owner found, after a save of revision 1 resolved')
+  else assertSame(saved.left._tag, 'Fenced', 'the error of the save in flight')
   await right(storage.save(claim, revisions([...payloads, 'next'])))
   await assertLoads(storage, claim.runId, [...payloads, 'next'])
   return [...payloads, 'next']
@@ -215,8 +232,11 @@ export const assertLoadsWhileSaving = async (
       const before = acknowledged
       const stored = await right(reader.load('a'))
       const seen = O.isSome(stored) ? stored.value.revision + 1 : 0
-      assert.ok(seen >= before, `a load saw ${seen} revisions after ${before} were acknowledged`)
-      assert.equal(seen % atATime, 0, `a load saw ${seen} revisions, which is a part of a save`)
+      assert.ok(
+        seen >= before,
+        `a load during saves: expected at least ${before} acknowledged revisions, found ${seen}`
+      )
+      assertSame(seen % atATime, 0, `the revisions of an incomplete save (of ${atATime}) in a load that found ${seen}`)
       if (O.isSome(stored)) assertCarries(stored.value, upTo(seen))
       await soon()
     }

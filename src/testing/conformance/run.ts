@@ -82,7 +82,7 @@ export const runArtifactConformance = <Data>(
 ): Promise<Report> => tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
 
 /** `missing`: the tools that the spec lacks for the case. */
-interface Trial {
+interface RunnableCase {
   readonly one: Omit<ConformanceCase, 'run'>
   readonly missing: ReadonlyArray<string>
   readonly run: (limitMillis: number | undefined) => Promise<void>
@@ -116,21 +116,25 @@ const chosenOf = <C extends Omit<ConformanceCase, 'run'>>(
       (only === undefined || only.some((start) => id === start || id.startsWith(`${start}-`)))
   )
 
-const trialsOf = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions): ReadonlyArray<Trial> =>
+const trialsOf = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions): ReadonlyArray<RunnableCase> =>
   chosen(options).map((one) => ({
     one,
     missing: missingTools(one, spec),
     run: (limitMillis) => one.run(spec, limitMillis)
   }))
 
-const artifactTrialsOf = <Data>(spec: ArtifactSpec<Data>, options: ConformanceOptions): ReadonlyArray<Trial> =>
+const artifactTrialsOf = <Data>(spec: ArtifactSpec<Data>, options: ConformanceOptions): ReadonlyArray<RunnableCase> =>
   chosenOf(artifactStoreCases, options).map((one) => ({
     one,
     missing: missingArtifactTools(one, spec),
     run: (limitMillis) => one.run(spec, limitMillis)
   }))
 
-const tryAll = async (store: Store, trials: ReadonlyArray<Trial>, options: ConformanceOptions): Promise<Report> => {
+const tryAll = async (
+  store: Store,
+  trials: ReadonlyArray<RunnableCase>,
+  options: ConformanceOptions
+): Promise<Report> => {
   const results: Array<CaseResult> = []
   for (const trial of trials) {
     const result = await tryCase(trial, store, options)
@@ -140,14 +144,14 @@ const tryAll = async (store: Store, trials: ReadonlyArray<Trial>, options: Confo
   return reportOf(store, results, options)
 }
 
-const tryCase = async (trial: Trial, store: Store, options: ConformanceOptions): Promise<CaseResult> => {
+const tryCase = async (trial: RunnableCase, store: Store, options: ConformanceOptions): Promise<CaseResult> => {
   const began = performance.now()
   const outcome = await outcomeOf(trial, store, options)
   return resultOf(trial.one, outcome, Math.round(performance.now() - began))
 }
 
 const outcomeOf = async (
-  trial: Trial,
+  trial: RunnableCase,
   { capabilities: claimed }: Store,
   options: ConformanceOptions
 ): Promise<CaseOutcome> => {
@@ -166,7 +170,7 @@ const outcomeOf = async (
 const listed = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(' and no ')
 
 /** The reason for a failure; undefined if the case passes. */
-const failureOf = async (trial: Trial, { limitMillis }: ConformanceOptions): Promise<string | undefined> => {
+const failureOf = async (trial: RunnableCase, { limitMillis }: ConformanceOptions): Promise<string | undefined> => {
   try {
     await trial.run(limitMillis)
     return undefined
@@ -261,7 +265,7 @@ const testAll = (
   { describe, test }: TestRunner,
   store: Store,
   heading: string,
-  trials: ReadonlyArray<Trial>,
+  trials: ReadonlyArray<RunnableCase>,
   options: TestOptions
 ): void => {
   const { limitMillis = 30_000 } = options

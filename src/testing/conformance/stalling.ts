@@ -18,7 +18,7 @@ const PATIENCE_MILLIS = 300
 const REACH_MILLIS = 5_000
 
 /** A store call that is held, or that ended before it reached the place. */
-interface Begun<A> {
+interface HeldCall<A> {
   readonly outcome: Promise<A>
   readonly isHeld: boolean
 }
@@ -27,7 +27,7 @@ interface Begun<A> {
 export interface Stall {
   readonly storage: CheckpointStorage
   /** Starts a call and holds it at the place. */
-  readonly hold: <A>(task: TaskEither<StorageError, A>) => Promise<Begun<E.Either<StorageError, A>>>
+  readonly hold: <A>(task: TaskEither<StorageError, A>) => Promise<HeldCall<E.Either<StorageError, A>>>
   /**
    * Runs other calls while the call is held, then releases it. If the store makes them wait, they end afterwards. `first`
    * repeats a call that fails only because of the held one.
@@ -48,7 +48,10 @@ export const atEachPlace = async (
   for (let place = 0; place < PLACES && !isOver(); place++) {
     const stalling = await stall()
     const isHeld = await attempt(stallAt(stalling, place), place).finally(() => stalling.letGo())
-    assert.ok(isHeld || place > 0, 'a call ended although every call below the store was held')
+    assert.ok(
+      isHeld || place > 0,
+      'a call while every call below the store is held: expected it to wait, found that it ended; check `stall` of the spec'
+    )
     if (!isHeld) return
   }
 }
@@ -74,7 +77,8 @@ const stallAt = (stalling: Stalling, place: number): Stall => {
           const wasHeld = isHeld
           const result = await answerOf(task)
           if (E.isRight(result)) return result.right
-          if (!wasHeld || !isBusy(result.left)) assert.fail(`it was refused: ${inWords(result.left)}`)
+          if (!wasHeld || !isBusy(result.left))
+            assert.fail(`a call to the stalled store: expected success, found ${inWords(result.left)}`)
           await pause(20)
         }
       }
@@ -96,7 +100,10 @@ const comesTo = async (stalling: Stalling, outcome: Promise<unknown>, place: num
   for (let passed = 0; ; passed++) {
     const limit = Date.now() + REACH_MILLIS
     while (!ended && (await stalling.held()) === 0) {
-      if (Date.now() > limit) assert.fail('a call has neither ended nor been held; check `stall` of the spec')
+      if (Date.now() > limit)
+        assert.fail(
+          'a call to the stalled store: expected it to end or to be held, found neither; check `stall` of the spec'
+        )
       await pause(0)
     }
     if (ended) return false

@@ -180,7 +180,7 @@ export const interventions = (
   return fc
     .tuple(
       fc.uniqueArray(fc.oneof(...overridesOf(workflow, life)), { maxLength: 2, selector: (one) => one.life }),
-      fc.array(fc.oneof(goneOf(workflow, life, leaving), editedOf(workflow, life, leaving)), { maxLength: 2 }),
+      fc.array(fc.oneof(deletionsOf(workflow, life, leaving), editedOf(workflow, life, leaving)), { maxLength: 2 }),
       pausesOf(units ?? [...tasksOf(workflow).keys()], maxCalls, life)
     )
     .map(([told, vanished, paused]) => [...told, ...vanished, ...paused])
@@ -207,7 +207,7 @@ const leavingOf = (workflow: Workflow, leaving: ReadonlyArray<string>): fc.Arbit
   return fc.constantFrom(...(leaving.length === 0 ? units : leaving))
 }
 
-const goneOf = (
+const deletionsOf = (
   workflow: Workflow,
   life: fc.Arbitrary<number>,
   leaving: ReadonlyArray<string> = []

@@ -24,9 +24,9 @@ export interface Resting<World> {
 }
 
 /** Right: whether the process resumes the run. */
-export type Rested = E.Either<RunError, boolean>
+export type RestResult = E.Either<RunError, boolean>
 
-export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<Rested> => {
+export const answerBefore = async <World>(resting: Resting<World>, n: number): Promise<RestResult> => {
   const { process, replies, note, answerTo } = resting
   const { world, life, now } = process.context
   for (const by of replies.filter((one) => one.n === n)) {
@@ -43,7 +43,7 @@ export const answerBefore = async <World>(resting: Resting<World>, n: number): P
 const POLL_MILLIS = 1000
 
 /** A run whose waits are over, and that rests again without a change, is not resumed. */
-export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<Rested>) => {
+export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
   const { process, oracle, answerTo, runId } = all
   const { context } = process
   const early = new Set<string>()
@@ -94,7 +94,7 @@ const give = async <World>(
   { runId, process, oracle }: Resting<World>,
   unit: string,
   value: unknown
-): Promise<Rested> => {
+): Promise<RestResult> => {
   const { program, environment, context } = process
   oracle.begins({ life: context.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()

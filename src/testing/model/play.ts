@@ -15,7 +15,7 @@ import type { Granted, Model } from './Model.js'
 import * as M from './Model.js'
 
 /** Instances and claims have the same indices in the store and in the model. */
-interface Table<Data> {
+interface Comparison<Data> {
   readonly spec: StorageSpec<Data>
   readonly data: Data
   readonly model: Model
@@ -35,7 +35,7 @@ export const play = async <Data>(
   const inTime = <A>(what: string, work: () => Promise<A>): Promise<A> =>
     within(work, limitMillis, `${what} ${lateness(limitMillis)}`)
   const data = await inTime('`create`', async () => spec.create())
-  const table: Table<Data> = { spec, data, model: M.make(), instances: [], claims: [], serial: 0 }
+  const table: Comparison<Data> = { spec, data, model: M.make(), instances: [], claims: [], serial: 0 }
   const cleanUp = async (): Promise<void> => {
     try {
       for (const { kill } of table.instances) await kill?.()
@@ -71,7 +71,7 @@ const lateness = (limitMillis: number): string => `did not end within ${limitMil
 export const isLate = (why: string, limitMillis: number): boolean => why.endsWith(lateness(limitMillis))
 
 /** The lost signal of a current claim must not fire. */
-const assertOwnersAreLeftAlone = <Data>({ model, claims }: Table<Data>): void => {
+const assertOwnersAreLeftAlone = <Data>({ model, claims }: Comparison<Data>): void => {
   for (const granted of model.claims)
     if (M.standing(model, granted) === 'owner')
       assert.equal(
@@ -84,12 +84,12 @@ const assertOwnersAreLeftAlone = <Data>({ model, claims }: Table<Data>): void =>
 /** The n-th from the newest, modulo the number; undefined if there is none. */
 const pick = (count: number, which: number): number => count - 1 - (which % count)
 
-const liveOne = <Data>({ model }: Table<Data>, which: number): number => {
+const liveOne = <Data>({ model }: Comparison<Data>, which: number): number => {
   const live = [...model.live]
   return live[pick(live.length, which)] as number
 }
 
-const perform = async <Data>(table: Table<Data>, command: Command): Promise<void> => {
+const perform = async <Data>(table: Comparison<Data>, command: Command): Promise<void> => {
   const any = (which: number): number => pick(table.instances.length, which)
   switch (command._tag) {
     case 'Claim':
@@ -119,17 +119,17 @@ const perform = async <Data>(table: Table<Data>, command: Command): Promise<void
   }
 }
 
-const storageOf = <Data>({ instances }: Table<Data>, instance: number): CheckpointStorage =>
+const storageOf = <Data>({ instances }: Comparison<Data>, instance: number): CheckpointStorage =>
   (instances[instance] ?? assert.fail(`no instance ${instance}`)).storage
 
-const reopen = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
+const reopen = async <Data>({ spec, data, model, instances }: Comparison<Data>): Promise<void> => {
   for (const instance of model.live) await instances[instance]?.kill?.()
   model.live.clear()
   model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data)) }) - 1)
 }
 
 /** At most three live processes at a time. */
-const beside = async <Data>({ spec, data, model, instances }: Table<Data>): Promise<void> => {
+const beside = async <Data>({ spec, data, model, instances }: Comparison<Data>): Promise<void> => {
   if (model.live.size >= 3) return
   const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
   const storage = storageFrom('beside', other.storage)
@@ -138,7 +138,7 @@ const beside = async <Data>({ spec, data, model, instances }: Table<Data>): Prom
   model.live.add(instances.push({ storage, kill: killOnce }) - 1)
 }
 
-const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
+const kill = async <Data>(table: Comparison<Data>, which: number): Promise<void> => {
   const instance = liveOne(table, which)
   const process = table.instances[instance]
   if (process?.kill === undefined) return
@@ -147,12 +147,12 @@ const kill = async <Data>(table: Table<Data>, which: number): Promise<void> => {
 }
 
 /** Whether calls of this instance return: those of a killed process do not. */
-const answers = <Data>({ instances, model }: Table<Data>, instance: number): boolean =>
+const answers = <Data>({ instances, model }: Comparison<Data>, instance: number): boolean =>
   instances[instance]?.kill === undefined || model.live.has(instance)
 
 const ownerOf = (instance: number): Owner => ({ host: 'build-1', pid: instance + 1 })
 
-const claim = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+const claim = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
   const { model, claims } = table
   const task = storageOf(table, instance).claim(runId, ownerOf(instance))
   const held = M.heldBy(model, runId)
@@ -173,7 +173,7 @@ const claim = async <Data>(table: Table<Data>, runId: string, instance: number):
   claims.push(granted)
 }
 
-const release = async <Data>(table: Table<Data>, granted: Granted): Promise<void> => {
+const release = async <Data>(table: Comparison<Data>, granted: Granted): Promise<void> => {
   if (!answers(table, granted.instance)) return
   const task = storageOf(table, granted.instance).release(table.claims[granted.number] as Claim)
   // A superseded owner may get its lost signal here.
@@ -189,7 +189,7 @@ const release = async <Data>(table: Table<Data>, granted: Granted): Promise<void
   M.giveBack(table.model, granted)
 }
 
-const save = async <Data>(table: Table<Data>, granted: Granted, count: number, skew: number): Promise<void> => {
+const save = async <Data>(table: Comparison<Data>, granted: Granted, count: number, skew: number): Promise<void> => {
   if (!answers(table, granted.instance)) return
   const { payloads } = M.runOf(table.model, granted.runId)
   const first = Math.max(0, payloads.length + skew)
@@ -203,7 +203,7 @@ const save = async <Data>(table: Table<Data>, granted: Granted, count: number, s
 
 /** Whether this result is allowed; updates the model. */
 const judge = <Data>(
-  { model, claims }: Table<Data>,
+  { model, claims }: Comparison<Data>,
   granted: Granted,
   result: E.Either<StorageError, void>,
   all: ReadonlyArray<Json>,
@@ -239,7 +239,7 @@ const judge = <Data>(
 }
 
 /** The newest claims of each run save its next revision concurrently, each twice; at most one may succeed. */
-const race = async <Data>(table: Table<Data>): Promise<void> => {
+const race = async <Data>(table: Comparison<Data>): Promise<void> => {
   const rivals = [...table.model.runs.keys()].flatMap((runId) =>
     table.model.claims.filter((one) => one.runId === runId && answers(table, one.instance)).slice(-2)
   )
@@ -262,7 +262,7 @@ const race = async <Data>(table: Table<Data>): Promise<void> => {
   for (const { granted, result, all, first } of inOrder) judge(table, granted, result, all, first)
 }
 
-const load = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+const load = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
   if (!answers(table, instance)) return
   const stored = await right(storageOf(table, instance).load(runId))
   const { payloads } = M.runOf(table.model, runId)
@@ -277,7 +277,7 @@ const load = async <Data>(table: Table<Data>, runId: string, instance: number): 
     assert.equal(found.heldBy.value.pid, ownerOf(held.instance).pid, `who is said to hold ${runId}`)
 }
 
-const history = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+const history = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
   if (!answers(table, instance)) return
   const storage = storageOf(table, instance)
   const { payloads } = M.runOf(table.model, runId)
@@ -298,7 +298,7 @@ const history = async <Data>(table: Table<Data>, runId: string, instance: number
   assert.deepEqual(await right(storage.loadRevision(runId, newest + 1)), O.none, `revision ${newest + 1} of ${runId}`)
 }
 
-const list = async <Data>(table: Table<Data>, instance: number): Promise<void> => {
+const list = async <Data>(table: Comparison<Data>, instance: number): Promise<void> => {
   if (!answers(table, instance)) return
   const listed = await right(storageOf(table, instance).list())
   assert.deepEqual(listed, [...new Set(listed)].sort(), 'the listing, in order')
@@ -308,7 +308,7 @@ const list = async <Data>(table: Table<Data>, instance: number): Promise<void> =
   }
 }
 
-const remove = async <Data>(table: Table<Data>, runId: string, instance: number): Promise<void> => {
+const remove = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
   const task = storageOf(table, instance).remove(runId)
   if (M.heldBy(table.model, runId) !== undefined) return void (await left(task, 'HeldBy'))
   await right(task)

@@ -1,7 +1,7 @@
-// One process that works on a run with one agent task, which finds its sub-steps on the way.
+// One process that works on a run with one agent task, which creates its sub-steps dynamically.
 //
-// A fake model decides each turn from the last. Each sub-step notes in notes.log that it began, had its effect and was returned, with
-// the number of this life of the run; each save notes in saves.log which changes became durable.
+// A fake model decides each turn from the last. Each sub-step logs in notes.log when it starts, has its effect and returns, with
+// the number of this life of the run; each save logs in saves.log which changes became durable.
 import { createHash } from 'node:crypto'
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,8 +1,7 @@
 /**
- * A run that is cancelled by its own second step, and is killed at one of the calls to the file system from then on.
- *
- * Arguments: the folder; `run`, `die` (once its cancel is acknowledged), `resume` or `reopen`; the number of the call before which it dies, 0 for none. Prints how it ended,
- * and how many calls there were.
+ * A run that its own second step cancels, and that is killed at a later call to the file system. Arguments: the folder; `run`,
+ * `die` (once its cancel is acknowledged), `resume` or `reopen`; the number of the call before which it dies, 0 for none. Prints
+ * its outcome and the number of calls.
  */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -12,7 +12,7 @@ export const obey = (commands) => {
   tell({ ready: process.pid })
 }
 
-/** All processes with the same moment start at it, apart from scheduling. */
+/** All processes with the same moment start at it, apart from scheduling delays. */
 export const startAt = (moment = 0) => {
   while (Date.now() < moment);
 }

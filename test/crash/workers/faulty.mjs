@@ -1,4 +1,4 @@
-// A file system with faults: the calls of one name fail with an error code, from the n-th one on, so many times.
+// A file system with faults: the calls of one name fail with an error code, a number of times from the n-th one on.
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.ts'
 
 const fault = (code, name) => Object.assign(new Error(`${code}: injected, ${name}`), { code, syscall: name })

@@ -1,7 +1,7 @@
-// One process that works on a map of many items: starts the run of it, or goes on with it.
+// One process that works on a map of many items: starts the run, or resumes it.
 //
-// Each item that is done is noted in effects.log, each that is recorded in acks.log, right after; so the logs of a run that was
-// killed again and again tell what was done, and what was known to be done.
+// effects.log has each item that was done, acks.log each that was recorded; so after many kills the logs show what was done
+// and what was recorded.
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'

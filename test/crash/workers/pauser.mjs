@@ -1,8 +1,6 @@
 /**
- * A run that is asked to pause by its own second step, and is killed at one of the calls to the file system that come after.
- *
- * Arguments: the folder; `run` or `resume`; the number of the call before which it dies, 0 for none. Says at its end how many
- * calls there were.
+ * A run whose own second step requests a pause, and that is killed at a later call to the file system. Arguments: the folder;
+ * `run` or `resume`; the number of the call before which it dies, 0 for none. Prints the number of calls at its end.
  */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,7 +38,7 @@ const fs = Object.fromEntries(
 )
 
 const state = join(folder, 'state')
-// While a pause is taken up, those calls count that are made for the pause: the others are made by every resume.
+// While a pause is handled, only the calls for the pause count: every resume makes the others.
 const storage = jsonFileStorage(state, how === 'resume' ? {} : { fs })
 const environment = nodeEnvironment(storage, { requests: fileRequests(state, { fs }) })
 const effect = (name) => appendFileSync(join(folder, 'effects'), `${name}\n`)

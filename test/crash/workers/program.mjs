@@ -1,6 +1,6 @@
-// The workflow that the crash tests kill: 20 steps, among them a wave, captures, retries, a codec, two steps and a group
-// that are not idempotent, and, if asked for, errors and outputs so large that the journal is compacted. Each output is made of what came before,
-// so whatever a resume loses or mixes up shows in the last one.
+// The workflow that the crash tests kill: 20 steps with a wave, captures, retries, a codec, two non-idempotent steps and a
+// non-idempotent group, and optionally errors and outputs so large that the journal is compacted. Each output contains the
+// earlier ones, so whatever a resume loses or mixes up shows in the last one.
 import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
@@ -22,7 +22,7 @@ export const digest = (value) => createHash('sha256').update(JSON.stringify(valu
 
 const RETRY = { _tag: 'Constant', attempts: 30, delayMillis: 1, maxDelayMillis: 1, jitter: 0 }
 
-/** The failure happened before any effect, so even a step that is not idempotent may be retried. */
+/** The failure happened before any effect, so even a non-idempotent step may be retried. */
 const notYet = (message, bytes) => {
   const ballast = 'x'.repeat(bytes)
   const details = bytes === 0 ? {} : { stack: ballast, data: { ballast } }

@@ -1,5 +1,5 @@
-// A process that tries to run a run at the same moment as others, again and again. The winner stays in its only step
-// until it is told to finish.
+// A process that repeatedly tries to run a run at the same moment as others. The winner stays in its only step
+// until it gets the command to finish.
 import { jsonFileStorage } from 'dogear/json-file'
 import { runOutcome, workflow } from 'dogear/promise'
 import { obey, startAt, tell } from './commands.mjs'

@@ -1,6 +1,6 @@
 // One process that works on an agent with many turns, each with tool calls in parallel. It dies after the n-th effect of its life.
 //
-// Each sub-step notes in notes.log that it began, had its effect and was returned, with the number of this life of the run.
+// Each sub-step logs in notes.log when it starts, has its effect and returns, with the number of this life of the run.
 import { createHash } from 'node:crypto'
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
-// One process that works on one run: does what its order (JSON in argv) says, and prints how that ended.
+// One process that works on one run: executes its order (JSON in argv) and prints the outcome.
 //
-// What it does outside goes to effects.log, what the store acknowledged to acks.log, one JSON line each, with the number
-// of this life of the run; so the logs of a run that was killed again and again tell who did what.
+// effects.log has its outside effects, acks.log what the store acknowledged, one JSON line each, with the number of this
+// life of the run; so after many kills the logs show which process did what.
 import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'

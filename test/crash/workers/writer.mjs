@@ -1,5 +1,5 @@
-// A process that claims runs and saves to them, one revision after the other, straight through the port. Each revision
-// carries a tag of its own, so what is stored tells whose saves it is made of.
+// A process that claims runs and saves to them, one revision at a time, through the port. Each revision has its own tag,
+// so the stored content shows whose saves it consists of.
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'

@@ -4,7 +4,7 @@ import { sweep } from '../../sweep.js'
 import { jsonFileSpec } from './jsonFile.js'
 import { waitingTogether } from './waitingTogether.js'
 
-// Real processes try a silent owner in processes.test.ts, and the memory store the other cases under load.
+// processes.test.ts has silent owners in real processes, and memory.test.ts the other cases under load.
 const levels = sweep ? (['core', 'capability', 'stress'] as const) : (['core', 'capability'] as const)
 
 conformanceTests({ describe, test: waitingTogether(test) }, jsonFileSpec, { levels })

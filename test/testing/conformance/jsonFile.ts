@@ -1,4 +1,4 @@
-/** The JSON file store as the kit wants it, in made-up processes of this one. */
+/** The spec of the JSON file store for the kit, with simulated processes. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ const newProcess = ({ all, dead }: Place): { readonly name: string; readonly pro
   return { name, processes: { self, isAlive: ({ start }) => !dead.has(start) } }
 }
 
-/** A process that starts when all others were killed. */
+/** A process that starts after all others were killed. */
 const open = (place: Place, fs?: FileSystem): CheckpointStorage => {
   for (const name of place.all) place.dead.add(name)
   const { processes } = newProcess(place)
@@ -56,7 +56,7 @@ const unsure = (place: Place): CheckpointStorage => {
 const newestJournal = ({ root }: Place, runId: string): string =>
   join(placesOf(root, runId).history, journalsOf(root, runId).at(-1) ?? 'none')
 
-/** One character of the last save becomes another one. */
+/** Changes one character of the last save. */
 const damage = (place: Place, runId: string): void => {
   const path = newestJournal(place, runId)
   const text = readFileSync(path, 'utf8')
@@ -91,7 +91,7 @@ const faulty = (place: Place) => {
   }
 }
 
-/** The calls that can wait. All others happen at once, so no other process gets in between. */
+/** The calls that can wait. All others are synchronous, so no other process runs in between. */
 const WAITING: ReadonlyArray<Call> = [
   'mkdir',
   'readdir',
@@ -144,7 +144,7 @@ export const jsonFileSpec: StorageSpec<Place> = {
   faulty: (place) => Promise.resolve(faulty(place)),
   undecided: (place) => Promise.resolve(unsure(place)),
   stall: (place) => Promise.resolve(stall(place)),
-  // Whoever still looks after a claim there sees at its next look that it is gone, and stops.
+  // An instance that still watches a claim there sees at its next look that it is missing, and stops.
   destroy: ({ root }) => rm(root, { recursive: true, force: true, maxRetries: 20 }),
   capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls', 'takeOver']
 }

@@ -1,4 +1,4 @@
-/** The kit finds what is wrong: each mutant dies, by the case that names its flaw. */
+/** The kit finds faulty stores: the case that names its flaw fails each mutant. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { Faulty } from '../../../src/testing/index.js'
@@ -12,7 +12,7 @@ const sweep = process.env['DOGEAR_SWEEP'] === '1'
 conformanceTests({ describe, test }, sampleSpec, { levels: ['core', 'capability'] })
 conformanceTests({ describe, test }, statementsSpec, { levels: ['core', 'capability'] })
 
-/** Cases that are the only ones to detect some mutant. */
+/** Cases that alone detect some mutant. */
 const FINDS_ALONE = [
   ...['CS-TRIP-21', 'CS-TRIP-22', 'CS-TRIP-23', 'CS-ID-09', 'CS-CLAIM-16', 'CS-CLAIM-18', 'CS-CLAIM-19', 'CS-CLAIM-20'],
   ...['CS-HIST-07', 'CS-HIST-08', 'CS-DAMAGE-05', 'CS-DAMAGE-06', 'CS-DAMAGE-07', 'CS-DAMAGE-08', 'CS-DAMAGE-09'],
@@ -46,7 +46,7 @@ const claimingFaulty = async (disk: Disk): Promise<Faulty> => {
 }
 
 describe('the kit', () => {
-  test.each(mutants)('kills the store that $flaw, by $killedBy', async ({ killedBy, spec }) => {
+  test.each(mutants)('$killedBy fails a store that $flaw', async ({ killedBy, spec }) => {
     const { results } = await runConformance(spec, { only: [killedBy], limitMillis: 5_000 })
     assert.deepEqual(
       results.map(({ id, outcome }) => [id, outcome._tag]),
@@ -54,24 +54,21 @@ describe('the kit', () => {
     )
   })
 
-  test('a spec whose `fail` lets a claim pass while reads fail learns that the claim also reads', async () => {
+  test('a case explains that a claim also reads if `fail` lets it pass', async () => {
     const { results } = await runConformance({ ...statementsSpec, faulty: claimingFaulty }, { only: ['CS-ERROR'] })
     assert.deepEqual(
       results.flatMap(({ id, outcome }) => (outcome._tag === 'Failed' ? [id, outcome.why.split(': ')[0]] : [])),
-      [
-        'CS-ERROR-01',
-        'a claim was granted while reads failed; a call that reads and writes must fail both as a read and as a write'
-      ]
+      ['CS-ERROR-01', 'a claim while reads fail']
     )
   })
 
-  test('has no two cases of one id, and each id is of its form', () => {
+  test('each case has its own valid id', () => {
     const ids = checkpointStorageCases.map(({ id }) => id)
     assert.deepEqual(ids, [...new Set(ids)])
     for (const id of ids) assert.match(id, /^CS-[A-Z]+-\d\d$/)
   })
 
-  test.runIf(sweep)('kills every mutant in a whole run too', async () => {
+  test.runIf(sweep)('a complete run fails every mutant', async () => {
     const alone = new Set<string>()
     const levelOf = new Map(checkpointStorageCases.map(({ id, level }) => [id, level]))
     for (const { flaw, killedBy, spec } of mutants.filter((one) => levelOf.get(one.killedBy) !== 'stress')) {

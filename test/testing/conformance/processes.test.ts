@@ -1,4 +1,4 @@
-/** The cases about processes, with processes of the system: each dies of SIGKILL. */
+/** The process cases with real processes: each dies of SIGKILL. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -18,14 +18,14 @@ import { bundled } from '../../bundled.js'
 import { isAlive } from '../../cli/dogear.js'
 import { sweep } from '../../sweep.js'
 
-// What is started is JavaScript, and so is what starts it: both as they were last built.
+// The child processes run JavaScript, so both sides are the last build.
 const dist = new URL('../../../dist/', import.meta.url)
 const { storageProcess } = (await import(new URL('adapters/node/index.js', dist).href)) as {
   readonly storageProcess: (module: URL | string, exportName?: string, argument?: string) => Promise<StorageProcess>
 }
 const jsonFile = pathToFileURL(bundled(fileURLToPath(new URL('adapters/json-file/index.js', dist))))
 
-/** A store that has not given its claims back may still write there. */
+/** A store that has not released its claims may still write there. */
 const removed = (root: string): Promise<void> => rm(root, { recursive: true, force: true, maxRetries: 10 })
 
 const folder = (): string => mkdtempSync(join(tmpdir(), 'dogear-processes-'))
@@ -47,7 +47,7 @@ const jsonFileSpec: StorageSpec<string> = {
 
 conformanceTests({ describe, test }, jsonFileSpec, { only: ['CS-PROC'] })
 
-/** Every instance is a process. Those that count as killed live on, as the kit wants it. */
+/** Every instance is a process. Those that count as killed keep running, as the kit requires. */
 const throughProcesses: StorageSpec<string> = {
   name: 'the JSON file store behind IPC',
   create: () => Promise.resolve(folder()),
@@ -63,7 +63,7 @@ const throughProcesses: StorageSpec<string> = {
   capabilities: ['history', 'large']
 }
 
-// What is large takes seconds to be sent.
+// Sending large values takes seconds.
 const LARGE = ['CS-TRIP-15', 'CS-TRIP-23']
 const trips = checkpointStorageCases
   .map(({ id }) => id)
@@ -104,8 +104,8 @@ const rejected = (storage: CheckpointStorage): Promise<unknown> =>
       (error: unknown) => error
     )
 
-describe('a store in a process of its own', () => {
-  test('a module, a function or a store that is not there is told', async () => {
+describe('a store in its own process', () => {
+  test('a missing module, function or store is reported', async () => {
     await expect(storageProcess(join(scratch, 'none.mjs'))).rejects.toThrow(/none\.mjs/)
     await expect(storing('export const other = 1')).rejects.toThrow(/no function `storage`. It exports other/)
     await expect(storing('export const storage = async () => ({})')).rejects.toThrow(
@@ -114,7 +114,7 @@ describe('a store in a process of its own', () => {
     await expect(storing('process.exit(3)')).rejects.toThrow(/ended before it could be used: exit code 3/)
   })
 
-  test('an error has its cause, with its code', async () => {
+  test('an error keeps its cause and the code of that', async () => {
     const { storage } = await odd()
     const listed = await storage.list()()
     assert.ok(E.isLeft(listed) && listed.left._tag === 'ReadFailed')
@@ -127,13 +127,13 @@ describe('a store in a process of its own', () => {
     })
   })
 
-  test('what its store throws rejects here', async () => {
+  test('an exception of the store rejects in this process', async () => {
     const error = await rejected((await odd()).storage)
     assert.ok(error instanceof Error)
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
   })
 
-  test('a claim that is lost there is lost here, before the next answer', async () => {
+  test('a claim lost in the other process is lost here before the next answer', async () => {
     const { storage } = await odd()
     const granted = await storage.claim('a', { host: 'here', pid: 1 })()
     assert.ok(E.isRight(granted))
@@ -144,7 +144,7 @@ describe('a store in a process of its own', () => {
     expect(lost.reason).toEqual({ _tag: 'Fenced', runId: 'a', epoch: 1, by: O.none } satisfies StorageError)
   })
 
-  test('minus zero arrives as minus zero', async () => {
+  test('minus zero stays minus zero', async () => {
     const { storage } = await storing(`let saved
 const lost = new AbortController()
 export const storage = () => ({${NOTHING},
@@ -158,7 +158,7 @@ export const storage = () => ({${NOTHING},
     assert.deepEqual(loaded.right.value.checkpoint, [-0, '\ud800'])
   })
 
-  test('calls that are under way when it ends reject, and so do later ones', async () => {
+  test('calls in flight when the process ends reject, and so do later ones', async () => {
     const exits = await odd()
     await expect(exits.storage.loadRevision('a', 0)()).rejects.toThrow(
       'The process of the store has ended: exit code 7'
@@ -172,7 +172,7 @@ export const storage = () => ({${NOTHING},
     await expect(storage.list()()).rejects.toThrow('The process of the store has ended')
   })
 
-  test('it ends with the process that started it, and does not keep that from ending', async () => {
+  test('the process ends with the one that started it, and does not keep that alive', async () => {
     const script = join(scratch, 'starter.mjs')
     writeFileSync(
       script,

@@ -1,4 +1,4 @@
-/** Whatever a spec or a store does, each case ends as a result, and nothing is left behind. */
+/** Every case ends with a result and leaves nothing behind, whatever a spec or a store does. */
 import assert from 'node:assert/strict'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -26,7 +26,7 @@ const throws = (): never => {
   throw new Error('thrown here')
 }
 
-/** Each function of the store is another one. */
+/** Replaces each function of the store. */
 const storing = (as: (name: keyof CheckpointStorage) => unknown): StorageSpec<MemoryData> => ({
   ...sound,
   reopen: (data) => {
@@ -44,33 +44,37 @@ const whysOf = async (spec: object, options = {}): Promise<ReadonlyArray<string>
     ...options
   })
   assert.equal(results.length, checkpointStorageCases.filter(({ level }) => level === 'core').length)
-  // Whatever was left alone has its turn.
+  // Lets pending work run.
   await new Promise((resolve) => setTimeout(resolve, 50))
   return results.flatMap(({ outcome }) => (outcome._tag === 'Failed' ? [outcome.why] : []))
 }
 
 const count = checkpointStorageCases.filter(({ level }) => level === 'core').length
 
-describe('every case ends as a failure that says why, and nothing is rejected unheard', () => {
+describe('broken specs and stores', () => {
   test.each([
     ['a `create` that rejects', { ...sound, create: rejects }, /rejected here/],
     ['a `create` that throws', { ...sound, create: throws }, /thrown here/],
     ['a `reopen` that rejects', { ...sound, reopen: rejects }, /rejected here/],
     ['a `reopen` that throws', { ...sound, reopen: throws }, /thrown here/],
-    ['a `reopen` that gives nothing', { ...sound, reopen: () => undefined }, /`reopen` returned no store; .*claim/],
+    ['a `reopen` that returns nothing', { ...sound, reopen: () => undefined }, /`reopen` returned no store; .*claim/],
     ['a `destroy` that rejects', { ...sound, destroy: rejects }, /the law holds, but .*`destroy`.*rejected here/s],
     ['a `destroy` that throws', { ...sound, destroy: throws }, /the law holds, but .*`destroy`.*thrown here/s],
     ['a store that throws', storing(() => throws()), /thrown here/],
     ['a store whose tasks throw', storing(() => throws), /thrown here/],
     ['a store whose tasks reject', storing(() => rejects), /rejected here/],
-    ['a store of promises that reject', storing(rejects), /gave a promise, and a TaskEither is due/],
-    ['a store that gives nothing', storing(() => undefined), /gave undefined, and a TaskEither is due/],
-    ['a store whose tasks give nothing', storing(() => () => Promise.resolve()), /came to undefined/],
-    ['a store whose tasks give texts', storing(() => () => 'well'), /came to "well"/],
+    ['a store of promises that reject', storing(rejects), /expected a TaskEither .*, found a promise/],
+    ['a store that returns nothing', storing(() => undefined), /expected a TaskEither .*, found undefined/],
     [
-      'a store that says Left and no more',
+      'a store whose tasks return nothing',
+      storing(() => () => Promise.resolve()),
+      /found a function that returns undefined/
+    ],
+    ['a store whose tasks return strings', storing(() => () => 'well'), /found a function that returns "well"/],
+    [
+      'a store whose tasks return an incomplete Left',
       storing(() => () => Promise.resolve({ _tag: 'Left' })),
-      /came to \{"_tag":"Left"\}/
+      /found a function that returns \{"_tag":"Left"\}/
     ]
   ])('%s', async (_, spec, why) => {
     const whys = await whysOf(spec, { limitMillis: 2_000 })
@@ -79,24 +83,24 @@ describe('every case ends as a failure that says why, and nothing is rejected un
     expect(unhandled).toEqual([])
   })
 
-  test('a store that rejects with what is no error', async () => {
+  test('a store that rejects with a plain object fails every case with the object', async () => {
     const odd = { code: 7 } as unknown as Error
     const thrown = storing(() => () => Promise.reject(odd))
     for (const one of await whysOf(thrown)) expect(one).toBe('it rejected with {"code":7}')
   })
 })
 
-describe('what does not end', () => {
+describe('calls that never end', () => {
   test.each([
     ['create', { ...sound, create: never }, '`create` did not end within 20 ms'],
     ['reopen', { ...sound, reopen: never }, 'it did not end within 20 ms'],
     ['a store', storing(() => never), 'it did not end within 20 ms']
-  ])('is a failed case: %s', async (_, spec, why) => {
+  ])('a call that never ends fails the case: %s', async (_, spec, why) => {
     const whys = await whysOf(spec, { limitMillis: 20 })
     expect(whys).toEqual(Array.from({ length: count }, () => why))
   })
 
-  test('is cleaned up after, and whatever read beside it stops', async () => {
+  test('a case that timed out is cleaned up, and its concurrent reads stop', async () => {
     let loads = 0
     let destroyed = 0
     const spec: StorageSpec<MemoryData> = {
@@ -122,12 +126,12 @@ describe('what does not end', () => {
   })
 })
 
-test('a failure is told though cleaning up fails too', async () => {
+test('a failure is reported even if the cleanup fails too', async () => {
   const spec = { ...storing(() => throws), destroy: rejects }
   for (const one of await whysOf(spec)) expect(one).toMatch(/thrown here/)
 })
 
-test('a store of a limit of one megabyte can pass, if it says so', async () => {
+test('a store with a limit of one megabyte passes if it reports TooLarge', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     capabilities: ['history'],
@@ -148,7 +152,7 @@ test('a store of a limit of one megabyte can pass, if it says so', async () => {
   assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
 })
 
-test('where two values part is said in a line, however large they are', async () => {
+test('a failure states in one line where two values differ, however large they are', async () => {
   const spec: StorageSpec<MemoryData> = {
     ...sound,
     reopen: (data) => {
@@ -163,12 +167,12 @@ test('where two values part is said in a line, however large they are', async ()
   const [outcome] = results.map((one) => one.outcome)
   assert.ok(outcome?._tag === 'Failed')
   expect(outcome.why).toBe(
-    'the checkpoint of what the instance loads that saved it: at .payloads[0]: a text of 50001 characters ' +
-      'instead of 100000; from character 50000 on it is "y" instead of "xxxxxxxxxxxxxxxxxxxx"'
+    'the checkpoint of the run loaded by the instance that saved it: at .payloads[0]: expected a string of 100000 characters, ' +
+      'found one of 50001; from character 50000: expected "xxxxxxxxxxxxxxxxxxxx", found "y"'
   )
 })
 
-test('objects of any origin, and keys in any order, are the same JSON', async () => {
+test('JSON values are equal whatever their prototype and the order of their keys', async () => {
   const bare = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value
     if (Array.isArray(value)) return value.map(bare)
@@ -188,7 +192,7 @@ test('objects of any origin, and keys in any order, are the same JSON', async ()
   assert.ok(ConformanceReport.isConformant(report), ConformanceReport.toText(report))
 })
 
-test('a message in TAP is YAML, whatever is in it', () => {
+test('any message in a TAP report is valid YAML', () => {
   const why = '  it begins with blanks\n# and a hash\r\n\u0000 \ud800 \u2028 ... \u001b[31mred\n---\nend: "x'
   const result = { id: 'CS-ID-04', title: 'a # b \\ c', level: 'core', needs: [], durationMillis: 1 } as const
   const report = {

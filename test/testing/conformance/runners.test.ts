@@ -1,4 +1,4 @@
-/** The kit knows no test runner: the same report comes from vitest, from node:test and from plain node. */
+/** The kit depends on no test runner: vitest, node:test and plain node give the same report. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -22,7 +22,7 @@ const start = (args: ReadonlyArray<string>, report?: string): Promise<Ended> =>
     execFile(
       process.execPath,
       args,
-      // Neither runner is to think that it runs inside the other.
+      // Hides from each runner that it runs inside the other.
       { cwd: runners, env: { PATH: process.env['PATH'], REPORT: report }, maxBuffer: 1e8 },
       (error, stdout) =>
         resolve({
@@ -45,12 +45,12 @@ beforeAll(async () => {
 })
 
 describe('a report', () => {
-  test('is the same from plain node, from node:test and from vitest', () => {
+  test('plain node, node:test and vitest give the same report', () => {
     assert.deepEqual(nodeTest.report, plain.report)
     assert.deepEqual(vitest.report, plain.report)
   })
 
-  test('names the case of the fault that was planted', () => {
+  test('the report names the case of a planted fault', () => {
     const failed = plain.report.results.filter(({ outcome }) => outcome._tag === 'Failed')
     assert.deepEqual(
       failed.map(({ id }) => id),
@@ -58,7 +58,7 @@ describe('a report', () => {
     )
   })
 
-  test('a failed case is a failed test of the runner, and what is not claimed is none', () => {
+  test('a failed case fails a test of the runner, and unclaimed capabilities have no test', () => {
     assert.deepEqual([nodeTest.code, vitest.code], [1, 1])
     assert.match(nodeTest.stdout, /^. fail 3$/m)
     const { numFailedTests } = JSON.parse(vitest.stdout) as { readonly numFailedTests: number }

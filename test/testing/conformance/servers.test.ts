@@ -26,7 +26,7 @@ describe('a store behind a server', () => {
     const spec: StorageSpec<Disk> = {
       ...sampleSpec,
       beside: async (disk) => {
-        // Between the look at the run and the claim of the next process.
+        // Between reading the run and the claim of the next process.
         await arrive()
         const { storage, kill } = await beside(disk)
         let saves = 0
@@ -44,7 +44,7 @@ describe('a store behind a server', () => {
     expect(arrivals).toEqual(['Right', 'Right', 'Right', 'Right'])
   })
 
-  test('a store behind a server may notice a death late: `kill` waits for that and is called once per process', async () => {
+  test('a store behind a server may notice a death late; `kill` waits for that and is called once per process', async () => {
     const kills: Array<number> = []
     const spec: StorageSpec<Disk> = {
       ...sampleSpec,

@@ -1,7 +1,7 @@
 import type { test } from 'vitest'
 import type { TestRunner } from '../../../src/testing/index.js'
 
-/** Runs the cases of claims at the same time: some of them wait for seconds for a silent owner. */
+/** Runs the cases of claims concurrently, because some of them wait seconds for a silent owner. */
 export const waitingTogether =
   (runner: typeof test): TestRunner['test'] =>
   (title, body, limitMillis) =>

@@ -1,4 +1,4 @@
-/** What may go wrong below a workflow on JSON files, wherever it is: the power, a read, a bit, a writer that is slow. */
+/** Failures below a workflow on JSON files, at any call: power cuts, read errors, flipped bits and slow writers. */
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
@@ -46,7 +46,7 @@ const noNetwork = () => Object.assign(new Error('no network'), { status: 503 })
 // machines
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What goes wrong, and which of the things that it can do; and a workflow to which that matters. */
+/** A failure and the number of its variants, and a workflow that it affects. */
 interface Accident {
   readonly storage: (store: MakeStorage, choice: number) => CrashStorage<Machine>
   readonly program: ReturnType<typeof release>
@@ -54,15 +54,15 @@ interface Accident {
 
 interface Machine {
   files: CrashFiles
-  /** How often a process was started. */
+  /** The number of started processes. */
   starts: number
-  /** The claim that is under way. */
+  /** The claim in flight. */
   claiming: { readonly by: number; readonly end: Promise<unknown> } | undefined
 }
 
 const create = () => Promise.resolve<Machine>({ files: crashFiles(), starts: 0, claiming: undefined })
 
-/** A process is started, on the files as it has them. */
+/** Starts a process on its view of the files. */
 const startOn = (store: MakeStorage, machine: Machine, change = (fs: FileSystem) => fs): CheckpointStorage =>
   store('/store', {
     fs: change(machine.files.fs),
@@ -71,7 +71,7 @@ const startOn = (store: MakeStorage, machine: Machine, change = (fs: FileSystem)
     limits: { compactBytes: 0 }
   })
 
-/** The power is cut whenever a process dies, and what that leaves is one of the things that it may leave. */
+/** Cuts the power whenever a process dies, with one of the possible states afterwards. */
 const powerCut: Accident = {
   program: release({}),
   storage: (store, choice) => ({
@@ -87,7 +87,7 @@ const powerCut: Accident = {
   })
 }
 
-/** Without power nothing is saved any more. */
+/** Without power nothing is saved. */
 const untilPowerIsCut = (storage: CheckpointStorage, isOn: () => boolean): CheckpointStorage => ({
   ...storage,
   save: (claim, revisions) => async () => {
@@ -97,7 +97,7 @@ const untilPowerIsCut = (storage: CheckpointStorage, isOn: () => boolean): Check
   }
 })
 
-/** Something is wrong with how one process reads. Those before it, and those that look, find all as it is. */
+/** One process reads wrongly. Those before it, and those that check afterwards, read correctly. */
 const reading =
   (wrong: (choice: number) => (fs: FileSystem) => FileSystem): Accident['storage'] =>
   (store, choice) => ({
@@ -109,7 +109,7 @@ const reading =
     }
   })
 
-/** The newest journal can't be read, or the copy, or neither. */
+/** The newest journal, the copy or both are unreadable. */
 const unreadable = reading((choice) => (fs) => {
   const bad = new Set<number>()
   const isBad = async (path: string): Promise<boolean> => {
@@ -130,7 +130,7 @@ const unreadable = reading((choice) => (fs) => {
   }
 })
 
-/** A bit of the text that the first step gave is read as another. */
+/** One bit of the first step's output is read wrongly. */
 const flippedBit = reading((choice) => (fs) => ({
   ...fs,
   read: async (fd, into, position) => {
@@ -141,7 +141,7 @@ const flippedBit = reading((choice) => (fs) => ({
   }
 }))
 
-/** What takes a while to write while another process claims the run is written only when that has its claim. */
+/** A slow write during another process's claim takes effect only after that claim is granted. */
 const slowWrite: Accident['storage'] = (store) => {
   const start = (machine: Machine): Promise<CheckpointStorage> => {
     const self = machine.starts
@@ -167,7 +167,7 @@ const slowWrite: Accident['storage'] = (store) => {
 
 const readError: Accident = { storage: unreadable, program: release({ attempts: sweep ? 8 : 4 }) }
 const wrongBit: Accident = { storage: flippedBit, program: release({}) }
-/** Too long a text to be written at once: a process can be stopped in front of the write. */
+/** A string too long for a synchronous write: a process can be stopped before the write. */
 const slowOwner: Accident = { storage: slowWrite, program: release({ notes: 'notes '.repeat(12_000) }) }
 
 const tryEverywhere = (
@@ -183,32 +183,32 @@ const tryEverywhere = (
 // ---------------------------------------------------------------------------------------------------------------------
 
 const ACCIDENTS: ReadonlyArray<readonly [what: string, accident: Accident, choices: number, inSweep: number]> = [
-  ['the power was cut', powerCut, 2, 50],
-  ['a file could not be read', readError, 2, 6],
-  ['a bit was wrong', wrongBit, 2, 200],
-  ['a write was slow', slowOwner, 1, 1]
+  ['a power cut', powerCut, 2, 50],
+  ['an unreadable file', readError, 2, 6],
+  ['a flipped bit', wrongBit, 2, 200],
+  ['a slow write', slowOwner, 1, 1]
 ]
 
 describe('a workflow on JSON files', { timeout: sweep ? 3_600_000 : 120_000 }, () => {
   const cases = ACCIDENTS.flatMap(([what, accident, choices, inSweep]) =>
     Array.from({ length: sweep ? inSweep : choices }, (_, choice) => [what, choice, accident] as const)
   )
-  test.each(cases)('goes on after %s, wherever it was (choice %i)', async (_, choice, accident) => {
+  test.each(cases)('a workflow on JSON files resumes after %s at any call (choice %i)', async (_, choice, accident) => {
     const report = await tryEverywhere(jsonFileStorage, accident, choice, sweep ? 100 : 2)
     assert.equal(report.violations.length, 0, toText(report))
     assert.ok(report.points.length > 50)
   })
 
-  // Each with the first choice that shows it.
+  // Each with the first variant that shows the fault.
   const PLANTED = [
     ['does not sync the folder of its journals', powerCut, FAULTS.folderNotSynced, 1],
     ['acknowledges before it syncs', powerCut, FAULTS.acknowledgesBeforeSync, 1],
-    ['takes what it cannot read for something that is not there', readError, FAULTS.unreadableIsNothing, 0],
-    ['does not check its sums', wrongBit, FAULTS.sumsNotChecked, 2],
-    ['checks whether it is the owner before it syncs, instead of after', slowOwner, FAULTS.checkedBeforeSync, 0]
+    ['treats an unreadable file as missing', readError, FAULTS.unreadableIsNothing, 0],
+    ['does not verify checksums', wrongBit, FAULTS.sumsNotChecked, 2],
+    ['checks ownership before the sync instead of after', slowOwner, FAULTS.checkedBeforeSync, 0]
   ] as const
 
-  test.each(PLANTED)('is seen to go wrong on a store that %s', async (_, accident, faults, first) => {
+  test.each(PLANTED)('the crash simulator finds a store that %s', async (_, accident, faults, first) => {
     const store = await planted(...faults)
     const laws = new Set<string>()
     for (let choice = first; choice < 6 && laws.size === 0; choice++)

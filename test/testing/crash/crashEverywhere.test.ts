@@ -27,7 +27,7 @@ import { sweep } from '../../sweep.js'
 // workflows
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What is outside: what was published, by idempotency key. */
+/** The outside world: published versions, by idempotency key. */
 interface Outside {
   readonly published: Map<string, string>
   readonly built: Array<string>
@@ -37,7 +37,7 @@ const outside = (): Outside => ({ published: new Map(), built: [] })
 
 const retry = policy({ _tag: 'Constant', attempts: 3, delayMillis: 60_000 })
 
-/** A task, a wave with needs and a retry, and a step that is not idempotent. */
+/** A task, a wave with needs and a retry, and a non-idempotent step. */
 const release = ({ world, sleep, effect }: ProcessContext<Outside>) =>
   workflow('release')
     .step('version', { output: t.string, capture: 'version', run: () => '1.2.3' })
@@ -81,37 +81,41 @@ const crash = <World, Data, Input>(
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => crashEverywhere(program, { twice: sweep ? 100 : 20, ...options })
 
-/** A store made of another one, for each process. */
+/** Wraps the store of each process. */
 const made = (around: (storage: CheckpointStorage, data: MemoryData) => CheckpointStorage) => ({
   create: () => Promise.resolve(memoryData()),
   reopen: (data: MemoryData) => Promise.resolve(around(memoryStorage(data), data))
 })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what holds
+// laws
 // ---------------------------------------------------------------------------------------------------------------------
 
-describe('a workflow that is killed everywhere', () => {
-  test('comes to the same end, with nothing done twice and nothing lost', { timeout: TIMEOUT }, async () => {
-    const report = await crashEverywhere(release, {
-      world: outside,
-      twice: sweep ? 20_000 : 40,
-      invariants: {
-        'publishes once': ({ world }) => world.published.size <= 1,
-        'publishes what it says': ({ world, completed, trace }) =>
-          !completed ||
-          world.published.size === 1 ||
-          trace.some((entry) => entry._tag === 'Answered' && entry.answer === 'done')
-      }
-    })
-    assertHolds(report)
-    const ways = new Set(report.points.map(({ _tag, how }) => `${_tag} ${how}`))
-    assert.equal(ways.size, 8 + 4 + 2, [...ways].join())
-    assert.ok(report.points.some((point) => point._tag === 'AtUnit' && point.unit === 'checks/unit' && point.n === 2))
-    assert.equal(report.twice, sweep ? 20_000 : 40)
-  })
+describe('a workflow killed everywhere', () => {
+  test(
+    'a workflow killed at any call ends like an undisturbed one, with nothing repeated and nothing lost',
+    { timeout: TIMEOUT },
+    async () => {
+      const report = await crashEverywhere(release, {
+        world: outside,
+        twice: sweep ? 20_000 : 40,
+        invariants: {
+          'publishes once': ({ world }) => world.published.size <= 1,
+          'publishes what it says': ({ world, completed, trace }) =>
+            !completed ||
+            world.published.size === 1 ||
+            trace.some((entry) => entry._tag === 'Answered' && entry.answer === 'done')
+        }
+      })
+      assertHolds(report)
+      const ways = new Set(report.points.map(({ _tag, how }) => `${_tag} ${how}`))
+      assert.equal(ways.size, 8 + 4 + 2, [...ways].join())
+      assert.ok(report.points.some((point) => point._tag === 'AtUnit' && point.unit === 'checks/unit' && point.n === 2))
+      assert.equal(report.twice, sweep ? 20_000 : 40)
+    }
+  )
 
-  test('may be written with promises or without, and takes an input', async () => {
+  test('the simulator takes a workflow of either form and an input', async () => {
     const program = pipe(
       Program.start('plain', { input: t.type({ channel: t.string }) }),
       Program.step('one', { output: t.number, run: ({ input }) => TE.right(input.channel.length) }),
@@ -122,7 +126,7 @@ describe('a workflow that is killed everywhere', () => {
   })
 })
 
-/** Whoever has a claim may save, whoever has claimed since. */
+/** Whoever has a claim may save, even after another claim. */
 const unfenced = made((storage, data) => ({
   ...storage,
   save: (claim, revisions) => async () => {
@@ -131,8 +135,8 @@ const unfenced = made((storage, data) => ({
   }
 }))
 
-describe('what is wrong with a store', () => {
-  /** Acknowledges a save when it is only noted down; it is written with the next call. */
+describe('faulty stores', () => {
+  /** Acknowledges a save before it is written; the next call writes it. */
   const lagging = made((storage) => {
     let waiting: (() => Promise<unknown>) | undefined
     const flush = async (): Promise<void> => {
@@ -153,7 +157,7 @@ describe('what is wrong with a store', () => {
     }
   })
 
-  test('a save that is acknowledged and then lost is found within a second, and repeated by its case', async () => {
+  test('a lost acknowledged save is found within a second, and its case repeats it', async () => {
     const begun = process.cpuUsage()
     const report = await crash(release, { world: outside, storage: lagging })
     const { user, system } = process.cpuUsage(begun)
@@ -167,7 +171,7 @@ describe('what is wrong with a store', () => {
     assertHolds(await crash(release, { world: outside, only: violation.only }))
   })
 
-  test('a lost start of what is not idempotent makes it run again unasked', async () => {
+  test('a lost start of a non-idempotent step is found, because it runs again without a question', async () => {
     const unstarted = made((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -181,7 +185,7 @@ describe('what is wrong with a store', () => {
   })
 })
 
-/** What is stored, but that nothing of it tells that publishing began. */
+/** The stored state without the start of `publish`. */
 const withoutStarts = (stored: Stored): Stored => ({
   ...stored,
   changes: stored.changes.map((change) =>
@@ -191,19 +195,19 @@ const withoutStarts = (stored: Stored): Stored => ({
   )
 })
 
-describe('what else is wrong with a store', () => {
-  test('a store that forgets is found undisturbed, and nothing else is tried', async () => {
+describe('other faulty stores', () => {
+  test('a store that forgets is found without a crash, and nothing else is tried', async () => {
     const forgetful = made((storage) => withFaults(storage, [{ call: 'save', nth: 3, fault: { _tag: 'Drop' } }]))
     const report = await crash(release, { world: outside, storage: forgetful })
     assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
   })
 
-  test('a store that lets a dead process write is found by what arrives late', async () => {
+  test('a store that lets a dead process write is found by a late call', async () => {
     const report = await crash(release, { world: outside, storage: unfenced, twice: 0 })
     assert.ok(laws(report).includes('Fenced'), toText(report))
   })
 
-  test('a store that changes dates gives other idempotency keys', async () => {
+  test('a store that changes dates is found by its idempotency keys', async () => {
     const mangling = made((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -217,7 +221,7 @@ describe('what else is wrong with a store', () => {
     assert.ok(laws(report).includes('SameKey'), toText(report))
   })
 
-  test('a store that does not answer is a violation, and no hang', async () => {
+  test('a store that does not answer is a violation and does not hang', async () => {
     const hanging = made((storage) =>
       withFaults(storage, [{ call: 'save', nth: 2, fault: { _tag: 'Hang', when: 'before' } }])
     )
@@ -235,8 +239,8 @@ describe('what else is wrong with a store', () => {
   })
 })
 
-describe('what is wrong with a workflow', () => {
-  test('an effect that cannot be repeated is found', async () => {
+describe('faulty workflows', () => {
+  test('an effect that must not be repeated is found', async () => {
     const program = ({ world, effect }: ProcessContext<Outside>) =>
       workflow('build').step('build', () =>
         effect('mkdir', () => {
@@ -249,7 +253,7 @@ describe('what is wrong with a workflow', () => {
     assert.match(toText(report), /build failed: it is there already/)
   })
 
-  test('an output that tells of the number of tries is found, unless it may', async () => {
+  test('an output that depends on the number of attempts is found, unless the options allow it', async () => {
     const program = ({ world }: ProcessContext<Outside>) =>
       workflow('build').step('build', { capture: 'count', run: () => world.built.push('dist') })
     const report = await crash(program, { world: outside })
@@ -258,7 +262,7 @@ describe('what is wrong with a workflow', () => {
     assertHolds(await crash(program, { world: outside, mayDiffer: ['build'] }))
   })
 
-  test('a workflow that fails undisturbed is told so, and nothing else is tried', async () => {
+  test('a workflow that fails without a crash is reported, and nothing else is tried', async () => {
     const report = await crash(
       workflow('broken').step('build', () => {
         throw new Error('no compiler')
@@ -268,7 +272,7 @@ describe('what is wrong with a workflow', () => {
     assert.match(toText(report), /no compiler/)
   })
 
-  test('a step that never ends is a violation of its own, and no hang', async () => {
+  test('a step that never ends is a violation and does not hang', async () => {
     const stuck = await crash(
       workflow('stuck').step('wait', () => new Promise(() => undefined)),
       { patienceMillis: 10 }
@@ -300,7 +304,7 @@ describe('what is wrong with a workflow', () => {
     assert.ok(performance.now() - begun < 10_000)
   })
 
-  test('a step that waits for ever in virtual time is a violation', async () => {
+  test('a step that waits forever in virtual time is a violation', async () => {
     const report = await crash(
       ({ sleep }: ProcessContext<undefined>) =>
         workflow('poll').step('wait', async () => {
@@ -311,7 +315,7 @@ describe('what is wrong with a workflow', () => {
     assert.match(report.violations[0]?.what ?? '', /time was moved on 100 times without an end/)
   })
 
-  test('a step that waits in real time is waited for', async () => {
+  test('the simulator waits for a step that waits in real time', async () => {
     const program = workflow('real').step('wait', {
       timeoutMillis: 20,
       run: () => new Promise<number>((resolve) => setTimeout(() => resolve(1), 50))
@@ -320,7 +324,7 @@ describe('what is wrong with a workflow', () => {
   })
 })
 
-describe('what a process is told, and what vanishes between two', () => {
+describe('interventions between processes', () => {
   const leaving = ({ tree }: ProcessContext<undefined>) =>
     workflow('leaving')
       .step('pack', {
@@ -340,13 +344,13 @@ describe('what a process is told, and what vanishes between two', () => {
     return lines.filter((line) => !/ends|is done/.test(line))
   }
 
-  test('is sampled, and holds over crashes', async () => {
+  test('a workflow keeps the laws under sampled interventions and crashes', async () => {
     const report = await crash(leaving, { twice: 0, overridden: 60 })
     assertHolds(report)
     assert.match(toText(report), /60 with interventions/)
   })
 
-  test('is one process alone: it runs from a step on, or a wave again and what follows', async () => {
+  test('fromStep and restartWave rewind the named units and what follows', async () => {
     assert.deepEqual(await traceOf({ _tag: 'FromStep', life: 2, step: 'publish' }), [
       'process 2 starts from publish',
       'recorded: publish rewound',
@@ -362,7 +366,7 @@ describe('what a process is told, and what vanishes between two', () => {
     ])
   })
 
-  test('is seen by the next process: what has lost its evidence runs again, and what follows', async () => {
+  test('after evidence was deleted the next process runs its step and what follows again', async () => {
     assert.deepEqual(await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }), [
       'before process 2 a user deletes the evidence of pack: app.tgz',
       'answer: run publish again',
@@ -407,7 +411,7 @@ describe('what a process is told, and what vanishes between two', () => {
       ]
     ]
   ] as const)(
-    'an edited artifact raises a question, and %s is obeyed, wherever the process dies',
+    'an edited artifact raises a question, and the answer %s is obeyed wherever the process dies',
     async (answer, lines) => {
       const edited: Intervention = { _tag: 'EditEvidence', life: 2, unit: 'pack', answer }
       const shown = async (...schedule: ReadonlyArray<CrashPoint>) => {
@@ -429,7 +433,7 @@ describe('what a process is told, and what vanishes between two', () => {
     }
   )
 
-  test('is refused if what is to be taken as done has lost its evidence, and then nothing changes', async () => {
+  test('fromStep is refused without a change if an assumed step lost its evidence', async () => {
     assert.deepEqual(
       await traceOf({ _tag: 'DeleteEvidence', life: 2, unit: 'pack' }, { _tag: 'FromStep', life: 2, step: 'checks' }),
       ['before process 2 a user deletes the evidence of pack: app.tgz', 'process 2 starts from checks']
@@ -448,7 +452,7 @@ describe('a process in which a step fails', () => {
       lint: () => 2
     })
 
-  test('is followed by another as often as that may be, and what ended well beside it is not lost', async () => {
+  test('a failed process is followed by others up to the limit, and completed siblings are not lost', async () => {
     assert.deepEqual(laws(await crash(failing, { world: outside })), ['Undisturbed'])
     assertHolds(await crash(failing, { world: outside, mayFail: 1, twice: 20 }))
   })
@@ -465,13 +469,13 @@ describe('an answer', () => {
       }
     })
 
-  test('is again, done, or once this and once that', async () => {
+  test('an answer is again, done, or both in turn', async () => {
     assertHolds(await report('again'))
     assertHolds(await report('done'))
     assert.deepEqual(laws(await report('both')), ['Invariant'])
   })
 
-  test('is not asked for by a step that says that nothing happened', async () => {
+  test('a step that reports no effect raises no question', async () => {
     const program = ({ world }: ProcessContext<Outside>) =>
       pipe(
         Program.start('polite'),
@@ -494,7 +498,7 @@ describe('an invariant', () => {
   const found = async (holds: () => unknown): Promise<string | undefined> =>
     (await crash(step, { twice: 0, invariants: { mine: holds } })).violations[0]?.what
 
-  test('does not hold if it throws, or says false, or what is wrong; a promise is no answer', async () => {
+  test('an invariant fails if it throws or returns false, a string or a promise', async () => {
     assert.equal(await found(() => assert.fail('so it is')), 'so it is')
     assert.equal(await found(() => false), 'it does not hold')
     assert.equal(await found(() => 'three are missing'), 'three are missing')
@@ -504,7 +508,7 @@ describe('an invariant', () => {
 })
 
 describe('a report', () => {
-  test('is plain data, the same for the same seed, and of other pairs for another', async () => {
+  test('a report is plain data, equal for the same seed and different for another', async () => {
     const one = await crash(release, { world: outside, seed: 7, twice: 20 })
     assert.deepEqual(JSON.parse(JSON.stringify(one)), one)
     assert.deepEqual(await crash(release, { world: outside, seed: 7, twice: 20 }), one)

@@ -9,7 +9,7 @@ import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 import { sweep } from '../../sweep.js'
 
-/** A wave with needs, a retry and a step that is not idempotent. */
+/** A wave with needs, a retry and a non-idempotent step. */
 const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .wave('checks', {
@@ -36,21 +36,25 @@ const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
     })
 
 describe('a workflow on JSON files', () => {
-  test('is killed everywhere and comes to the same end', { timeout: sweep ? 3_600_000 : 120_000 }, async () => {
-    const report = await crashEverywhere(release, {
-      world: () => [],
-      twice: sweep ? 2000 : 5,
-      storage: {
-        create: () => Promise.resolve(folder()),
-        reopen: (root) => Promise.resolve(next(root)),
-        destroy: (root) => rm(root, { recursive: true, force: true, maxRetries: 20 })
-      },
-      invariants: {
-        'publishes twice only if told to': ({ world, trace }) =>
-          world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
-      }
-    })
-    assert.equal(report.violations.length, 0, toText(report))
-    assert.ok(report.points.length > 50)
-  })
+  test(
+    'a workflow on JSON files killed at any call ends like an undisturbed one',
+    { timeout: sweep ? 3_600_000 : 120_000 },
+    async () => {
+      const report = await crashEverywhere(release, {
+        world: () => [],
+        twice: sweep ? 2000 : 5,
+        storage: {
+          create: () => Promise.resolve(folder()),
+          reopen: (root) => Promise.resolve(next(root)),
+          destroy: (root) => rm(root, { recursive: true, force: true, maxRetries: 20 })
+        },
+        invariants: {
+          'publishes twice only if told to': ({ world, trace }) =>
+            world.length <= 1 + trace.filter((entry) => entry._tag === 'Answered' && entry.answer === 'again').length
+        }
+      })
+      assert.equal(report.violations.length, 0, toText(report))
+      assert.ok(report.points.length > 50)
+    }
+  )
 })

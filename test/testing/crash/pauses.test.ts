@@ -1,4 +1,4 @@
-/** Somebody asks a simulated process to pause, and it dies while it does, wherever that is. */
+/** A simulated process is asked to pause, and dies anywhere while it does. */
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import * as E from 'fp-ts/lib/Either.js'
@@ -19,7 +19,7 @@ import type { AtRequest, CrashPoint } from '../../../src/testing/crash/CrashPoin
 import { describePoint } from '../../../src/testing/crash/CrashPoint.js'
 import type { Pause, PauseAtCall } from '../../../src/testing/crash/Intervention.js'
 import { describeIntervention } from '../../../src/testing/crash/Intervention.js'
-import { newLife } from '../../../src/testing/crash/process/Life.js'
+import { startLife } from '../../../src/testing/crash/process/Life.js'
 import type { RequestCallWatch } from '../../../src/testing/crash/process/KillableRequests.js'
 import { killableRequests } from '../../../src/testing/crash/process/KillableRequests.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
@@ -28,7 +28,7 @@ import { describeEntry } from '../../../src/testing/crash/Trace.js'
 import { folder, next } from '../../adapters/json-file/kit.js'
 import { policy } from '../../executor/fixtures.js'
 
-/** A task, groups that run at the same time and one after another, a second attempt, and a step that is not idempotent. */
+/** A task, parallel and dependent groups, a second attempt, and a non-idempotent step. */
 const release = ({ world, sleep, effect }: ProcessContext<Array<string>>) =>
   workflow('release')
     .step('version', { capture: 'version', run: () => '1.2.3' })
@@ -75,7 +75,7 @@ interface Told {
   readonly lines: ReadonlyArray<string>
 }
 
-/** What happened in a run, in order, and in words. */
+/** The events of a run, in order, as text. */
 const tell = async <Data = unknown>(
   interventions: ReadonlyArray<Pause | PauseAtCall>,
   schedule: ReadonlyArray<CrashPoint> = [],
@@ -96,25 +96,28 @@ const tell = async <Data = unknown>(
 const startsIn = (trace: Trace, life: number): ReadonlyArray<string> =>
   trace.flatMap((entry) => (entry._tag === 'Started' && entry.life === life ? [entry.unit] : []))
 
-describe('a process that is asked to pause', () => {
-  test.each(UNITS)('while %s runs lets it end and starts nothing more; the next one repeats nothing', async (unit) => {
-    const { trace, lines } = await tell([pauseIn(unit)])
-    assert.ok(lines.includes(`process 1 gets a pause request while ${unit} runs`))
-    assert.equal(trace.filter(({ _tag }) => _tag === 'Answered').length, 0)
-    const [first, second] = [startsIn(trace, 1), startsIn(trace, 2)]
-    assert.ok(first.includes(unit) && !second.includes(unit))
-    assert.deepEqual([...new Set([...first, ...second])].sort(), [...UNITS].sort())
-    assert.ok(second.every((one) => !first.includes(one)))
-    const ended = lines.filter((line) => line.startsWith('process') && line.includes('ends'))
-    const at = unit === 'announce' ? [] : ['process 1 ends by itself: paused at']
-    assert.equal(ended.length, at.length + 1)
-    assert.ok(
-      at.every((one, index) => ended[index]?.startsWith(one)),
-      ended.join()
-    )
-  })
+describe('pause requests', () => {
+  test.each(UNITS)(
+    'a process asked to pause while %s runs lets it end and starts nothing more; the next one repeats nothing',
+    async (unit) => {
+      const { trace, lines } = await tell([pauseIn(unit)])
+      assert.ok(lines.includes(`process 1 gets a pause request while ${unit} runs`))
+      assert.equal(trace.filter(({ _tag }) => _tag === 'Answered').length, 0)
+      const [first, second] = [startsIn(trace, 1), startsIn(trace, 2)]
+      assert.ok(first.includes(unit) && !second.includes(unit))
+      assert.deepEqual([...new Set([...first, ...second])].sort(), [...UNITS].sort())
+      assert.ok(second.every((one) => !first.includes(one)))
+      const ended = lines.filter((line) => line.startsWith('process') && line.includes('ends'))
+      const at = unit === 'announce' ? [] : ['process 1 ends by itself: paused at']
+      assert.equal(ended.length, at.length + 1)
+      assert.ok(
+        at.every((one, index) => ended[index]?.startsWith(one)),
+        ended.join()
+      )
+    }
+  )
 
-  test('and dies anywhere while it does is followed by one that loses nothing and repeats nothing', async () => {
+  test('after a process that died anywhere while pausing, the next one loses and repeats nothing', async () => {
     const report = await crashEverywhere(release, {
       world: () => [],
       twice: 0,
@@ -130,7 +133,7 @@ describe('a process that is asked to pause', () => {
     assert.match(toText(report), new RegExp(`, ${report.paused} with a pause`))
   })
 
-  test('in a call of its store pauses before the next unit, unless nothing is left to do or nobody runs it yet', async () => {
+  test('a process asked to pause during a store call pauses before the next unit, unless nothing is left or the run has not started', async () => {
     const atCall = async (n: number, how: 'before' | 'after'): Promise<Told> =>
       await tell([{ _tag: 'PauseAtCall', life: 1, n, how }])
     const pausedAt = async (n: number, how: 'before' | 'after'): Promise<string | undefined> =>
@@ -148,21 +151,21 @@ describe('a process that is asked to pause', () => {
     }
     const [checks, publish, announce] = ['paused at checks', 'paused at publish', 'paused at announce']
     assert.deepEqual(await found('before'), [
-      // Nobody holds the run, and nothing is stored of it.
+      // No process holds the run, and nothing of it is stored.
       ...['completed', 'completed'],
       ...[checks, checks, checks, checks, publish, announce],
-      // The last step starts, and the run is given back.
+      // The last step starts, and the run is released.
       ...['completed', 'completed']
     ])
     assert.deepEqual(await found('after'), [
       'completed',
-      // Its first step has started; then both groups that need nothing have.
+      // Its first step has started; later both groups without needs have.
       ...[checks, checks, checks, checks, checks, publish, announce],
       ...['completed', 'completed']
     ])
   })
 
-  test('dies before and after each call by which it pauses, and goes on if one fails', async () => {
+  test('a pausing process may die before and after each of its calls, and continues if one fails', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
       for (const [n, call] of (['point', 'clearPause'] as const).entries()) {
         const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtRequest', n: n + 1, how, call }])
@@ -176,7 +179,7 @@ describe('a process that is asked to pause', () => {
     }
   })
 
-  test('is followed by one that may die before and after it takes the pointer away, or fail to', async () => {
+  test('the process after a pause may die before and after it removes the pointer, or fail to remove it', async () => {
     for (const how of ['before', 'after', 'fails'] as const) {
       const point: AtRequest = { _tag: 'AtRequest', n: 1, how, call: 'unpoint' }
       const { trace }: Told = await tell([pauseIn('version')], [NOWHERE, point])
@@ -185,7 +188,7 @@ describe('a process that is asked to pause', () => {
     }
   })
 
-  test('and dies while it is asked is followed by one that does not pause', async () => {
+  test('the process after one that died while it was asked to pause does not pause', async () => {
     for (const how of ['during', 'after'] as const) {
       const { lines } = await tell([pauseIn('version')], [{ _tag: 'AtUnit', unit: 'version', n: 1, how }])
       assert.ok(lines.includes('process 1 gets a pause request while version runs'))
@@ -193,7 +196,7 @@ describe('a process that is asked to pause', () => {
     }
   })
 
-  test('too late, when another has the run, is followed by one that does not pause', async () => {
+  test('a pause request to a superseded process does not pause the next one', async () => {
     const late: Pause = { _tag: 'Pause', life: 1, unit: 'version', when: 'late' }
     for (const schedule of [[{ _tag: 'AtUnit', unit: 'checks/lint', n: 1, how: 'during' } as const], []]) {
       const { trace, lines } = await tell([late, ...(schedule.length > 0 ? [] : [pauseIn('checks/lint')])], schedule)
@@ -202,13 +205,13 @@ describe('a process that is asked to pause', () => {
     }
   })
 
-  test('before it has a question goes on when that is answered, and pauses or not', async () => {
+  test('a process asked to pause before its question continues when that is answered, and may pause', async () => {
     const publish = { _tag: 'AtUnit', unit: 'publish', n: 1, how: 'after' } as const
     const { lines } = await tell([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], [publish])
     assert.ok(lines.includes('answer: run publish again'))
   })
 
-  test('twice, by one process after the other, pauses twice', async () => {
+  test('two processes asked to pause, one after the other, pause twice', async () => {
     const { lines } = await tell([pauseIn('version'), pauseIn('publish', 2)])
     assert.deepEqual(
       lines.filter((line) => line.includes('ends by itself')),
@@ -221,7 +224,7 @@ describe('a process that is asked to pause', () => {
   })
 })
 
-describe('a workflow on JSON files', () => {
+describe('a pausing workflow on JSON files', () => {
   const storage = {
     create: () => Promise.resolve(folder()),
     reopen: (root: string) => Promise.resolve(next(root)),
@@ -229,7 +232,7 @@ describe('a workflow on JSON files', () => {
     destroy: (root: string) => rm(root, { recursive: true, force: true, maxRetries: 20 })
   }
 
-  test('that dies before or after a call by which it pauses comes to the same end', async () => {
+  test('a workflow that dies before or after a call of its pause ends like an undisturbed one', async () => {
     const pausing: ReadonlyArray<CrashPoint> = [1, 2].flatMap((n) =>
       (['before', 'after', 'fails'] as const).map((how) => ({ _tag: 'AtRequest', n, how }) as const)
     )
@@ -238,7 +241,7 @@ describe('a workflow on JSON files', () => {
   })
 })
 
-describe('what a simulated pause finds', () => {
+describe('faulty pauses', () => {
   const nothing = () => () => Promise.resolve(E.right(undefined))
   const wrong = () => () => Promise.resolve(E.left(UNREADABLE))
 
@@ -256,7 +259,7 @@ describe('what a simulated pause finds', () => {
     return violations.map(({ law, what }) => `${law}: ${what}`)
   }
 
-  test('is a request that is never taken away, and a pointer that is lost, stays or cannot be read', async () => {
+  test('the simulator finds a request that stays, and a pointer that is lost, stays or is unreadable', async () => {
     assert.deepEqual(await findsWith({ clearPause: nothing }), [
       'PauseKept: a process has ended by itself, and the request is still there'
     ])
@@ -267,7 +270,7 @@ describe('what a simulated pause finds', () => {
     assert.deepEqual(await findsWith({ pointer: wrong() }), ["Undisturbed: the pointer can't be read: ReadFailed"])
   })
 
-  test('is an answer that is not so', async () => {
+  test('the simulator finds a wrong answer to a pause request', async () => {
     const free = (storage: CheckpointStorage): CheckpointStorage => ({
       ...storage,
       load: (runId) => pipe(storage.load(runId), TE.map(O.map((stored) => ({ ...stored, heldBy: O.none }))))
@@ -280,7 +283,7 @@ describe('what a simulated pause finds', () => {
   })
 })
 
-describe('the requests of a process that was killed', () => {
+describe('requests of a killed process', () => {
   const request = {
     _tag: 'Pause' as const,
     runId: 'r',
@@ -294,12 +297,12 @@ describe('the requests of a process that was killed', () => {
     ended: () => undefined
   })
 
-  /** What came of a call within a turn of the event loop. */
+  /** The result of a call within a turn of the event loop. */
   const withTimeout = async (call: () => Promise<unknown>): Promise<unknown> =>
     await Promise.race([call(), new Promise((resolve) => setImmediate(() => resolve('nothing')))])
 
-  test('change nothing any more, and nothing comes back from them', async () => {
-    const life = newLife()
+  test('requests of a killed process change nothing and never resolve', async () => {
+    const life = startLife()
     const made = memoryRequests()
     const requests = killableRequests(
       life,
@@ -315,9 +318,9 @@ describe('the requests of a process that was killed', () => {
     assert.equal(made.isAny('r'), true)
   })
 
-  test('have done what was asked of them if it died after that, and not if it died before, or was told so', async () => {
+  test('a request took effect if its process died after it, and not if it died before it or got an error', async () => {
     const withdrawn = async (how: AtRequest['how']): Promise<readonly [unknown, boolean, boolean]> => {
-      const life = newLife()
+      const life = startLife()
       const made = memoryRequests()
       await made.leave(request)()
       const requests = killableRequests(
@@ -335,8 +338,8 @@ describe('the requests of a process that was killed', () => {
   })
 })
 
-describe('in words', () => {
-  test('a pause and a point where its process dies say what they are', () => {
+describe('descriptions', () => {
+  test('a pause and a crash point are described in words', () => {
     assert.equal(describeIntervention(pauseIn('pack', 2)), 'process 2 gets a pause request while pack runs')
     assert.equal(
       describeIntervention({ ...pauseIn('pack'), when: 'late' }),

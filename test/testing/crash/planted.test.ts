@@ -1,4 +1,4 @@
-/** What the simulator has to see, planted: each law is broken by a store that misleads the executor. */
+/** Planted faults that the simulator must find: a store that misleads the executor breaks each law. */
 import assert from 'node:assert/strict'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -26,7 +26,7 @@ const misled = (around: (storage: CheckpointStorage) => CheckpointStorage) => ({
   reopen: (data: MemoryData) => Promise.resolve(around(memoryStorage(data)))
 })
 
-/** A store that gives something else than what is stored, to whoever claims, or to everybody. */
+/** A store that changes the stored run, for claims only or for all readers. */
 const giving = (change: (stored: Stored) => Stored, to: 'claimants' | 'all' = 'claimants') =>
   misled((storage) => ({
     ...storage,
@@ -50,9 +50,9 @@ const found = async (storage: ReturnType<typeof misled>): Promise<ReadonlyArray<
   return report.violations.map(({ law }) => law)
 }
 
-describe('the crash simulator sees', () => {
-  test('that a recorded unit runs again', async () => {
-    // What a claim gives is old, and a save that does not follow what is stored is acknowledged and dropped.
+describe('planted faults of the crash simulator', () => {
+  test('the simulator finds a recorded unit that runs again', async () => {
+    // A claim returns an old state, and a save that does not follow the stored state is acknowledged and dropped.
     const stale = misled((storage) => ({
       ...storage,
       claim: (runId, owner) =>
@@ -69,7 +69,7 @@ describe('the crash simulator sees', () => {
     assert.ok((await found(stale)).includes('NothingTwice'))
   })
 
-  test('that what is stored cannot be gone on with', async () => {
+  test('the simulator finds a stored state that cannot be resumed', async () => {
     const other = giving((stored) => JSON.parse(JSON.stringify(stored).replaceAll('"one"', '"uno"')) as Stored, 'all')
     assert.deepEqual(new Set(await found(other)), new Set(['Undisturbed']))
     let reads = 0
@@ -80,7 +80,7 @@ describe('the crash simulator sees', () => {
     assert.ok((await found(later)).includes('NothingForgotten'))
   })
 
-  test('that a unit is recorded which never ran', async () => {
+  test('the simulator finds a record of a unit that never ran', async () => {
     const optimistic = giving((stored) => ({
       ...stored,
       changes: stored.changes.map((change) => {
@@ -94,13 +94,13 @@ describe('the crash simulator sees', () => {
     assert.ok(laws.includes('AtLeastOnce'), laws.join())
   })
 
-  test('that what a claim gives is what was there before a save that was under way', async () => {
+  test('the simulator finds a claim that returns the state before a save in flight', async () => {
     const storage = {
       create: () => {
         const data = memoryData()
         return Promise.resolve({ data, storage: memoryStorage(data) })
       },
-      // The claim of a dead owner ends when somebody claims, and not before.
+      // The claim of a dead owner ends at the next claim, and not before.
       reopen: ({ data, storage }: { readonly data: MemoryData; readonly storage: CheckpointStorage }) => {
         let seen: O.Option<Stored> = O.none
         const free = (runId: string): void => {
@@ -136,7 +136,7 @@ describe('the crash simulator sees', () => {
     assert.deepEqual([...ways], ['slow', 'meanwhile'], toText(report))
   })
 
-  test('that a crash gives a unit another attempt', async () => {
+  test('the simulator finds a crash that costs a unit an attempt', async () => {
     const restarting = giving((stored) => ({
       ...stored,
       changes: stored.changes.map(
@@ -146,7 +146,7 @@ describe('the crash simulator sees', () => {
     assert.ok((await found(restarting)).includes('SameAttempt'))
   })
 
-  test('that a group leans on another one that it does not need, though nothing dies between them', async () => {
+  test('the simulator finds a group that relies on another one that it does not need', async () => {
     const report = await crashEverywhere(
       () => {
         let made = false
@@ -170,7 +170,7 @@ describe('the crash simulator sees', () => {
     assert.match(toText(report), /others went before checks\/make/)
   })
 
-  test('that a store never answers, throws or rejects, wherever it does so', async () => {
+  test('the simulator finds a store that never answers, throws or rejects, at any call', async () => {
     for (const call of ['claim', 'save', 'release', 'load'] as const) {
       const silent = misled((storage) => withFaults(storage, [{ call, fault: { _tag: 'Hang', when: 'after' } }]))
       assert.deepEqual(new Set(await found(silent)), new Set(['Undisturbed']), call)
@@ -180,7 +180,7 @@ describe('the crash simulator sees', () => {
     }
   })
 
-  test('that the workflow itself throws when it is planned', async () => {
+  test('the simulator finds a workflow that throws while it is planned', async () => {
     const throwing = {
       ...three,
       steps: three.steps.map((step) => ({ ...step, accepts: () => assert.fail('no judgement') }))
@@ -191,8 +191,8 @@ describe('the crash simulator sees', () => {
   })
 })
 
-describe('a process that was killed', () => {
-  test('does nothing more: effects that come later do not happen, and its signal fires', async () => {
+describe('a killed process', () => {
+  test('a killed process has no later effects, and its signal fires', async () => {
     const told: Array<number> = []
     let toldBeforeTheNext = 0
     const report = await crashEverywhere(
@@ -217,7 +217,7 @@ describe('a process that was killed', () => {
     assert.ok(toldBeforeTheNext > 0)
   })
 
-  test('leaves no timer and no unhandled rejection', async () => {
+  test('a killed process leaves no timer and no unhandled rejection', async () => {
     const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
     const unhandled: Array<unknown> = []
     const note = (reason: unknown): void => void unhandled.push(reason)

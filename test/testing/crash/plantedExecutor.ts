@@ -1,4 +1,4 @@
-/** The simulator over an executor with a fault planted in its source: one exact piece of text in one module is another. */
+/** The simulator on an executor with a planted fault: one exact piece of text in one module is replaced. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Text of a module below src, what stands there instead, and the law that this breaks in the run of a workflow. */
+/** Text of a module below src, its replacement, and the law that this breaks in the run of a workflow. */
 export interface Fault {
   readonly what: string
   readonly spec: WorkflowSpec
@@ -41,7 +41,7 @@ const unit = (given: Partial<UnitSpec> = {}): UnitSpec => ({
 
 const task = (given: Partial<UnitSpec> = {}): StepSpec => ({ _tag: 'Task', unit: unit(given) })
 
-/** Groups that each need those before it which the bits say; one after the other. */
+/** Groups that each need the earlier ones given as bits. */
 const wave = (...groups: ReadonlyArray<readonly [needs: number, given?: Partial<UnitSpec>]>): StepSpec => ({
   _tag: 'Wave',
   groups: groups.map(([needs, given]) => ({ step: task(given), needs })),
@@ -89,10 +89,10 @@ const ARTIFACT = { leaves: 'artifact' } as const
 
 const ONCE = { idempotent: false } as const
 
-/** What an executor must not do when it is asked to pause. */
+/** Faults of pauses. */
 const PAUSING: ReadonlyArray<Fault> = [
   {
-    what: 'starts one more step after it has seen that it is to pause',
+    what: 'starts one more step after it read a pause request',
     spec: [task(), task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/steps.ts',
@@ -101,7 +101,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
-    what: 'starts the other groups of a wave though it is to pause',
+    what: 'starts the other groups of a wave despite a pause request',
     spec: [wave([0], [0]), task()],
     only: told([pause('s0/g0')]),
     module: 'executor/steps/wave.ts',
@@ -110,7 +110,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
-    what: 'aborts the step that runs when it is to pause',
+    what: 'aborts the running step for a pause',
     spec: [task({ sleeps: 1 }), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
@@ -142,7 +142,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseMeant'
   },
   {
-    what: 'pauses for a request that comes when its predecessor is gone',
+    what: 'pauses for a request that arrived after its predecessor died',
     spec: [task(), task()],
     only: told([{ _tag: 'Pause', life: 1, unit: 's0', when: 'late' }], atUnit('s0', 'after')),
     module: 'domain/request/Request.ts',
@@ -151,7 +151,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseMeant'
   },
   {
-    what: 'takes away when it begins what was asked of it a moment before',
+    what: 'deletes at its start a request to itself',
     spec: [task(), task()],
     only: told([{ _tag: 'PauseAtCall', life: 2, n: 1, how: 'after' }], atUnit('s0', 'before')),
     module: 'executor/run.ts',
@@ -161,7 +161,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
-    what: 'takes away a newer request along with one to its predecessor',
+    what: 'deletes a newer request together with one to its predecessor',
     spec: [task(), task()],
     only: told(
       [
@@ -176,7 +176,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
-    what: 'does not record that it has paused',
+    what: 'does not record its pause',
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
@@ -185,7 +185,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
-    what: 'points to where it has paused before that is on record',
+    what: 'writes the pause pointer before it records the pause',
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/execute.ts',
@@ -195,7 +195,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'DurableFirst'
   },
   {
-    what: 'forgets by a pause what the last step gave',
+    what: 'loses the last output at a pause',
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
@@ -205,7 +205,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'NothingLost'
   },
   {
-    what: 'has forgotten that it was asked when it ends',
+    what: 'ignores a request that arrived before its end',
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/requests/watch.ts',
@@ -214,7 +214,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     breaks: 'PauseKept'
   },
   {
-    what: 'leaves the request to it when it ends',
+    what: 'leaves its request in the inbox when it ends',
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/run.ts',
@@ -224,7 +224,7 @@ const PAUSING: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What an executor must not do when its run is cancelled. */
+/** Faults of cancels. */
 const CANCELLING: ReadonlyArray<Fault> = [
   {
     what: 'pauses a run that was cancelled',
@@ -236,7 +236,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     breaks: 'CancelKept'
   },
   {
-    what: 'withdraws a cancel of its predecessor and goes on',
+    what: 'withdraws a cancel of its predecessor and continues',
     spec: [task(), task()],
     only: told([cancel('s0')], atUnit('s0', 'after')),
     module: 'executor/requests/cancel.ts',
@@ -247,7 +247,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     breaks: 'CancelKept'
   },
   {
-    what: 'forgets a cancel when a step fails',
+    what: 'ignores a cancel when a step fails',
     spec: [task({ trouble: ['permanent'] }), task()],
     only: told([cancel('s0')]),
     module: 'executor/requests/cancel.ts',
@@ -257,7 +257,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What an executor must not do with sub-steps. */
+/** Faults of sub-steps. */
 const SUB_STEPS: ReadonlyArray<Fault> = [
   {
     what: 'runs a recorded sub-step again',
@@ -269,7 +269,7 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
     breaks: 'NothingTwice'
   },
   {
-    what: 'runs a sub-step again whose failure is recorded',
+    what: 'repeats a sub-step whose failure is recorded',
     spec: [task(subSteps({ fails: 'always' }))],
     only: told([], atEffect(2, 'before')),
     module: 'executor/subSteps/subSteps.ts',
@@ -279,40 +279,40 @@ const SUB_STEPS: ReadonlyArray<Fault> = [
   }
 ]
 
-/** What random schedules seldom meet. */
+/** Cases that random schedules rarely reach. */
 export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   {
-    what: 'a sub-step that is not idempotent may be tried again if it did nothing',
+    what: 'a non-idempotent sub-step is retried if it had no effect',
     spec: [task(subSteps({ ...ONCE, fails: 'once' }))],
     only: told([])
   },
   {
-    what: 'a sub-step that was said to be done stays done when its task is killed again',
+    what: 'a sub-step confirmed as done stays done when its task is killed again',
     spec: [task(subSteps(ONCE))],
     only: { ...told([], atEffect(1, 'after'), atEffect(1, 'before')), answer: 'done' }
   },
   {
-    what: 'a sub-step of a task that runs again can be said to be done',
+    what: 'a sub-step of a task that runs again can be confirmed as done',
     spec: [task({ ...LEAVES, ...subSteps(ONCE) })],
     only: { ...told([gone('s0')]), answer: 'done' }
   },
   {
-    what: 'a map that runs again asks about the sub-steps of its items',
+    what: 'a map that runs again raises questions for sub-steps of its items',
     spec: [task(LEAVES), { _tag: 'Map', each: task(subSteps(ONCE)), items: 1, concurrency: 1 }],
     only: told([gone('s0')])
   },
   {
-    what: 'a task that runs again asks about its sub-steps that failed and may have acted',
+    what: 'a task that runs again raises questions for failed sub-steps that may have acted',
     spec: [task({ ...LEAVES, ...subSteps({ ...ONCE, fails: 'always' }) })],
     only: told([gone('s0')])
   },
   {
-    what: 'a sub-step in flight is dropped with its task when that is taken as done',
+    what: 'a sub-step in flight is dropped with its task when that is confirmed as done',
     spec: [{ _tag: 'Sequence', steps: [task(subSteps(ONCE)), task({ trouble: ['permanent'] })] }],
     only: told([from('s0/s1')], atEffect(1, 'after'))
   },
   {
-    what: 'a wave whose evidence is missing runs all its groups, though a wave in it is restarted',
+    what: 'a wave whose evidence is missing runs all its groups, even if a wave in it is restarted',
     spec: [
       {
         _tag: 'Wave',
@@ -333,7 +333,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
     only: told([pause('s0'), cancel('s0')])
   },
   {
-    what: 'a group in flight at a kill begins its attempts anew if another group failed before it was started again',
+    what: 'a group in flight at a kill restarts its attempt count if another group failed first',
     spec: [
       {
         _tag: 'Wave',
@@ -349,7 +349,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
     only: told([], { _tag: 'AtUnit', unit: 's0/g1', n: 2, how: 'during' })
   },
   {
-    what: 'a run that is cancelled again after it was reopened is refused again',
+    what: 'a reopened run that is cancelled again is refused again',
     spec: [
       task(subSteps({ waits: { wait: { _tag: 'Sleep', halves: 2 }, how: 'awaited' } })),
       wave([0, subSteps({ waits: { wait: { _tag: 'Sleep', halves: 4 }, how: 'awaited' } })], [0])
@@ -357,7 +357,7 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
     only: told([cancel('s0'), cancel('s1/g1')])
   },
   {
-    what: 'a pause that was asked of an answer whose release failed is not for the next execution',
+    what: 'a pause request to an answering process whose release failed does not pause the next execution',
     spec: [task(), task({ wait: { _tag: 'Ask' } })],
     only: told(
       [
@@ -370,10 +370,10 @@ export const DOUBTS: ReadonlyArray<Pick<Fault, 'what' | 'spec' | 'only'>> = [
   }
 ]
 
-/** What an executor, or a planner, must not do with overrides, evidence, waves, jobs and pauses. */
+/** Faults of the executor and the planner in overrides, evidence, waves, jobs and pauses. */
 export const FAULTS: ReadonlyArray<Fault> = [
   {
-    what: 'begins before it is on record what it was told',
+    what: 'starts before it records its overrides',
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'executor/steps/runTask.ts',
@@ -390,7 +390,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'DurableFirst'
   },
   {
-    what: 'lets what follows a rewound step count on',
+    what: 'keeps the records after a rewound step',
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'domain/change/Transition.ts',
@@ -399,7 +399,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'does not take back what follows a rewound step',
+    what: 'does not rewind what follows a rewound step',
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'domain/plan/Overrides.ts',
@@ -408,7 +408,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'forgets on the next resume what was taken back',
+    what: 'forgets rewinds at the next resume',
     spec: [wave([0, { trouble: ['permanent'] }], [0])],
     only: told([from('s0')], NOWHERE, atUnit('s0/g0', 'before')),
     module: 'executor/storage/stored.ts',
@@ -420,7 +420,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'does not record what it takes as done',
+    what: 'does not record assumed steps',
     spec: [task(), task()],
     only: told([from('s1', 1)]),
     module: 'domain/plan/Overrides.ts',
@@ -429,7 +429,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'takes as done what has lost its evidence',
+    what: 'assumes a step done whose evidence is missing',
     spec: [task(LEAVES), task()],
     only: told([gone('s0'), from('s1')]),
     module: 'domain/plan/decideTask.ts',
@@ -438,7 +438,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'OverrideKept'
   },
   {
-    what: 'does not look for evidence',
+    what: 'does not collect evidence',
     spec: [task(LEAVES)],
     only: told([gone('s0')]),
     module: 'executor/planRun.ts',
@@ -447,7 +447,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
-    what: 'overwrites what somebody edited, unasked',
+    what: 'overwrites an edited artifact without a question',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'again')]),
     module: 'domain/plan/decideTask.ts',
@@ -456,7 +456,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
-    what: 'goes on with what somebody edited, and asks nobody',
+    what: 'continues with an edited artifact without a question',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'keep')]),
     module: 'domain/plan/changedEvidence.ts',
@@ -465,7 +465,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
-    what: 'does not record what somebody keeps',
+    what: 'does not record kept evidence',
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'keep')]),
     module: 'domain/plan/Overrides.ts',
@@ -474,7 +474,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
-    what: 'does not run again what needs a group that has lost its evidence',
+    what: 'does not repeat a group whose needed group lost its evidence',
     spec: [wave([0, LEAVES], [1], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/plan/demands.ts',
@@ -483,7 +483,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
-    what: 'takes a whole wave back for one of its groups',
+    what: 'rewinds a whole wave for one of its groups',
     spec: [wave([0, LEAVES], [0])],
     only: told([gone('s0/g0')]),
     module: 'domain/plan/Overrides.ts',
@@ -492,7 +492,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'EvidenceSeen'
   },
   {
-    what: 'does not record what ends well beside what failed',
+    what: 'does not record a completed sibling of a failed group',
     spec: [wave([0, { trouble: ['none', 'permanent'] }], [0])],
     only: told([from('s0')]),
     module: 'executor/steps/runTask.ts',
@@ -513,7 +513,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'NothingTwice'
   },
   {
-    what: 'submits under a new key what it may have submitted',
+    what: 'submits a job again under a new key',
     spec: [wave([0, LEAVES], [0, { job: 'done' }])],
     only: told([gone('s0/g0')], atUnit('s0/g1', 'after')),
     module: 'domain/plan/Overrides.ts',
@@ -522,7 +522,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'SameKey'
   },
   {
-    what: 'gives up a job that must not be there twice, unasked',
+    what: 'abandons a non-idempotent job without a question',
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
     module: 'domain/plan/decideTask.ts',
@@ -531,7 +531,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'AtMostOnce'
   },
   {
-    what: 'runs again what follows a rewound step and must not be done twice, unasked',
+    what: 'repeats a non-idempotent step after a rewound one without a question',
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
     module: 'domain/plan/decideTask.ts',
@@ -540,7 +540,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     breaks: 'AtMostOnce'
   },
   {
-    what: 'takes everything back whenever it goes on',
+    what: 'rewinds everything at each resume',
     spec: [task(), task()],
     only: told([gone('s0')]),
     module: 'domain/plan/PlanContext.ts',
@@ -567,7 +567,7 @@ const planting = ({ module, text, instead }: Fault, done: () => void): Plugin =>
     })
 })
 
-/** The simulator, and below it the executor with a fault. That there is the text, and once, is sure. */
+/** The simulator on an executor with a fault. Fails unless the text occurs exactly once. */
 export const planted = async (fault: Fault): Promise<typeof crashEverywhere> => {
   const temporary = join(root, 'test/.tmp')
   mkdirSync(temporary, { recursive: true })

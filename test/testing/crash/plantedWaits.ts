@@ -30,7 +30,7 @@ const inCode = (one: WaitSpec, how: CodeWait['how'] = 'awaited'): SubStepSpec =>
 
 const code = (...subSteps: ReadonlyArray<SubStepSpec>): StepSpec => task({ subSteps })
 
-/** A task whose code calls a sub-step, and waits. */
+/** A task whose code calls a sub-step and waits. */
 const waiting = (one: WaitSpec, how?: CodeWait['how']): StepSpec => code(SUB_STEP, inCode(one, how))
 
 const SLEEP: WaitSpec = { _tag: 'Sleep', halves: 2 }
@@ -42,7 +42,7 @@ const told = (
   ...schedule: ReadonlyArray<CrashPoint>
 ): Fault['only'] => ({ schedule, answer: 'again', interventions })
 
-/** A fault, and a part of what the simulator says of it. One that shows without a disturbance breaks the law `Undisturbed`. */
+/** A fault, and a part of the simulator's report. A fault that shows without a disturbance breaks the law `Undisturbed`. */
 export interface WaitFault extends Fault {
   readonly says: string
 }
@@ -61,7 +61,7 @@ const early = (value?: number): Intervention => ({
   ...(value === undefined ? {} : { value })
 })
 
-/** What an executor must not do with waits. */
+/** Faults of the executor in waits. */
 const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
     what: 'wakes a unit before its time',
@@ -72,7 +72,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 'the wait of s0/g1/x1 was over at'
   }),
   waits({
-    what: 'never wakes a unit that is answered',
+    what: 'never wakes an answered unit',
     spec: [wait(ASK)],
     module: 'executor/steps/waits.ts',
     text: 'if ((end === undefined || end > time) && !has(answers, one.unit)) continue',
@@ -80,7 +80,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 'it waits for s0'
   }),
   waits({
-    what: 'starts what comes after a wait before that is over',
+    what: 'starts the step after a wait before the wait ends',
     spec: [wait(SLEEP), task()],
     module: 'executor/steps/steps.ts',
     text: "if (ended.right._tag !== 'Done') return E.right({ end: ended.right, index })",
@@ -115,7 +115,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 'the output of s1 is 17'
   }),
   waits({
-    what: 'rests before it is on record that a unit waits',
+    what: 'rests before it records a wait',
     spec: [wait(SLEEP)],
     module: 'executor/execute.ts',
     text: `  const saved = await recorder.commit()
@@ -127,7 +127,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 'the run rests because s0 waits, and the wait is not recorded'
   }),
   waits({
-    what: 'goes on with a suspended task in another attempt',
+    what: 'continues a suspended task in another attempt',
     spec: [waiting(SLEEP)],
     module: 'executor/storage/changes.ts',
     text: 'return get(inFlight(',
@@ -135,8 +135,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 's0 was suspended in attempt 1, and goes on as 2'
   }),
   waits({
-    what: 'runs what code calls that is suspended',
-    // The others are there so that the run goes on until the late call.
+    what: 'runs calls of suspended code',
+    // The others keep the run going until the late call.
     spec: [wave(waiting({ ...SLEEP, halves: 4 }, 'beside'), task({ sleeps: 1 }), task({ sleeps: 3 }))],
     module: 'executor/subSteps/subSteps.ts',
     text: '  if (level.isClosed) return await never()\n  level.calls += 1\n',
@@ -144,7 +144,7 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     says: 's0/g0/x1.late was called by code of s0/g0 that is suspended'
   }),
   waits({
-    what: 'takes a wait that is being saved for a sub-step that was not awaited',
+    what: 'treats a wait that is being saved as a sub-step that was not awaited',
     spec: [code(inCode({ ...ASK, timesOut: 1 }), inCode(SLEEP, 'dropped'), inCode(SLEEP, 'dropped'))],
     module: 'executor/subSteps/subStepLevel.ts',
     text: 'const left = [...level.open.keys()]',
@@ -153,10 +153,10 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
   })
 ]
 
-/** What transitions must not do with waits. */
+/** Faults of transitions in waits. */
 const DOMAIN: ReadonlyArray<WaitFault> = [
   waits({
-    what: 'starts a sleep anew whenever a process goes on',
+    what: 'restarts a sleep at each resume',
     spec: [wait(SLEEP)],
     only: told(),
     module: 'executor/storage/stored.ts',
@@ -177,7 +177,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     says: 's0/x1'
   }),
   waits({
-    what: 'keeps an answer that was taken',
+    what: 'keeps a used answer',
     spec: [wait(ASK)],
     module: 'domain/change/transitionParts.ts',
     text: 'answers: Units.outside(answers, unit),',
@@ -185,7 +185,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     says: 'a stored answer to s0 was never given'
   }),
   waits({
-    what: 'keeps one answer only',
+    what: 'keeps only one answer',
     spec: [wave(wait(ASK), wait(ASK))],
     module: 'domain/change/waitChanges.ts',
     text: 'answers: Units.append(self.answers, {',
@@ -211,7 +211,7 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     says: 's0/x1 is stored as waiting and does not wait'
   }),
   waits({
-    what: 'sets another time when a unit waits again',
+    what: 'changes the time when a unit waits again',
     spec: [wait(SLEEP), wait({ ...ASK, timesOut: 0 })],
     only: told([early(MISFIT)]),
     module: 'executor/steps/waits.ts',
@@ -222,5 +222,5 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
   })
 ]
 
-/** What must not become of waits. */
+/** Faults of records of waits. */
 export const WAIT_FAULTS: ReadonlyArray<WaitFault> = [...EXECUTOR, ...DOMAIN]

@@ -6,9 +6,7 @@ import type * as Pending from '../../../src/domain/checkpoint/Pending.js'
 import type * as P from '../../../src/executor/program/Program.js'
 import type { Intervention } from '../../../src/testing/crash/Intervention.js'
 
-/**
- * A wait: for a time, in halves of a second, or for an answer. `timesOut`: how often nobody answers in time; without it there is no time limit.
- */
+/** A wait: for a time, in halves of a second, or for an answer. `timesOut`: how often it gets no answer in time; without it there is no time limit. */
 export type WaitSpec =
   { readonly _tag: 'Sleep'; readonly halves: number } | { readonly _tag: 'Ask'; readonly timesOut?: number }
 
@@ -48,7 +46,7 @@ export const codeWait: fc.Arbitrary<CodeWait> = fc.record(
 
 const TIMEOUT_MILLIS = 1500
 
-/** The question says how often nobody answers in time. */
+/** The question contains how often the wait times out. */
 const questionOf = (timesOut: number | undefined): { readonly question: string; readonly timeoutMillis?: number } => ({
   question: `ignored ${timesOut ?? 0}`,
   ...(timesOut === undefined ? {} : { timeoutMillis: TIMEOUT_MILLIS })
@@ -60,13 +58,13 @@ export const waitStep = (name: string, wait: WaitSpec): P.ProgramTask =>
     ? Program.task(name, { sleep: { millis: wait.halves * 500 } })
     : Program.task(name, { waitFor: questionOf(wait.timesOut), output: t.string })
 
-/** What the waits of one name were started at, by their units. */
+/** The start times of the waits with one name, by unit. */
 export type Asked = Map<string, Set<string>>
 
 /** An answer that no wait accepts. */
 export const MISFIT = 17
 
-/** Answers a wait, unless it is to time out. */
+/** Answers a wait, unless it must time out. */
 export const answerTo = (
   { unit, startedAt, ...wait }: Pending.PendingWait,
   { asked }: { readonly asked: Asked }
@@ -86,7 +84,7 @@ const NEVER = 'ignored 1000'
 
 type Calls = Pick<P.StepContext<unknown, unknown>, 'sleep' | 'waitFor' | 'step'>
 
-/** Waits in the code of a task: for an answer once more for each time that nobody answers. */
+/** Waits in the code of a task: again for an answer after each timeout. */
 export const waitInCode = async (
   { sleep, waitFor, step }: Calls,
   name: string,
@@ -96,11 +94,11 @@ export const waitInCode = async (
   const waiting = async (): Promise<unknown> => {
     if (wait._tag === 'Sleep') return await sleep(name, { millis: wait.halves * 500 })
     for (let n = 0; ; n++) {
-      // The last one has no time limit: other groups may take longer than any.
+      // The last one has no time limit, because other groups may take longer than any limit.
       const limited =
         n < (wait.timesOut ?? 0) ? { question: NEVER, timeoutMillis: TIMEOUT_MILLIS } : questionOf(undefined)
       const options = { ...limited, output: t.string }
-      // The output is the same, however often nobody answered in time.
+      // The output does not depend on the number of timeouts.
       const ended = await waitFor(`${name}.${n}`, options).then(
         () => 'answered',
         (error: unknown) => error
@@ -133,7 +131,7 @@ export const namesOf = (name: string, { wait }: CodeWait): ReadonlyArray<string>
 // answers
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Arbitrary answers to these units, at any time, and some that do not fit. */
+/** Arbitrary answers to these units, at any time, some of which do not fit. */
 export const repliesTo = (units: ReadonlyArray<string>): fc.Arbitrary<ReadonlyArray<Intervention>> =>
   units.length === 0
     ? fc.constant([])

@@ -1,4 +1,4 @@
-/** Random workflows for the crash simulator: what their steps do, how they fail, what they leave behind. */
+/** Random workflows for the crash simulator: the work of their steps, their failures and their evidence. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
@@ -12,21 +12,21 @@ import type { Asked, CodeWait, WaitSpec } from './randomWaits.js'
 import { codeWait, namesOf, waitInCode, waitSpec, waitStep } from './randomWaits.js'
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what is defined
+// definitions
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What a call of a unit comes to, if not to its end: it may be tried again, or not, or has done nothing. */
+/** How a call of a unit fails: transiently, permanently, or without an effect. */
 type Trouble = 'none' | 'transient' | 'permanent' | 'refused'
 
-/** How a job ends: it is done when somebody asks the second time, or its first one fails, or is forgotten. */
+/** How a job ends: done at the second poll, or its first one fails or is lost. */
 type Job = 'done' | 'fails' | 'forgotten'
 
-/** What a unit leaves behind that has to stay there. */
+/** The evidence of a unit. */
 type Leaves = 'nothing' | 'artifact' | 'file' | 'commit'
 
 /**
- * A sub-step. `parallel`: it does not wait for the one before it; `fails`: its first call, having done nothing, or each, which
- * the task catches; `nested`: it has one of its own, which is not idempotent; `waits`: it is a wait instead.
+ * A sub-step. `parallel`: it does not wait for the previous one; `fails`: its first call fails without an effect, or each call,
+ * which the task catches; `nested`: it has a non-idempotent sub-step; `waits`: it is a wait instead.
  */
 export interface SubStepSpec {
   readonly idempotent: boolean
@@ -36,7 +36,7 @@ export interface SubStepSpec {
   readonly waits?: CodeWait
 }
 
-/** A task. `subSteps`: what it records on the way, if it is idempotent and has no job. `trouble`: what its first calls come to. `job`: it hands its work over. `wait`: it only waits. */
+/** A task. `subSteps`: its sub-steps, if it is idempotent and has no job. `trouble`: the failures of its first calls. `job`: it submits a job. `wait`: it only waits. */
 export interface UnitSpec {
   readonly idempotent: boolean
   readonly trouble: ReadonlyArray<Trouble>
@@ -48,7 +48,7 @@ export interface UnitSpec {
   readonly wait?: WaitSpec
 }
 
-/** A step. `needs`: of the groups before it, as bits. */
+/** A step. `needs`: earlier groups, as bits. */
 export type StepSpec =
   | { readonly _tag: 'Task'; readonly unit: UnitSpec }
   | { readonly _tag: 'Sequence'; readonly steps: ReadonlyArray<StepSpec> }
@@ -108,7 +108,7 @@ const unitSpec: fc.Arbitrary<UnitSpec> = fc.record(
 
 const PLAIN = { noNullPrototype: true } as const
 
-/** A step of so many levels at most. Composites within composites are small: a schedule runs the whole of it many times. */
+/** A step with at most this many levels. Nested composites are small, because a schedule runs the whole workflow many times. */
 const stepSpec = (levels: number, most: number): fc.Arbitrary<StepSpec> => {
   const task = fc.record({ _tag: fc.constant('Task' as const), unit: unitSpec }, PLAIN)
   if (levels === 1) return task
@@ -159,17 +159,20 @@ const stepSpec = (levels: number, most: number): fc.Arbitrary<StepSpec> => {
   )
 }
 
-/** A workflow of up to four steps, of five levels. It shrinks towards one step that gives something and leaves nothing. */
+/** A workflow of up to four steps and five levels. Shrinks towards one step with an output and no evidence. */
 export const workflowSpec: fc.Arbitrary<WorkflowSpec> = fc.array(stepSpec(5, 4), { minLength: 1, maxLength: 4 })
 
-/** A step of a spec with its path; `isInMap`: it is done for an item. */
+/** A step of a spec with its path; `isInMap`: it belongs to an item. */
 interface Placed {
   readonly unit: string
   readonly step: StepSpec
   readonly isInMap: boolean
 }
 
-/** Whether a wave leaves a mark: one in which no task surely runs, without a question, has nobody who makes it. Nor do waits make it, nor a run that starts at a map without items. */
+/**
+ * Whether a wave leaves a mark. One whose tasks may all not run without a question leaves none, because no task makes it. Waits
+ * make none, nor does a run that starts at a map without items.
+ */
 const leavesMark = (step: StepSpec): boolean =>
   step._tag === 'Wave' && step.leaves && hasWork(step) && !hasWait(step) && !hasEmptyMap(step)
 
@@ -237,7 +240,7 @@ export const itemUnitsOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
     isInMap && step._tag === 'Task' && step.unit.wait === undefined ? [unit] : []
   )
 
-/** The names of what leaves something behind. */
+/** The names of units with evidence. */
 export const leavingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
   placed(spec).flatMap(({ unit, step }) => {
     const leaves =
@@ -258,10 +261,10 @@ export const askingOf = (spec: WorkflowSpec): ReadonlyArray<string> =>
   })
 
 // ---------------------------------------------------------------------------------------------------------------------
-// what it does
+// behaviour
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What outlives a process: how often each unit was called, the jobs by key, and what was asked. */
+/** What outlives a process: the calls of each unit, the jobs by key, and the polls. */
 export interface Outside {
   readonly calls: Map<string, number>
   readonly jobs: Map<string, { readonly unit: string; readonly ends: Job; asked: number }>
@@ -283,7 +286,7 @@ export const programOf =
       spec.map((step, index) => stepOf(host, step, { name: stepName(index), place: stepName(index), marks: [] }))
     )
 
-/** Where a step stands. `place`: its path, with `*` for items; `marks`: the waves around it that leave something, by their depths. */
+/** The position of a step. `place`: its path, with `*` for items; `marks`: the enclosing waves with evidence, by depth. */
 interface At {
   readonly name: string
   readonly place: string
@@ -378,7 +381,7 @@ const evidenceOf = ({ leaves }: UnitSpec, unit: string): CompletedStep.ExpectedE
   }
 }
 
-/** What this call comes to, if it is to be trouble. */
+/** The failure of this call, if any. */
 const troubleOf = (
   { world }: ProcessContext<Outside>,
   { trouble }: UnitSpec,
@@ -468,11 +471,11 @@ const subStepOf = async (
     if (fails === 'always') throw StepFailure.permanent(error) as unknown as Error
     return `${unit} with ${inner}`
   })
-  // Its output does not depend on how often it failed, nor on what somebody answers.
+  // Its output depends neither on the number of failures nor on answers.
   return fails === 'always' ? await called.then(...[() => 'caught', () => 'caught']) : await called
 }
 
-/** Who submits under one key twice has one job. */
+/** A second submission under one key returns the same job. */
 const jobOf = (
   host: ProcessContext<Outside>,
   spec: UnitSpec,

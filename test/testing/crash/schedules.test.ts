@@ -1,4 +1,4 @@
-/** Random workflows, killed, paused, cancelled, answered, told to run things again and robbed of their evidence at random: 10,000 times in a sweep. */
+/** Random workflows under random kills, pauses, cancels, answers, overrides and lost evidence: 10,000 in a sweep. */
 import assert from 'node:assert/strict'
 import * as fc from 'fast-check'
 import { describe, test } from 'vitest'
@@ -18,14 +18,14 @@ import { askingOf, itemUnitsOf, leavingOf, outside, programOf, workflowSpec } fr
 
 const COUNT = sweep ? 10_000 : 200
 
-/** How many tests these are. */
+/** The number of tests. */
 const PARTS = 4
 
-/** The seed of a schedule; a failure prints it, and DOGEAR_SEED repeats it first. Numbers that follow one another would begin alike. */
+/** The seed of a schedule; a failure prints it, and DOGEAR_SEED repeats it first. Consecutive numbers would start alike. */
 const seedOf = (first: number, index: number): number =>
   index === 0 ? first : Math.imul(first + index, 0x9e3779b1) & 0x3fffffff
 
-/** A workflow, and how it is disturbed. */
+/** A workflow and its disturbances. */
 interface Schedule {
   readonly spec: WorkflowSpec
   readonly only: CrashCase
@@ -62,10 +62,10 @@ const perform = (
     invariants: { counts: counting(tally) }
   })
 
-/** How often something happened. */
+/** The number of events of each kind. */
 type Tally = Map<string, number>
 
-/** Counts what happened, so that a law which was never put to the test shows. */
+/** Counts events, so that an unexercised law shows. */
 const counting =
   (tally: Tally): Invariant<Outside> =>
   ({ trace, completed }) => {
@@ -97,15 +97,15 @@ const NOWHERE: CrashPoint = { _tag: 'AtCall', n: 1000, how: 'before' }
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
 
-/** How long a schedule that failed is shrunk. */
+/** The time limit for shrinking a failed schedule. */
 const SHRINKING_MILLIS = 60_000
 
-describe('a random workflow', () => {
+describe('random workflows', () => {
   const tally: Tally = new Map()
   let tried = 0
 
   test.each(Array.from({ length: PARTS }, (_, part) => part))(
-    'keeps every law, wherever its processes die or pause, whatever they are told and whatever vanishes (part %i)',
+    'a random workflow keeps every law under crashes, pauses, overrides and lost evidence (part %i)',
     { timeout: TIMEOUT },
     async (part) => {
       for (let index = part; index < COUNT; index += PARTS) {
@@ -123,7 +123,7 @@ describe('a random workflow', () => {
     }
   )
 
-  test('meets everything that can happen to it, often', ({ skip }) => {
+  test('random schedules contain each kind of event often', ({ skip }) => {
     if (tried < COUNT) skip('not all parts were run')
     console.log(`${COUNT} schedules, seed ${seed}:`, Object.fromEntries(tally))
     for (const what of WHAT) assert.ok((tally.get(what) ?? 0) > 20, `${what} hardly ever happened`)
@@ -131,7 +131,7 @@ describe('a random workflow', () => {
       assert.ok((tally.get(what) ?? 0) > 2, `${what} hardly ever happened`)
   })
 
-  test('keeps its keys by what was taken back, though it is not known any more of what a map was', async () => {
+  test('keys follow the rewinds even after a map lost its recorded items', async () => {
     const report = await perform({
       spec: [
         { _tag: 'Task', unit: SIMPLE },
@@ -166,7 +166,7 @@ describe('a random workflow', () => {
     assert.equal(report.violations.length, 0, toText(report))
   })
 
-  test.each(FAULTS)('breaks $breaks under an executor that $what', async (fault) => {
+  test.each(FAULTS)('a workflow breaks $breaks under an executor that $what', async (fault) => {
     const holds = await perform(fault)
     assert.equal(holds.violations.length, 0, toText(holds))
     const report = await perform(fault, undefined, await planted(fault))
@@ -177,7 +177,7 @@ describe('a random workflow', () => {
   })
 })
 
-/** What has to have happened. */
+/** Events that must occur. */
 const WHAT = [
   'Died',
   'FromStep',

@@ -14,7 +14,7 @@ import { outside, programOf } from './randomWorkflow.js'
 
 const TIMEOUT = sweep ? 3_600_000 : 240_000
 
-/** A trial that sleeps, asks in the code of a task, and asks as a step. */
+/** A trial that sleeps, waits in the code of a task, and waits as a step. */
 const trial = workflow('trial')
   .sleep('rest', { millis: 60_000 })
   .step('collect', {
@@ -33,13 +33,17 @@ const trial = workflow('trial')
 const reply = ({ unit }: { readonly unit: string }): unknown => (unit === 'approve' ? true : 'by card')
 
 describe('a workflow that waits', () => {
-  test('comes to the same end wherever its process dies', { timeout: TIMEOUT }, async () => {
-    const report = await crashEverywhere(trial, { reply, twice: sweep ? 10_000 : 10, pauses: sweep })
-    assert.equal(report.violations.length, 0, toText(report))
-    assert.ok(report.points.length > 100)
-  })
+  test(
+    'a workflow that waits ends like an undisturbed one wherever its process dies',
+    { timeout: TIMEOUT },
+    async () => {
+      const report = await crashEverywhere(trial, { reply, twice: sweep ? 10_000 : 10, pauses: sweep })
+      assert.equal(report.violations.length, 0, toText(report))
+      assert.ok(report.points.length > 100)
+    }
+  )
 
-  test('is found not to complete if nobody answers', async () => {
+  test('a workflow that waits does not complete without an answer, and the simulator reports it', async () => {
     const { violations } = await crashEverywhere(trial, {})
     assert.match(violations[0]?.what ?? '', /it waits for collect\/paid/)
   })
@@ -49,7 +53,7 @@ describe('the crash simulator', () => {
   const perform = ({ spec, only }: WaitFault, simulate = crashEverywhere): ReturnType<typeof crashEverywhere> =>
     simulate(programOf(spec), { world: outside, only, mayFail: 20, maxWaits: 50, reply: answerTo })
 
-  test.each(WAIT_FAULTS)('sees an executor that $what', async (fault) => {
+  test.each(WAIT_FAULTS)('the crash simulator finds an executor that $what', async (fault) => {
     const holds = await perform(fault)
     assert.equal(holds.violations.length, 0, toText(holds))
     const report = await perform(fault, await planted(fault))

@@ -1,4 +1,4 @@
-/** The calls to files, on a volume in memory: what they give, and the system's errors (those of Linux). */
+/** The file system calls on a volume in memory: their results and the system's errors (as on Linux). */
 import assert from 'node:assert'
 import type { FileStats, FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import * as Content from './Content.js'
@@ -6,14 +6,14 @@ import { systemError } from './Intercept.js'
 import type { FileNode, FolderNode, Operation, Place, Volume } from './Volume.js'
 import { folderOf, pathOf, ROOT } from './Volume.js'
 
-/** A volume, and how something is done to it. */
+/** A volume, and how to apply an operation to it. */
 export interface Disk {
   readonly volume: Volume
   readonly perform: (operation: Operation) => void
   readonly handles: Map<number, Handle>
 }
 
-/** An open file: where it was opened, unless that name was taken from it. */
+/** An open file: where it was opened, unless that name now leads elsewhere. */
 export interface Handle {
   readonly node: FileNode | FolderNode
   readonly isWritable: boolean
@@ -21,7 +21,7 @@ export interface Handle {
   isDeleted: boolean
 }
 
-/** Where a path leads: to a place, and to what is there. */
+/** The target of a path: a place, and what is there. */
 interface Found {
   readonly path: string
   readonly at: Place
@@ -34,7 +34,7 @@ const refuse = (code: string, what: string): never => assert.fail(systemError(co
 const namesIn = (path: string): ReadonlyArray<string> =>
   path.split(/[/\\]/).filter((name) => name !== '' && name !== '.')
 
-/** The folder that a path through a file descriptor starts in, and the names below it. */
+/** The folder in which a path through a file descriptor starts, and the names below it. */
 const opening = (
   handles: Disk['handles'],
   names: ReadonlyArray<string>
@@ -85,7 +85,7 @@ const makeNode = ({ volume, perform }: Disk, kind: 'file' | 'folder', { path, at
 
 const isAt = (a: Place, b: Place): boolean => a.folder === b.folder && a.name === b.name
 
-/** An open file is told as deleted once the name is that it was opened by. */
+/** An open file counts as deleted once the name by which it was opened is deleted. */
 const forget = ({ handles }: Disk, at: Place): void => {
   for (const handle of handles.values()) if (isAt(handle.place, at)) handle.isDeleted = true
 }
@@ -214,7 +214,7 @@ const close = (disk: Disk, fd: number): void => {
   disk.handles.delete(fd)
 }
 
-/** As write-file-atomic does it: beside it, whole and synced, and then by a rename; its folder is not synced. */
+/** As write-file-atomic does: writes and syncs a file beside it, then renames it; does not sync the folder. */
 const replace = (disk: Disk, path: string, text: string): void => {
   let nth = disk.volume.nextIno
   while (find(disk, `${path}.${nth}`).node !== undefined) nth++
@@ -231,7 +231,7 @@ const replace = (disk: Disk, path: string, text: string): void => {
   }
 }
 
-/** As proper-lockfile does it, but that nobody disturbs it. */
+/** As proper-lockfile does, but nothing disturbs it. */
 const heartbeat = (disk: Disk, path: string, staleMillis: number): (() => void) => {
   const found = find(disk, path)
   if (found.node !== undefined && factsOf(found.node).modifiedMillis + staleMillis >= Date.now())
@@ -243,7 +243,7 @@ const heartbeat = (disk: Disk, path: string, staleMillis: number): (() => void) 
     folder.beats = false
     const { above } = folder
     if (above === undefined || folderOf(disk.volume, above.folder).names.get(above.name) !== folder.ino) return
-    // Whoever moved the folder away has the heartbeat with it.
+    // A moved folder takes its heartbeat with it.
     if (
       pathOf(disk.volume, above) ===
       namesIn(path)
@@ -254,12 +254,12 @@ const heartbeat = (disk: Disk, path: string, staleMillis: number): (() => void) 
   }
 }
 
-/** Nothing is durable before the sync is done: who does not wait for it is found out. */
+/** Nothing is durable before the sync has ended, so a caller that does not wait is detected. */
 const later = (act: () => void): Promise<void> => new Promise((resolve) => setImmediate(() => resolve(act())))
 
 const promised = <A>(call: () => A): Promise<A> => new Promise((resolve) => resolve(call()))
 
-/** The calls to a disk. */
+/** The calls that change a disk. */
 export const callsOf = (disk: Disk): FileSystem => ({
   mkdir: (path) => promised(() => void makeNode(disk, 'folder', findFree(disk, path))),
   readdir: (path) => promised(() => [...findFolder(disk, path).names.keys()]),

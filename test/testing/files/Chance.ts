@@ -1,6 +1,6 @@
-/** Chance that can be repeated. */
+/** Repeatable random numbers. */
 
-/** A whole number from 0 up to, and not including, a bound. */
+/** A whole number from 0 to below a bound. */
 export type Chance = (below: number) => number
 
 /** The same numbers for the same seed, on every machine (mulberry32, by Tommy Ettinger). */

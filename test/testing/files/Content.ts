@@ -1,27 +1,21 @@
 /**
- * What a file has in it, and what a power cut may leave of that.
- *
- * A disk writes a sector of 512 bytes whole or not at all, and nobody says in which order. So each sector by itself may be
- * as it is now, or as it was at any time since it was last made durable; and so may the length of the file. Bytes that
- * never got there are zeros. The system writes in pages of 4096 bytes: a sync writes those that were written to since the
- * last one, also if that one failed. That is why a sync that goes well says nothing of what an earlier one has lost.
+ * The content of a file, and what a power cut may leave of it. A disk writes a sector of 512 bytes completely or not at all, in
+ * any order. So each sector independently has its current content or any one since it was last durable; the same holds for the
+ * length of the file. Bytes that were never written are zeros. The system writes pages of 4096 bytes: a sync writes the pages
+ * changed since the last sync, even if that one failed, so a successful sync proves nothing about what an earlier one has lost.
  */
 
-/** What a disk writes whole or not at all. */
+/** The unit that a disk writes completely or not at all. */
 export const SECTOR_BYTES = 512
 
-/** What the system writes at a time. */
+/** The unit that the system writes. */
 export const PAGE_BYTES = 4096
 
 /**
- * The content of a file.
- *
- * - `bytes`: what it has; all behind them, up to `size`, are zeros.
- * - `sectors`: for a sector that is not durable, what else a power cut may leave there, oldest first.
- * - `sizes`: the lengths that a power cut may leave, besides `size`.
- * - `dirty`: the pages that the next sync writes. `dirtySize`: whether it writes the length.
- *
- * Times are those of the volume: how many operations there were. A sync covers what was written before it began.
+ * The content of a file. `bytes`: its bytes; all behind them, up to `size`, are zeros. `sectors`: for a sector that is not
+ * durable, the other versions that a power cut may leave, oldest first. `sizes`: the lengths that a power cut may leave besides
+ * `size`. `dirty`: the pages that the next sync writes; `dirtySize`: whether it writes the length. Times count the operations of
+ * the volume. A sync covers what was written before it began.
  */
 export interface Content {
   bytes: Uint8Array
@@ -32,13 +26,13 @@ export interface Content {
   dirtySize: Dirt | undefined
 }
 
-/** What was there until something else was written in its place. */
+/** An older version of a sector. */
 export interface Version<A> {
   readonly value: A
   readonly until: number
 }
 
-/** When something was written to first, and last, since it was last made durable. */
+/** The first and last write since the content was last durable. */
 interface Dirt {
   readonly first: number
   readonly last: number
@@ -54,7 +48,7 @@ export const make = (bytes: Uint8Array, size: number): Content => ({
   dirtySize: undefined
 })
 
-/** What a power cut leaves when it leaves these versions: for some sectors and for the length. */
+/** The content after a power cut that leaves these versions of sectors and length. */
 export const left = (self: Content, sectors: ReadonlyMap<number, Uint8Array>, size: number): Content => {
   const bytes = self.bytes.slice()
   for (const [sector, version] of sectors)
@@ -62,7 +56,7 @@ export const left = (self: Content, sectors: ReadonlyMap<number, Uint8Array>, si
   return make(size < bytes.length ? padded(bytes.subarray(0, size)) : bytes, size)
 }
 
-/** Reads into a buffer; how many bytes it were. */
+/** Reads into a buffer and returns the number of bytes. */
 export const read = (self: Content, into: Uint8Array, position: number): number => {
   const count = Math.max(0, Math.min(into.length, self.size - position))
   const there = self.bytes.subarray(position, position + count)
@@ -78,7 +72,7 @@ export const written = ({ bytes }: Content): Uint8Array => {
   return bytes.subarray(0, end)
 }
 
-/** Writes bytes, which are not durable then. */
+/** Writes bytes, which are not durable yet. */
 export const write = (self: Content, position: number, bytes: Uint8Array, now: number): void => {
   const end = position + bytes.length
   const isZero = bytes.every((byte) => byte === 0)
@@ -86,14 +80,14 @@ export const write = (self: Content, position: number, bytes: Uint8Array, now: n
   if (end > self.size) resizeTo(self, end, now)
 }
 
-/** Makes a content so long. What is cut off is gone; what is new are zeros. */
+/** Sets the length of a content. Drops the bytes behind it; new bytes are zeros. */
 export const resize = (self: Content, length: number, now: number): void => {
   const end = self.bytes.length
   if (length < end) change(self, { from: length, to: end, isZero: true, now }, (all) => all.fill(0, length))
   if (length !== self.size) resizeTo(self, length, now)
 }
 
-/** Makes durable what was written until then, and since the last sync, also if that failed. */
+/** Makes durable what was written until then and since the last sync, even if that failed. */
 export const sync = (self: Content, until: number): void => {
   for (const [sector, versions] of [...self.sectors]) {
     if (!isCovered(self.dirty.get(pageOf(sector)), until)) continue
@@ -105,7 +99,7 @@ export const sync = (self: Content, until: number): void => {
   failSync(self, until)
 }
 
-/** What a sync does that fails: nothing became durable for sure, and yet the next one finds nothing to write. */
+/** The effect of a failed sync: nothing is certainly durable, and yet the next sync finds nothing to write. */
 export const failSync = (self: Content, until: number): void => {
   for (const [page, dirt] of [...self.dirty]) {
     const rest = cleaned(dirt, until)
@@ -139,7 +133,7 @@ interface Range {
   readonly now: number
 }
 
-/** Changes bytes between two positions. Zeros behind all others need no room. */
+/** Changes bytes between two positions. Trailing zeros need no memory. */
 const change = (self: Content, { from, to, isZero, now }: Range, make: (all: Uint8Array) => void): void => {
   if (from === to) return
   for (let page = Math.floor(from / PAGE_BYTES); page * PAGE_BYTES < to; page++) {

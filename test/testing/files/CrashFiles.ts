@@ -1,8 +1,7 @@
 /**
- * Files in memory that forget, when the power is cut, what nobody made durable.
- *
- * They are for stores that make their calls to files through `FileSystem`: `jsonFileStorage('/store', { fs })` keeps its runs
- * in them. The idea, and much of what is left to chance, is that of ALICE (Pillai et al., OSDI 2014).
+ * Files in memory that lose unsynced changes when the power is cut. For stores that make their file calls through `FileSystem`:
+ * `jsonFileStorage('/store', { fs })` keeps its runs in them. The idea, and most of the random choices, follow ALICE (Pillai et
+ * al., OSDI 2014).
  */
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 import type { Handle } from './Calls.js'
@@ -16,45 +15,35 @@ import type { FileNode, Operation, Volume } from './Volume.js'
 import * as Volumes from './Volume.js'
 
 /**
- * Files in memory.
- *
- * - `fs`: the calls to them. They give what Linux gives, and its error codes. No symbolic links; nobody disturbs a
- *   heartbeat.
- * - `operations`: what was done to them so far, in words. It grows: a power cut can come after any number of them.
- * - `asOf`: the files as they were after so many operations, as files of their own, with nothing more durable than it was:
- *   all processes were killed then, and the power is still on.
- * - `powerCuts`: what may be there after the power was cut, each time as files of its own, in which all is durable. What
- *   was synced is in all of them.
- * - `bitFlips`: files that have all that is there now, but for one bit of one of them: a disk that gives something else than
- *   it was given.
- * - `fingerprint`: a digest of all names and contents, the same for the same files.
+ * Files in memory. `fs`: the calls, with the results and error codes of Linux; no symbolic links, and nothing disturbs a
+ * heartbeat. `operations`: the operations so far, as text; a power cut can come after any number of them. `asOf`: a copy of the
+ * files after a number of operations, with nothing more durable than then: all processes were killed, and the power is still on.
+ * `powerCuts`: the possible files after a power cut, each a copy in which all is durable; synced content is in all of them.
+ * `bitFlips`: copies in which one bit of one file differs. `fingerprint`: a digest of all names and contents.
  */
 export interface CrashFiles {
   readonly fs: FileSystem
   readonly operations: ReadonlyArray<string>
-  /** The files as they were after so many operations. */
+  /** A copy of the files after this many operations. */
   readonly asOf: (operations: number) => CrashFiles
-  /** What may be there after the power was cut. */
+  /** The possible files after a power cut. */
   readonly powerCuts: (options?: PowerCutOptions) => Iterable<Aftermath>
-  /** All that is there now, but for one bit. */
+  /** Copies in which one bit differs. */
   readonly bitFlips: (options?: Pick<PowerCutOptions, 'limit' | 'seed'>) => Iterable<Aftermath>
   /** A digest of all names and contents. */
   readonly fingerprint: () => string
 }
 
-/** Files after something happened, and what of them is not as it was before, in words. */
+/** Files after an event, and how they differ from before, as text. */
 export interface Aftermath {
   readonly files: CrashFiles
-  /** What is not as it was before, in words. */
+  /** How the files differ from before, as text. */
   readonly what: () => string
 }
 
 /**
- * When the power is cut, and how much is looked at of what it may leave.
- *
- * - `after`: so many operations. Default: all there were.
- * - `limit`: if it may leave more than so many different files, so many are chosen. Default 100.
- * - `seed`: the same seed chooses the same ones. Default 1.
+ * When the power is cut, and how many of the possible states are returned. `after`: the number of operations, default all.
+ * `limit`: if more different states are possible, this many are sampled, default 100. `seed`: of the sample, default 1.
  */
 export interface PowerCutOptions {
   readonly after?: number
@@ -63,19 +52,19 @@ export interface PowerCutOptions {
 }
 
 /**
- * What may be done with the calls: see {@link BeforeCall}. A sync that `before` lets fail leaves what it was to make durable
- * as the Linux kernel does: a later one that goes well makes it no more durable.
+ * The effect of `before` on calls: see {@link BeforeCall}. A failed sync leaves its content as the Linux kernel does: a later
+ * successful sync does not make it durable.
  */
 export interface CrashFilesOptions {
   readonly before?: BeforeCall
 }
 
-/** Files in memory; at first there is an empty folder `/`. */
+/** Files in memory, initially one empty folder `/`. */
 export const crashFiles = (options: CrashFilesOptions = {}): CrashFiles => filesOn(Volumes.empty, options)
 
 const DEFAULT_LIMIT = 100
 
-/** `begin` makes the volume that the operations begin with, each time a new one. */
+/** `begin` creates the initial volume, a new one each time. */
 const filesOn = (begin: () => Volume, { before }: CrashFilesOptions): CrashFiles => {
   const volume = begin()
   const log: Array<Operation> = []

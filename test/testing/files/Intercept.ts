@@ -1,4 +1,4 @@
-/** Things that happen before a call to files: it is noted, it fails, or it does less than it was asked to. */
+/** Intercepts file calls: records them, fails them, or shortens them. */
 import assert from 'node:assert'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
 
@@ -12,18 +12,15 @@ export interface MadeCall {
 }
 
 /**
- * What happens before each call. What it throws is what the call fails with, in the way of that call: thrown, rejected or
- * through the callback. `'short'`: a `read`, `write` or `writeSync` does half of what it was asked to, as the system may.
+ * Called before each call. What it throws fails the call in the way of that call: thrown, rejected or through the callback.
+ * `'short'`: a `read`, `write` or `writeSync` does half of its work, as a system may.
  */
 export type BeforeCall = (made: MadeCall) => 'short' | undefined
 
 /**
- * Which calls fail.
- *
- * - `nth`: the first call that fails, counted from 0.
- * - `times`: how many calls fail. Default 1; `Infinity`: all from there on.
- * - `code`: the system's code of the error (`EIO`), or `SHORT`: half of what was asked for is read or written.
- * - `call`: the only one that fails and is counted. Default: all of them.
+ * The calls that fail. `nth`: the first one, from 0. `times`: how many, default 1; `Infinity`: all from there on. `code`: the
+ * system's code of the error (`EIO`), or `SHORT`: half of the work is done. `call`: the only call that fails and is counted,
+ * default all.
  */
 export interface FailingCalls {
   readonly nth: number
@@ -32,11 +29,11 @@ export interface FailingCalls {
   readonly call?: FileCall
 }
 
-/** An error as the system gives it. */
+/** An error as the system creates it. */
 export const systemError = (code: string, what = 'as a test wants it'): Error & { readonly code: string } =>
   Object.assign(new Error(`${code}: ${what}`), { code })
 
-/** Makes some calls fail, counted from when this is made. */
+/** Makes some calls fail, counted from its creation. */
 export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): BeforeCall => {
   let seen = 0
   return (made) => {
@@ -47,18 +44,18 @@ export const failingCalls = ({ nth, times = 1, code, call }: FailingCalls): Befo
   }
 }
 
-/** Files for which something happens before each call. */
+/** Files with a function that runs before each call. */
 export const interceptedFiles = (before: BeforeCall): ((fs: FileSystem) => FileSystem) =>
   intercepting(before, () => undefined)
 
-/** The same, for files that want to know which calls failed. */
+/** The same, for files that need to know which calls failed. */
 export const intercepting =
   (before: BeforeCall, onFailure: (made: MadeCall) => void) =>
   (fs: FileSystem): FileSystem => {
     const calls = fs as unknown as Record<FileCall, (...args: ReadonlyArray<unknown>) => unknown>
     const fail = (made: MadeCall, args: ReadonlyArray<unknown>, error: Error): unknown => {
       onFailure(made)
-      // As the system would say it: through the callback, by throwing, or by rejecting.
+      // Fails as the system would: through the callback, by throwing, or by rejecting.
       if (made.call === 'fdatasync') return void setImmediate(() => (args[1] as (error: unknown) => void)(error))
       return made.call.endsWith('Sync') ? assert.fail(error) : Promise.reject(error)
     }
@@ -79,7 +76,7 @@ export const intercepting =
 
 const SHORTENED: ReadonlyArray<FileCall> = ['read', 'write', 'writeSync']
 
-/** At least one byte: nothing at all would mean the end of the file, or that it can't be written. */
+/** At least one byte, because none would mean the end of the file or a failed write. */
 const shortened = (call: FileCall, args: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
   const [fd, bytes, position] = args as [number, Uint8Array, number]
   return SHORTENED.includes(call) ? [fd, bytes.subarray(0, Math.ceil(bytes.length / 2)), position] : args

@@ -1,8 +1,6 @@
 /**
- * What a power cut may leave of a volume.
- *
- * Each change of names that is not durable is there or not, each sector that is not durable is as it was at some time since
- * it was, and so is the length of each file. All of these are free of one another.
+ * The states that a power cut may leave of a volume. Each name change that is not durable is there or not; each sector that is
+ * not durable has any version since it last was; so has the length of each file. All of these are independent.
  */
 import { sha256 } from '../../../src/domain/data/Digest.js'
 import { chance } from './Chance.js'
@@ -10,7 +8,7 @@ import * as Content from './Content.js'
 import type { FileNode, FolderNode, Volume } from './Volume.js'
 import { emptyFolder, folderOf, ROOT } from './Volume.js'
 
-/** Something that is left to chance: how many ways it may come out. The first one is how it was before the cut. */
+/** A random choice and its number of outcomes. The first one is the state before the cut. */
 interface Question {
   readonly what: string
   readonly ways: number
@@ -22,16 +20,15 @@ interface Question {
 
 type Answers = ReadonlyArray<number>
 
-/** A volume after a power cut, and what of it is not as it was before, for people. */
+/** A volume after a power cut, and how it differs from before, for people. */
 export interface Survivor {
   readonly volume: Volume
   readonly what: () => string
 }
 
 /**
- * What a power cut may leave: all of it if that is at most `limit` volumes, else so many. Those that are chosen then are
- * the one that lost nothing, the one that lost all that it could, those that lost or kept one thing only, and others by
- * chance.
+ * The possible states after a power cut: all of them if there are at most `limit`, else a sample: the one that lost nothing, the
+ * one that lost all it could, those that lost or kept one thing only, and random ones.
  */
 export function* survivors(self: Volume, limit: number, seed: number): Generator<Survivor> {
   const questions = questionsOf(self)
@@ -72,12 +69,12 @@ const questionsOf = (self: Volume): ReadonlyArray<Question> => {
   ]
 }
 
-/** The lengths that a file may have, the one from before the cut first, the oldest one last. */
+/** The possible lengths of a file: the one before the cut first, the oldest last. */
 const sizesOf = ({ size, sizes }: Content.Content): ReadonlyArray<number> => [
   ...new Set([size, ...sizes.map(({ value }) => value).reverse()])
 ]
 
-/** The files that may have a name after the cut, with one that they may have. */
+/** The files that may have a name after the cut, each with one such name. */
 const filesWithin = (self: Volume): ReadonlyArray<{ readonly path: string; readonly node: FileNode }> => {
   const found = new Map<number, { readonly path: string; readonly node: FileNode }>()
   const visited = new Set<number>()
@@ -106,7 +103,7 @@ function* allAnswers(questions: ReadonlyArray<Question>, all: number): Generator
   }
 }
 
-/** Chance often gives what was there before: a file that has lost its name can lose no more. */
+/** Random choices often repeat the state before: a file that has lost its name can lose no more. */
 const TRIES = 4
 
 function* someAnswers(questions: ReadonlyArray<Question>, limit: number, seed: number): Generator<Answers> {
@@ -123,7 +120,7 @@ function* someAnswers(questions: ReadonlyArray<Question>, limit: number, seed: n
   for (let nth = 0; nth < TRIES * limit; nth++) yield byMood(questions, pick)
 }
 
-/** Were each answer a coin of its own, hardly ever would much be kept, or much be lost, of one kind. */
+/** With independent coins for each choice, states that keep or lose most of one kind would be rare. */
 const byMood = (questions: ReadonlyArray<Question>, pick: (below: number) => number): Answers => {
   const moods = new Map<string, number>()
   return questions.map(({ about, ways }) => {
@@ -170,7 +167,7 @@ const leave = (self: Volume, questions: ReadonlyArray<Question>, answers: Answer
   )
 }
 
-/** The names in those folders that have any that are not durable. */
+/** The names in folders with names that are not durable. */
 const namesAfter = (self: Volume, lost: ReadonlySet<number>): ReadonlyMap<number, ReadonlyMap<string, number>> => {
   const names = new Map<number, Map<string, number>>()
   for (const [index, { parts }] of self.namings.entries()) {
@@ -185,7 +182,7 @@ const namesAfter = (self: Volume, lost: ReadonlySet<number>): ReadonlyMap<number
   return names
 }
 
-/** A durable volume with what can be reached. */
+/** A durable volume of everything reachable. */
 const copy = (
   self: Volume,
   namesOf: (ino: number) => ReadonlyMap<string, number>,
@@ -213,7 +210,7 @@ const copy = (
   return { nodes, namings: [], nextIno: self.nextIno, time: 0 }
 }
 
-/** A volume as it is, with all in it durable. */
+/** A copy of a volume in which all is durable. */
 export const durable = (self: Volume): Volume =>
   copy(
     self,

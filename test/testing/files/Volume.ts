@@ -1,10 +1,8 @@
 /**
- * Folders and files, as all processes see them, and beside it what of that is durable.
- *
- * A new name, a taken one and one that was given away are durable after a sync of their folder; before, a power cut may
- * leave any of these changes and lose any other. A rename is one change, also between two folders. After a sync of the
- * folder that it led to it is durable in both. After a sync of nothing but the one that it came from it may be in neither:
- * POSIX promises no more, though file systems with a journal do.
+ * Folders and files as all processes see them, and which of that is durable. A created, replaced or removed name is durable after
+ * a sync of its folder; before, a power cut may keep any of these changes and lose any other. A rename is one change, also
+ * between two folders. A sync of the target folder makes it durable in both; after a sync of only the source folder it may be in
+ * neither: POSIX promises no more, though journaling file systems do.
  */
 import * as Content from './Content.js'
 
@@ -16,10 +14,7 @@ export interface FileNode {
   modifiedMillis: number
 }
 
-/**
- * A folder. `names` is what is in it, `durable` what is in it for sure after a power cut unless a change that is not
- * durable says otherwise. `beats`: somebody keeps a heartbeat in it.
- */
+/** A folder. `names`: its entries; `durable`: its entries after a power cut, unless a change that is not durable applies. `beats`: it has a heartbeat. */
 export interface FolderNode {
   readonly kind: 'folder'
   readonly ino: number
@@ -36,7 +31,7 @@ export interface Place {
   readonly name: string
 }
 
-/** A change of names that is not durable yet: to what each of its places leads after it, if to anything. */
+/** A name change that is not durable yet: the new target of each of its places, if any. */
 export interface Naming {
   readonly what: string
   readonly time: number
@@ -48,7 +43,7 @@ export interface Part extends Place {
   readonly ino: number | undefined
 }
 
-/** All that a disk has. `time` is how many operations there were. */
+/** A disk. `time`: the number of operations. */
 export interface Volume {
   readonly nodes: Map<number, FileNode | FolderNode>
   namings: Array<Naming>
@@ -56,10 +51,7 @@ export interface Volume {
   time: number
 }
 
-/**
- * What is done to a volume: the smallest steps between which a power cut can come. `what` is for people. A sync covers what
- * was done `until` then.
- */
+/** An operation on a volume: the smallest unit between two power cuts. `what` is for people. A sync covers the operations before `until`. */
 export type Operation = { readonly what: string } & (
   | { readonly _tag: 'Made'; readonly kind: 'file' | 'folder'; readonly ino: number; readonly at: Place }
   | { readonly _tag: 'Linked'; readonly ino: number; readonly at: Place }
@@ -71,7 +63,7 @@ export type Operation = { readonly what: string } & (
   | { readonly _tag: 'SyncFailed'; readonly ino: number; readonly until: number }
 )
 
-/** The number of the folder that everything is in. */
+/** The number of the root folder. */
 export const ROOT = 1
 
 /** An empty volume. */
@@ -93,7 +85,7 @@ export const emptyFolder = (ino: number, above: Place | undefined): FolderNode =
   modifiedMillis: Date.now()
 })
 
-/** The folder with a number that is known to be one. */
+/** The folder with a number that is known to be a folder. */
 export const folderOf = (self: Volume, ino: number): FolderNode => self.nodes.get(ino) as FolderNode
 
 const fileOf = (self: Volume, ino: number): FileNode => self.nodes.get(ino) as FileNode
@@ -104,7 +96,7 @@ export const pathOf = (self: Volume, { folder, name }: Place): string => {
   return `${above === undefined ? '' : pathOf(self, above)}/${name}`
 }
 
-/** Does what an operation says; that it can be done was checked before. */
+/** Applies an operation whose validity was checked before. */
 export const apply = (self: Volume, operation: Operation): void => {
   self.time++
   switch (operation._tag) {
@@ -157,7 +149,7 @@ const rename = (self: Volume, what: string, parts: ReadonlyArray<Part>): void =>
 const sync = (self: Volume, ino: number, until: number): void => {
   const node = self.nodes.get(ino)
   if (node?.kind === 'file') return Content.sync(node.content, until)
-  // A rename that led here is durable where it came from, too, and then so is that nothing older is there.
+  // A rename to here is durable in its source too, so nothing older is there.
   const settled = new Set<string>()
   const rest: Array<Naming> = []
   for (const naming of self.namings.toReversed()) {
@@ -185,7 +177,7 @@ const settle = (self: Volume, { folder, name, ino }: Part): void => {
   else durable.set(name, ino)
 }
 
-/** What a folder has to make durable is kept for the next sync; what a file has is forgotten. */
+/** A failed sync leaves a folder's changes for the next sync, and forgets a file's. */
 const failSync = (self: Volume, ino: number, until: number): void => {
   const node = self.nodes.get(ino)
   if (node?.kind === 'file') Content.failSync(node.content, until)

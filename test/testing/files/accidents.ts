@@ -1,4 +1,4 @@
-/** One error at one call in the lives of a run, once or from there on; and two owners of which one is slow. */
+/** One error at one call in the lives of a run, once or from then on; and two owners of which one is slow. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -14,7 +14,7 @@ import { goOn, LARGE, lead, OWNER, revisionsAfter, SEED, stateOf } from './lives
 // errors
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** How many calls the lives of a run make when all goes well. */
+/** The number of calls in the lives of a run without errors. */
 const callsOf = async (open: Open, call?: FileCall): Promise<number> => {
   let count = 0
   const note = (made: MadeCall): undefined => void (count += made.call === call || call === undefined ? 1 : 0)
@@ -22,17 +22,17 @@ const callsOf = async (open: Open, call?: FileCall): Promise<number> => {
   return count
 }
 
-/** Which errors are tried, at which calls, and how many of the calls: every `stride`th, beginning with the `first`. */
+/** The errors to try, and at which calls: every `stride`th from the `first`. */
 export interface Errors {
   readonly codes: ReadonlyArray<string>
   readonly stride: number
   readonly call?: FileCall
   readonly first?: number
-  /** How many of the states are looked at that a power cut may leave in the end. */
+  /** The number of power cut states to check at the end. */
   readonly limit: number
 }
 
-/** Lets each call fail in its turn, once and then for ever, and goes on from what is there then, with and without power. */
+/** Fails each call in turn, once and permanently, and resumes from the result, with and without power. */
 export const failEverywhere = async (open: Open, errors: Errors): Promise<Swept> => {
   const { codes, stride, first = 0, limit, call } = errors
   const count = await callsOf(open, call)
@@ -74,7 +74,7 @@ const failAt = async (open: Open, failure: FailingCalls, limit: number): Promise
 // two owners
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** A gate that stops the nth call that one can wait in front of. */
+/** A gate that stops the nth call that can wait. */
 const stopping = (nth: number) => {
   let seen = 0
   let stopped: () => void = () => undefined
@@ -89,7 +89,7 @@ const stopping = (nth: number) => {
   return { gate, isStopped, goOn: () => goOnNow(), wasReached: () => seen > nth }
 }
 
-/** Files in front of whose calls one waits, but for those that are made at once. */
+/** Files whose calls wait at the gate, except for synchronous ones. */
 const gated = (gate: () => Promise<void>, fs: FileSystem): FileSystem => {
   const wrap = (name: string, call: (...args: ReadonlyArray<unknown>) => unknown): typeof call => {
     if (name === 'fdatasync') return (...args) => void gate().then(() => call(...args))
@@ -100,8 +100,8 @@ const gated = (gate: () => Promise<void>, fs: FileSystem): FileSystem => {
 }
 
 /**
- * An owner is stopped in front of each call in its turn, and taken for dead; a successor claims, saves and goes on, and then
- * the owner is woken. What it was told to be saved has to be in what the successor was given.
+ * An owner is stopped before each call in turn and treated as dead; a successor claims and saves, and then the owner is woken.
+ * Everything acknowledged to the owner must be in what the successor found.
  */
 export const stopEverywhere = async (open: Open): Promise<Swept> => {
   for (let nth = 0; ; nth++) {
@@ -133,7 +133,7 @@ const stopAt = async (open: Open, nth: number): Promise<string | undefined> => {
   await Promise.race([isStopped, working])
   if (!wasReached()) return 'not reached'
   try {
-    // Where only work in the background is stopped, the owner saves on.
+    // If only background work is stopped, the owner continues to save.
     const least = saved.length - 2
     const allowed = Array.from({ length: SAVES - least }, (_, index) => ({ run, revision: least + index }))
     const successor = open(fs)
@@ -162,7 +162,7 @@ const stopAt = async (open: Open, nth: number): Promise<string | undefined> => {
 // bits
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** Loads from files of which one bit is wrong. What is called exact has to be what was saved. */
+/** Loads from files with one flipped bit. What is reported as exact must equal the saved content. */
 export const flipEverywhere = async (open: Open, limit: number): Promise<Swept> => {
   const files = crashFiles()
   const { moments } = await lead(files, open)

@@ -1,4 +1,4 @@
-/** What a power cut may leave of files in memory, and what it may not. */
+/** The states that a power cut may and may not leave of files in memory. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
@@ -15,7 +15,7 @@ const write = async (fs: FileSystem, path: string, text: string, position = 0): 
   return fd
 }
 
-/** The text of a file; NULs are dots. */
+/** The content of a file as a string; NULs are dots. */
 const read = async (fs: FileSystem, path: string): Promise<string> => {
   const size = fs.lstatSync(path)?.size
   if (size === undefined) return 'none'
@@ -26,7 +26,7 @@ const read = async (fs: FileSystem, path: string): Promise<string> => {
   return bytes.toString('latin1').replaceAll('\0', '.')
 }
 
-/** What a path may lead to after a power cut, each one once. */
+/** The possible targets of a path after a power cut, each once. */
 const left = async (
   files: CrashFiles,
   look: (fs: FileSystem) => Promise<string>,
@@ -39,8 +39,8 @@ const left = async (
 
 const names = async (fs: FileSystem, path: string): Promise<string> => [...(await fs.readdir(path))].sort().join(' ')
 
-describe('what was synced', () => {
-  test('is there after every power cut', async () => {
+describe('synced content', () => {
+  test('synced content exists after every power cut', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     await sync(files.fs, await write(files.fs, '/a/b', 'hello'))
@@ -53,13 +53,13 @@ describe('what was synced', () => {
     for (const text of await left(files, (fs) => read(fs, '/a/b'))) assert.ok(text.startsWith('hello'), text)
   })
 
-  test('is not there under a name that was not', async () => {
+  test('synced content is missing under an unsynced name', async () => {
     const files = crashFiles()
     await sync(files.fs, await write(files.fs, '/a', 'hello'))
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['hello', 'none'])
   })
 
-  test('is only what was written before the sync began', async () => {
+  test('a sync covers only what was written before it began', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
     await files.fs.fsyncFolder('/')
@@ -71,7 +71,7 @@ describe('what was synced', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['two'])
   })
 
-  test('is what it is once the sync is done, and not before', async () => {
+  test('content is durable once the sync has ended, and not before', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
     await files.fs.fsyncFolder('/')
@@ -81,7 +81,7 @@ describe('what was synced', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['one'])
   })
 
-  test('stays when the power is cut again', async () => {
+  test('synced content survives a second power cut', async () => {
     const files = crashFiles()
     await sync(files.fs, await write(files.fs, '/a', 'one'))
     await files.fs.fsyncFolder('/')
@@ -93,8 +93,8 @@ describe('what was synced', () => {
   })
 })
 
-describe('what was not synced', () => {
-  test('is torn at sectors, in any order, and a length may come before what it is the length of', async () => {
+describe('unsynced content', () => {
+  test('unsynced content is torn at sectors in any order, and a length may precede its content', async () => {
     const files = crashFiles()
     await write(files.fs, '/a', `${'x'.repeat(512)}${'y'.repeat(512)}`)
     await files.fs.fsyncFolder('/')
@@ -103,7 +103,7 @@ describe('what was not synced', () => {
     assert.deepEqual(texts, ['', '.', '.y', 'x.', 'xy'])
   })
 
-  test('may be an older one of what was written there', async () => {
+  test('unsynced content may be an older version', async () => {
     const files = crashFiles()
     await write(files.fs, '/a', 'one')
     await write(files.fs, '/a', 'two')
@@ -111,7 +111,7 @@ describe('what was not synced', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['', '...', 'one', 'two'])
   })
 
-  test('may be a preallocated tail that has no lines yet, or has lost its length', async () => {
+  test('unsynced content may be a preallocated tail without lines or without its length', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
     await sync(files.fs, fd)
@@ -125,7 +125,7 @@ describe('what was not synced', () => {
     assert.deepEqual(texts, ['3 one', '4096 one', '4096 onetwo', '8192 one', '8192 onetwo'])
   })
 
-  test('has zeros where nobody wrote', async () => {
+  test('unwritten sectors read as zeros', async () => {
     const files = crashFiles()
     const fd = await files.fs.open('/a', 'create')
     await files.fs.fsyncFolder('/')
@@ -134,7 +134,7 @@ describe('what was not synced', () => {
     assert.deepEqual(texts, ['', '600 x', '601 '])
   })
 
-  test('may be a cut that did not come about', async () => {
+  test('a truncation may not take effect', async () => {
     const files = crashFiles()
     const fd = await write(files.fs, '/a', 'one')
     await sync(files.fs, fd)
@@ -144,7 +144,7 @@ describe('what was not synced', () => {
     assert.ok(texts.includes('one') && texts.includes('o'), texts.join(' '))
   })
 
-  test('of a sync that failed may be gone though a later one goes well', async () => {
+  test('content of a failed sync may be lost even if a later sync succeeds', async () => {
     const files = crashFiles({ before: failingCalls({ nth: 0, code: 'EIO', call: 'fdatasync' }) })
     const fd = await write(files.fs, '/a', 'one')
     await files.fs.fsyncFolder('/')
@@ -158,8 +158,8 @@ describe('what was not synced', () => {
   })
 })
 
-describe('names that were not synced', () => {
-  test('are there or not, each by itself', async () => {
+describe('unsynced names', () => {
+  test('each unsynced name exists or not, independently', async () => {
     const files = crashFiles()
     for (const name of ['/a', '/b']) await files.fs.close(await write(files.fs, name, ''))
     assert.deepEqual(await left(files, (fs) => names(fs, '/')), ['', 'a', 'a b', 'b'])
@@ -169,7 +169,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, (fs) => names(fs, '/')), ['', 'a', 'a b', 'b'])
   })
 
-  test('of a rename are the old or the new one, and never none', async () => {
+  test('an unsynced rename leaves the old or the new name, never none', async () => {
     const files = crashFiles()
     for (const text of ['one', 'two']) {
       await sync(files.fs, await write(files.fs, `/${text}`, text))
@@ -180,7 +180,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, both), ['one two', 'two none'])
   })
 
-  test('of a rename to another folder are the old or the new one, until that folder is synced', async () => {
+  test('a rename to another folder leaves the old or the new name until that folder is synced', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     await files.fs.mkdir('/b')
@@ -193,7 +193,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, both), ['-c'])
   })
 
-  test('of a rename to another folder may both be lost if only the folder that it came from is synced', async () => {
+  test('a rename to another folder may lose both names if only the source folder is synced', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     await files.fs.mkdir('/b')
@@ -205,7 +205,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, both), ['-', '-c'])
   })
 
-  test('may be durable though what they lead to is not', async () => {
+  test('a name may be durable before its content', async () => {
     const files = crashFiles()
     await sync(files.fs, await write(files.fs, '/a', 'old'))
     await files.fs.fsyncFolder('/')
@@ -215,7 +215,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['', '...', 'new'])
   })
 
-  test('of a file that was made anew are those of either one, or none', async () => {
+  test('the name of a recreated file leads to either file or to none', async () => {
     const files = crashFiles()
     await sync(files.fs, await write(files.fs, '/a', 'one'))
     files.fs.unlinkSync('/a')
@@ -223,7 +223,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a')), ['none', 'one', 'two'])
   })
 
-  test('take with them what is below, however durable that is', async () => {
+  test('a lost folder loses everything in it, even if that was synced', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     await files.fs.mkdir('/a/b')
@@ -235,7 +235,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, all), ['b one', 'none'])
   })
 
-  test('take what is below them with them', async () => {
+  test('a moved folder moves everything in it', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     await sync(files.fs, await write(files.fs, '/a/b', 'one'))
@@ -243,7 +243,7 @@ describe('names that were not synced', () => {
     assert.deepEqual(await left(files, (fs) => read(fs, '/a/b')), ['none', 'one'])
   })
 
-  test('of a replaced file are the old text or the new one', async () => {
+  test('a replaced file has the old or the new content', async () => {
     const files = crashFiles()
     await files.fs.replace('/a', 'one')
     await files.fs.fsyncFolder('/')
@@ -256,7 +256,7 @@ describe('names that were not synced', () => {
   })
 })
 
-describe('of more than are looked at', () => {
+describe('sampled power cuts', () => {
   const many = async (): Promise<CrashFiles> => {
     const files = crashFiles()
     for (let n = 0; n < 20; n++) await write(files.fs, `/${n}`, 'text')
@@ -265,20 +265,20 @@ describe('of more than are looked at', () => {
   const prints = (files: CrashFiles, options: PowerCutOptions) =>
     [...files.powerCuts(options)].map(({ files: after }) => after.fingerprint())
 
-  test('so many are chosen, all different, among them the one that lost nothing and the one that lost all', async () => {
+  test('the sample has the requested size, no duplicates, and the cuts that lose nothing and everything', async () => {
     const files = await many()
     const chosen = prints(files, { limit: 50 })
     assert.equal(new Set(chosen).size, 50)
     assert.ok(chosen.includes(files.fingerprint()) && chosen.includes(crashFiles().fingerprint()))
   })
 
-  test('the same are chosen for the same seed, and others for another', async () => {
+  test('the same seed samples the same cuts, and another seed others', async () => {
     const files = await many()
     assert.deepEqual(prints(files, { limit: 50, seed: 7 }), prints(files, { limit: 50, seed: 7 }))
     assert.notDeepEqual(prints(files, { limit: 50, seed: 7 }), prints(files, { limit: 50, seed: 8 }))
   })
 
-  test('each says what is lost in it', async () => {
+  test('each power cut describes what is lost', async () => {
     const files = crashFiles()
     await files.fs.mkdir('/a')
     assert.deepEqual(
@@ -288,8 +288,8 @@ describe('of more than are looked at', () => {
   })
 })
 
-describe('one bit', () => {
-  test('is another in each of the files that have one wrong', async () => {
+describe('flipped bits', () => {
+  test('one bit differs in each file with a flipped bit', async () => {
     const files = crashFiles()
     await write(files.fs, '/a', 'ab')
     const texts: Array<string> = []
@@ -300,15 +300,15 @@ describe('one bit', () => {
   })
 })
 
-describe('a call that is made to fail', () => {
-  test('fails in its own way: thrown, rejected or through the callback', async () => {
+describe('injected failures', () => {
+  test('an injected failure is thrown, rejected or passed to the callback, as the call does', async () => {
     const { fs } = crashFiles({ before: failingCalls({ nth: 0, times: Number.POSITIVE_INFINITY, code: 'ENOSPC' }) })
     assert.throws(() => fs.unlinkSync('/a'), { code: 'ENOSPC' })
     await assert.rejects(fs.readdir('/'), { code: 'ENOSPC' })
     await assert.rejects(sync(fs, 3), { code: 'ENOSPC' })
   })
 
-  test('fails as often as asked, and only that one', async () => {
+  test('an injected failure occurs as often as configured, and only in that call', async () => {
     const fs = interceptedFiles(failingCalls({ nth: 1, times: 2, code: 'EIO', call: 'mkdir' }))(crashFiles().fs)
     const outcomes: Array<string> = []
     for (const path of ['/a', '/b', '/c', '/d']) {
@@ -321,14 +321,14 @@ describe('a call that is made to fail', () => {
     assert.deepEqual(outcomes, ['made', 'EIO', 'EIO', 'made'])
   })
 
-  test('with SHORT does half of what it was asked to', async () => {
+  test('a SHORT call does half of its work', async () => {
     const { fs } = crashFiles({ before: failingCalls({ nth: 1, code: 'SHORT' }) })
     const fd = await fs.open('/a', 'create')
     assert.equal(await fs.write(fd, Buffer.from('hello'), 0), 3)
     assert.equal(await read(fs, '/a'), 'hel')
   })
 
-  test('leaves what the call itself throws as it is', () => {
+  test('an error of the call itself is unchanged', () => {
     const fs = interceptedFiles(() => undefined)(crashFiles().fs)
     assert.throws(() => fs.unlinkSync('/none'), { code: 'ENOENT' })
     assert.equal(systemError('EIO').code, 'EIO')

@@ -1,4 +1,4 @@
-/** Faults that are planted in the JSON store, each found by cutting the power, by an error, by a slow owner or by a bit. */
+/** Planted faults of the JSON store, each found by a power cut, an error, a slow owner or a flipped bit. */
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
@@ -13,7 +13,7 @@ import { FAULTS, planted } from './planted.js'
 
 withoutTime()
 
-/** The store that is tried has the fault; the one that looks afterwards has none. */
+/** The store under test has the fault; the one that checks afterwards has none. */
 const cut = async (open: Open, limit = 10): Promise<Swept> => {
   const files = crashFiles()
   return sweep(files, await lead(files, open), opening(), { limit })
@@ -27,7 +27,7 @@ const assertFound = ({ violation }: Swept, message: RegExp): void => {
   assert.match(violation, message)
 }
 
-/** Whether anything is acknowledged to an owner of whose journal a sync has failed. */
+/** Whether anything is acknowledged to an owner after a failed sync of its journal. */
 const afterFailedSync = async (open: Open): Promise<boolean> => {
   let isFailing = false
   const files = crashFiles({
@@ -50,36 +50,36 @@ const afterFailedSync = async (open: Open): Promise<boolean> => {
   return again
 }
 
-describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
-  test('that does not sync its folders', async () => {
+describe('planted faults of the file store', { timeout: TIMEOUT_MILLIS }, () => {
+  test('the crash kit finds a store that does not sync its folders', async () => {
     assertFound(await cut(through(() => ({ fsyncFolder: () => Promise.resolve() }))), /nothing is there, but 1/)
   })
 
-  test('that syncs no other folder than that of the journals', async () => {
+  test('the crash kit finds a store that syncs only the folder of the journals', async () => {
     const open = through((fs) => ({
       fsyncFolder: (path) => (path.endsWith('history') ? fs.fsyncFolder(path) : Promise.resolve())
     }))
     assertFound(await cut(open), /nothing is there, but 1/)
   })
 
-  test('that syncs every folder but that of the journals', async () => {
+  test('the crash kit finds a store that syncs every folder but that of the journals', async () => {
     const store = await planted(...FAULTS.folderNotSynced)
     assertFound(await cut(opening(store)), /nothing is there|there is revision/)
   })
 
-  test('that acknowledges before it syncs', async () => {
+  test('the crash kit finds a store that acknowledges before it syncs', async () => {
     const store = await planted(...FAULTS.acknowledgesBeforeSync)
     assertFound(await cut(opening(store)), /nothing is there|there is revision/)
   })
 
-  test('that does not sync at all', async () => {
+  test('the crash kit finds a store that never syncs', async () => {
     assertFound(
       await cut(through(() => ({ fdatasync: (_, done) => queueMicrotask(() => done(null)) }))),
       /is refused|nothing is there|there is revision/
     )
   })
 
-  test('that writes a record before its file is synced, under its name', async () => {
+  test('the crash kit finds a store that publishes a record before its file is synced', async () => {
     const store = await planted({
       module: 'Publish.ts',
       text: '  const durable = await sync(fs, file.path, file.fd)\n  if (E.isLeft(durable)) return durable\n',
@@ -88,7 +88,7 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
     assertFound(await cut(opening(store)), /is refused/)
   })
 
-  test('that does not sync by itself what a claim found', async () => {
+  test('the crash kit finds a store that does not sync separately what a claim found', async () => {
     const store = await planted({
       module: 'Claim.ts',
       text: '  return sync(fs, journal.path, journal.fd)\n',
@@ -97,7 +97,7 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
     assertFound(await cut(opening(store), 40), /recovered only|is refused/)
   })
 
-  test('that notes what a killed owner may not have synced', async () => {
+  test('the crash kit finds a store that records what a killed owner may not have synced', async () => {
     const store = await planted({
       module: 'Claim.ts',
       text: 'const durable = await syncOther(fs, Layout.journal(layout, newest.number))',
@@ -112,7 +112,7 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
     )
   })
 
-  test('that takes sectors which never reached the disk for damage', async () => {
+  test('the crash kit finds a store that reports unwritten sectors as damage', async () => {
     const store = await planted({
       module: 'Journal.ts',
       text: '(newline === -1 || hasHole(text, from))',
@@ -123,17 +123,17 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
     assertFound(await sweep(files, await lead(files, open), open, { limit: 10 }), /recovered only|is refused/)
   })
 
-  test('that does not check its sums', async () => {
+  test('the crash kit finds a store that does not verify checksums', async () => {
     const store = await planted(...FAULTS.sumsNotChecked)
     assertFound(await flipEverywhere(opening(store), 2_000), /there is revision|nothing is there/)
   })
 
-  test('that checks whether it is the owner before it syncs, instead of after', async () => {
+  test('the crash kit finds a store that checks ownership before the sync instead of after', async () => {
     const store = await planted(...FAULTS.checkedBeforeSync)
     assertFound(await stopEverywhere(opening(store)), /was acknowledged to the owner/)
   })
 
-  test('that takes what it cannot read for something that is not there', async () => {
+  test('the crash kit finds a store that treats an unreadable file as missing', async () => {
     const store = await planted(...FAULTS.unreadableIsNothing)
     assertFound(
       await failEverywhere(opening(store), { codes: ['EIO'], stride: 1, limit: 0, call: 'read' }),
@@ -141,7 +141,7 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
     )
   })
 
-  test('that goes on in a journal of which a sync has failed', async () => {
+  test('the crash kit finds a store that continues in a journal after a failed sync', async () => {
     const store = await planted({
       module: 'Holding.ts',
       text: '  end(self, error)\n  return error\n}\n\n/** Stops the watch.',
@@ -152,8 +152,8 @@ describe('a store is found out', { timeout: TIMEOUT_MILLIS }, () => {
   })
 })
 
-describe('the store itself', { timeout: TIMEOUT_MILLIS }, () => {
-  test('is not', async () => {
+describe('the file store', { timeout: TIMEOUT_MILLIS }, () => {
+  test('the crash kit finds no fault in the real store', async () => {
     const open = opening(await planted())
     assert.deepEqual((await cut(open, 2)).violation, undefined)
     assert.deepEqual((await stopEverywhere(open)).violation, undefined)

@@ -1,4 +1,4 @@
-/** What the tests of crash states are written with: the lives of a run in files in memory, and what has to be there after. */
+/** Helpers for tests of crash states: the lives of a run in files in memory, and the conditions afterwards. */
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
@@ -15,15 +15,15 @@ import type { CrashFiles } from './CrashFiles.js'
 
 export const isSweep = process.env['DOGEAR_SWEEP'] === '1'
 
-/** Ten times what it takes on a machine that has nothing else to do. */
+/** Ten times the duration on an idle machine. */
 export const TIMEOUT_MILLIS = isSweep ? 3_600_000 : 120_000
 
 export const SEED = Number(process.env['DOGEAR_SEED'] ?? 20_261_122)
 
-/** Its name is so long that the line which says what a claim found has a part in each of two sectors. */
+/** The name is so long that the line with the found state spans two sectors. */
 export const OWNER = { host: `build-1.${'long.'.repeat(25)}example`, pid: 100 }
 
-/** Whether a copy is due depends on the time that copies take. Without time there are always the same operations. */
+/** Whether a copy is due depends on the time that copies take. Without time the operations are always the same. */
 export const withoutTime = (): void => {
   beforeAll(() => void vi.spyOn(performance, 'now').mockReturnValue(0))
   afterAll(() => void vi.restoreAllMocks())
@@ -33,7 +33,7 @@ export const withoutTime = (): void => {
 // stores
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** The store in question: the one of this repository, or one that a fault was planted in. */
+/** The store under test: this repository's, or one with a planted fault. */
 export type MakeStorage = typeof jsonFileStorage
 
 /** How a process opens the store. */
@@ -43,7 +43,7 @@ const NEVER_MILLIS = 2_147_483_647
 
 let started = 0
 
-/** A made-up process: it takes all that were started before it for dead, and those after it for alive. */
+/** A simulated process: all processes started before it are dead to it, and those after it alive. */
 const processNumber = (number: number): Processes => ({
   self: () => ({
     host: 'h',
@@ -57,7 +57,7 @@ const processNumber = (number: number): Processes => ({
   isAlive: ({ start }) => Number(start) > 1_000_000 + number
 })
 
-/** Opens the store as a process that was just started: the owners of all claims before it are dead. */
+/** Opens the store in a new process: the owners of all earlier claims are dead. */
 export const opening =
   (make: MakeStorage = jsonFileStorage, plant: (fs: FileSystem) => FileSystem = (fs) => fs): Open =>
   (fs) =>
@@ -73,16 +73,16 @@ export const opening =
 // runs
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What is stored: a revision of a run, which is the nth that has its id; or nothing (-1). */
+/** A stored state: a revision of a run, which is the nth with its id; or nothing (-1). */
 export interface State {
   readonly run: number
   readonly revision: number
 }
 
-/** A run whose lines are too long to be written at once: one can be stopped in front of the write. */
+/** A run whose lines are too long for synchronous writes, so that a process can be stopped before one. */
 export const LARGE = 100
 
-/** Long enough to lie in several sectors, and another in each revision of each run. */
+/** Long enough for several sectors, and different in each revision of each run. */
 const textOf = ({ run, revision }: State): string =>
   `${run}.${revision} `.repeat(run === LARGE ? 12_000 : revision % 3 === 0 ? 160 : 30)
 
@@ -116,7 +116,7 @@ const holds = (stored: Stored, { run, revision }: State): boolean => {
   )
 }
 
-/** Which of these states was found; what was found must be exact. */
+/** Which of these states was found; it must be found exactly. */
 export const stateOf = (stored: O.Option<Omit<Stored, 'heldBy'>>, allowed: ReadonlyArray<State>): State => {
   const names = allowed.map(({ run, revision }) => `${run}.${revision}`).join(' or ')
   if (O.isNone(stored)) {
@@ -134,13 +134,13 @@ export const stateOf = (stored: O.Option<Omit<Stored, 'heldBy'>>, allowed: Reado
 // lives
 // ---------------------------------------------------------------------------------------------------------------------
 
-/** What may be stored from a number of operations on. */
+/** The states that may be stored from a number of operations on. */
 export interface Moment {
   readonly at: number
   readonly allowed: ReadonlyArray<State>
 }
 
-/** What became of a run. */
+/** The history of a run. */
 export interface Lives {
   readonly moments: ReadonlyArray<Moment>
   readonly errors: ReadonlyArray<StorageError>
@@ -150,7 +150,7 @@ interface Course {
   readonly operations: () => number
   readonly moments: Array<Moment>
   readonly errors: Array<StorageError>
-  /** Claims whose owners were killed. They go on to exist in this process, and are given back in the end. */
+  /** Claims whose owners were killed. They remain in this process and are released at the end. */
   readonly dead: Array<readonly [CheckpointStorage, Claim]>
 }
 
@@ -168,7 +168,7 @@ const attempt = async <A>({ errors }: Course, task: () => Promise<E.Either<Stora
 
 type End = 'release' | 'kill'
 
-/** A process claims the run, saves so many revisions at a time, and ends. */
+/** A process claims the run, saves revisions in batches, and ends. */
 const live = async (
   course: Course,
   storage: CheckpointStorage,
@@ -200,12 +200,12 @@ const remove = async (course: Course, storage: CheckpointStorage): Promise<void>
   if (O.isSome(await attempt(course, storage.remove('a')))) allow(course, none)
 }
 
-/** How many processes claim the run in its lives. */
+/** The number of processes in the lives of a run. */
 export const PROCESSES = 6
 
 /**
- * The lives of a run: claims, saves of one and of several revisions, compactions, pruning, a killed owner, a claim that is
- * not used, removal, and a new run with the same id. Each process is a new one. Errors end a life, not all of them.
+ * The lives of a run: claims, saves of one and of several revisions, compactions, pruning, a killed owner, an unused claim,
+ * removal, and a new run with the same id. Each process is new. An error ends one life only.
  */
 export const lead = async (files: CrashFiles, open: Open): Promise<Lives> => {
   const course: Course = { operations: () => files.operations.length, moments: [], errors: [], dead: [] }
@@ -228,8 +228,8 @@ const rightOf = <A>(what: string, result: E.Either<StorageError, A>): A =>
   E.isRight(result) ? result.right : assert.fail(`${what} is refused: ${JSON.stringify(result.left)}`)
 
 /**
- * What has to hold of files that an accident left: what was acknowledged last, or what was under way, is loaded; a claim is
- * granted at once and gives the same; and the next save works and is loaded.
+ * The conditions for files after an accident: the last acknowledged save or the one in flight loads; a claim is granted at once
+ * and returns the same; and the next save works and loads.
  */
 export const goOn = async (fs: FileSystem, open: Open, allowed: ReadonlyArray<State>): Promise<State> => {
   const storage = open(fs)
@@ -243,15 +243,15 @@ export const goOn = async (fs: FileSystem, open: Open, allowed: ReadonlyArray<St
   return saved
 }
 
-/** What is allowed when the power is cut after so many operations. */
+/** The states that are allowed after a power cut at this operation. */
 export const allowedAt = ({ moments }: Lives, at: number): ReadonlyArray<State> => {
   const last = moments.findLast((moment) => moment.at <= at) as Moment
-  // What was acknowledged after the last operation may have been so before the next.
+  // A save acknowledged after the last operation may have been acknowledged before the next.
   const sameTime = moments.filter((moment) => moment.at === last.at)
   return last.at === at ? (sameTime.at(-1) as Moment).allowed : last.allowed
 }
 
-/** How a sweep went: how many different states there were, and what was wrong with one of them. */
+/** The result of a sweep: the number of different states, and a violation in one of them. */
 export interface Swept {
   readonly states: number
   readonly violation: string | undefined
@@ -259,12 +259,12 @@ export interface Swept {
 
 interface Sweep {
   readonly limit: number
-  /** The first number of operations after which it happens, and how many more it is each time. */
+  /** The first number of operations after which it happens, and the stride. */
   readonly first?: number
   readonly stride?: number
 }
 
-/** Goes on from what power cuts leave; from the same files only once. */
+/** Resumes from the states after power cuts; from equal files only once. */
 const cutting = (open: Open, limit: number) => {
   const seen = new Set<string>()
   const cut = async (files: CrashFiles, after: number, allowed: ReadonlyArray<State>): Promise<string | undefined> => {
@@ -286,12 +286,12 @@ const cutting = (open: Open, limit: number) => {
   return { cut, states: () => seen.size }
 }
 
-/** The power is cut once more, after all that. */
+/** Cuts the power once more after that. */
 const again = async (files: CrashFiles, open: Open, saved: State, seed: number): Promise<void> => {
   for (const { files: left } of files.powerCuts({ limit: 3, seed })) await goOn(left.fs, open, [saved])
 }
 
-/** Cuts the power after each operation, and goes on from each state that it may leave, until something is wrong. */
+/** Cuts the power after each operation and resumes from each possible state, until a violation. */
 export const sweep = async (
   files: CrashFiles,
   lives: Lives,
@@ -306,10 +306,7 @@ export const sweep = async (
   return { states: states(), violation: undefined }
 }
 
-/**
- * Kills all processes after each operation, lets the next one claim the run and save, and cuts the power after each
- * operation that it makes.
- */
+/** Kills all processes after each operation, lets the next one claim the run and save, and cuts the power after each of its operations. */
 export const killAndSweep = async (
   files: CrashFiles,
   lives: Lives,

@@ -1,4 +1,4 @@
-/** Without a power cut, files in memory are files: they do what those of this machine do, and fail as they fail. */
+/** Without a power cut, files in memory behave and fail like those of a real file system. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** What the calls are made on: a tree, the files that were opened so far, and names for what is the same file. */
+/** The environment of the calls: a tree, the open files, and names for equal files. */
 interface World {
   readonly fs: FileSystem
   readonly root: string
@@ -29,7 +29,7 @@ interface World {
 type Command = (world: World) => unknown
 
 const facts = ({ inos }: World, { kind, size, ino }: FileStats) => {
-  // A number may be given again once a file is gone, so only what is there at the same time is compared.
+  // A number may be reused once a file is deleted, so only simultaneous files are compared.
   if (!inos.has(ino)) inos.set(ino, inos.size)
   return kind === 'file' ? { kind, size } : { kind }
 }
@@ -138,7 +138,7 @@ const nameOf = (world: World, found: FileStats | undefined): number | undefined 
 
 describe('files in memory', () => {
   test(
-    'give what the files of this machine give, and their errors',
+    'files in memory return the same results and errors as a real file system',
     { skip: !isLinux, timeout: 20 * 60_000 },
     async () => {
       await fc.assert(
@@ -166,7 +166,7 @@ describe('files in memory', () => {
     }
   )
 
-  test('know one file by all its names, as the files of this machine do', async () => {
+  test('files in memory have hard links, as on a real file system', async () => {
     const root = mkdtempSync(join(tmpdir(), 'dogear-model-'))
     folders.push(root)
     const named = async (world: World): Promise<ReadonlyArray<number | undefined>> => {
@@ -212,7 +212,7 @@ describe('files in memory', () => {
     }
   )
 
-  test('keep a heartbeat that is fresh until it is stopped, and then gone', async () => {
+  test('a heartbeat in memory is fresh until it is stopped, and is then deleted', async () => {
     const { fs } = crashFiles()
     const beat = { updateMillis: 1_000, staleMillis: 2_000 }
     const stop = await fs.heartbeat('/beat', beat, () => assert.fail('nobody disturbs it'))

@@ -1,4 +1,4 @@
-/** The JSON store with a fault planted in its source: one exact piece of text in one module is another. */
+/** The JSON store with a planted fault: one exact piece of text in one module is replaced. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -15,14 +15,14 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** Text of a module below src/adapters/json-file, and what stands there instead. */
+/** Text of a module below src/adapters/json-file, and its replacement. */
 export interface Fault {
   readonly module: string
   readonly text: string
   readonly instead: string
 }
 
-/** Faults of which each way of testing has to find all. */
+/** Faults that each way of testing must find. */
 export const FAULTS = {
   folderNotSynced: [
     { module: 'Publish.ts', text: 'context.fs.fsyncFolder(layout.history)', instead: 'Promise.resolve()' }
@@ -51,14 +51,14 @@ export const FAULTS = {
   checkedBeforeSync: [
     {
       module: 'Save.ts',
-      text: '    const now = standing(fs, journal)\n    if (E.isLeft(now)) return done',
+      text: '    const now = ownership(fs, journal)\n    if (E.isLeft(now)) return done',
       instead: '    if (E.isLeft(now)) return done'
     },
     {
       module: 'Save.ts',
       text: '  const extended = extend(holding, journal.position + line.length)\n',
       instead:
-        '  const now = standing(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
+        '  const now = ownership(fs, journal)\n  const extended = extend(holding, journal.position + line.length)\n'
     }
   ]
 } as const satisfies Readonly<Record<string, ReadonlyArray<Fault>>>
@@ -77,7 +77,7 @@ const planting = (faults: ReadonlyArray<Fault>, planted: Set<Fault>): Plugin => 
     })
 })
 
-/** The store with faults. That there is the text, and once, is sure. */
+/** The store with faults. Fails unless each text occurs exactly once. */
 export const planted = async (...faults: ReadonlyArray<Fault>): Promise<MakeStorage> => {
   const temporary = join(root, 'test/.tmp')
   mkdirSync(temporary, { recursive: true })

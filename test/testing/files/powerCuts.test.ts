@@ -1,4 +1,4 @@
-/** The power is cut after each operation that the JSON store makes, and whatever that may leave is enough to go on. */
+/** The power is cut after each operation of the JSON store, and a resume from each possible state works. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import { crashFiles } from './CrashFiles.js'
@@ -6,8 +6,8 @@ import { isSweep, killAndSweep, lead, opening, PROCESSES, SEED, sweep, TIMEOUT_M
 
 withoutTime()
 
-describe('after a power cut', { timeout: TIMEOUT_MILLIS }, () => {
-  test('what was acknowledged last, or was under way, is there exactly; it is claimed at once, and saved on', async () => {
+describe('power cuts', { timeout: TIMEOUT_MILLIS }, () => {
+  test('after a power cut the last acknowledged save or the one in flight exists exactly, and the run can be claimed and saved', async () => {
     const files = crashFiles()
     const open = opening()
     const lives = await lead(files, open)
@@ -17,7 +17,7 @@ describe('after a power cut', { timeout: TIMEOUT_MILLIS }, () => {
     assert.ok(states > 800, `${states} states are too few`)
   })
 
-  test('that comes while the next one goes on after a kill, it is so, too', async () => {
+  test('a power cut during the resume after a kill loses nothing acknowledged', async () => {
     const files = crashFiles()
     const lives = await lead(files, opening())
     const { states, violation } = await killAndSweep(
@@ -30,7 +30,7 @@ describe('after a power cut', { timeout: TIMEOUT_MILLIS }, () => {
     assert.ok(states > 150, `${states} states are too few`)
   })
 
-  test('in lives that make every kind of operation', async () => {
+  test('the simulated processes perform every kind of operation', async () => {
     const files = crashFiles()
     await lead(files, opening())
     const done = files.operations.join('\n')

@@ -1,12 +1,12 @@
-/** What the sample store and its mutants write to: texts by name, that can be damaged and made to fail, and the processes that use them. */
+/** The disk of the sample store and its mutants: strings by name that can be damaged and made to fail, and the processes that use them. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Gate } from '../../../src/testing/conformance/Gate.js'
 
-/** Texts by name. Every call takes a while, and can be made to fail with a code. */
+/** Strings by name. Every call takes a while and can be made to fail with a code. */
 export interface Disk {
-  /** The text of a name, if there is one. */
+  /** The string of a name, if any. */
   readonly read: (name: string) => Promise<E.Either<string, string | undefined>>
-  /** Replaces the text of a name. */
+  /** Replaces the string of a name. */
   readonly write: (name: string, text: string) => Promise<E.Either<string, void>>
   /** All names. */
   readonly names: () => Promise<E.Either<string, ReadonlyArray<string>>>
@@ -15,28 +15,28 @@ export interface Disk {
     operation: 'read' | 'write',
     act: (texts: Map<string, string>) => A
   ) => Promise<E.Either<string, A>>
-  /** Waits until nobody else works at a name. */
+  /** Waits until no other process works on a name. */
   readonly exclusively: <A>(name: string, act: () => Promise<A>) => Promise<A>
-  /** The texts themselves, for whoever damages or compares them. */
+  /** The strings themselves, to damage or compare them. */
   readonly texts: Map<string, string>
   /** From now on every read, or every write, fails with this code; the first `after` of them still succeed. */
   readonly fail: (operation: 'read' | 'write', code: string, after?: number) => void
-  /** From now on all goes well again. */
+  /** From now on all calls succeed again. */
   readonly heal: () => void
   readonly processes: Processes
 }
 
 /** The processes that use a disk, by number. */
 export interface Processes {
-  /** Starts one; it is told of every claim. */
+  /** Starts a process; it is notified of every claim. */
   readonly start: (onClaim: (runId: string, epoch: number) => void) => number
   /** Whether it was not killed. */
   readonly isAlive: (process: number) => boolean
   /** Kills one. */
   readonly kill: (process: number) => void
-  /** Kills all there are. */
+  /** Kills all processes. */
   readonly killAll: () => void
-  /** Tells all of them that a run was claimed. */
+  /** Notifies all processes that a run was claimed. */
   readonly tell: (runId: string, epoch: number) => void
 }
 
@@ -48,7 +48,7 @@ export const make = (): Disk => {
   const turns = new Map<string, Promise<unknown>>()
   let failing: { readonly operation: 'read' | 'write'; readonly code: string; after: number } | undefined
 
-  /** The code that a call fails with now, if any. */
+  /** The code with which a call fails now, if any. */
   const codeFor = (operation: 'read' | 'write'): string | undefined =>
     failing?.operation !== operation || failing.after-- > 0 ? undefined : failing.code
 

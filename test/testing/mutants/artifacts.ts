@@ -1,4 +1,4 @@
-/** Stores of artifacts that are broken on purpose, one flaw each, and the case of the kit that names it. */
+/** Artifact stores with one flaw each, and the case of the kit that names it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as ArtifactId from '../../../src/domain/data/ArtifactId.js'
@@ -7,30 +7,30 @@ import * as RunId from '../../../src/domain/checkpoint/RunId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../../src/ports/ArtifactStore.js'
 import type { ArtifactSpec } from '../../../src/testing/conformance/artifacts/ArtifactCase.js'
 
-/** Each flaw of a store of artifacts, and the case that finds it. Others may find it as well. */
+/** Each flaw of an artifact store, and the case that finds it. Others may find it as well. */
 export const ARTIFACT_KILLED_BY = {
-  'takes bytes for text': 'AS-TRIP-01',
-  'takes an empty artifact for none': 'AS-TRIP-03',
-  'gives away the bytes that it keeps': 'AS-TRIP-07',
-  'begins before it is asked to': 'AS-TRIP-09',
-  'lets ids lead out of its place': 'AS-ID-01',
+  'decodes bytes as text': 'AS-TRIP-01',
+  'treats an empty artifact as missing': 'AS-TRIP-03',
+  'returns its own bytes': 'AS-TRIP-07',
+  'starts before its task runs': 'AS-TRIP-09',
+  'lets ids lead out of its folder': 'AS-ID-01',
   'folds the case of ids': 'AS-ID-03',
-  'removes every artifact that begins alike': 'AS-ID-05',
-  'keeps the end of what it replaces': 'AS-PUT-01',
+  'removes every artifact with the same prefix': 'AS-ID-05',
+  'keeps the end of a replaced artifact': 'AS-PUT-01',
   'writes in place, piece by piece': 'AS-PUT-02',
-  'takes what is not there for an error': 'AS-NONE-01',
-  'brings removed artifacts back': 'AS-REMOVE-01',
-  'mixes runs up': 'AS-RUN-01',
+  'reports a missing artifact as an error': 'AS-NONE-01',
+  'restores removed artifacts': 'AS-REMOVE-01',
+  'mixes runs': 'AS-RUN-01',
   'lists artifacts in no order': 'AS-LIST-01',
-  'clears what is kept for the run': 'AS-CLEAR-01',
-  'remembers what it has read': 'AS-OPEN-01',
-  'does not look whether content is damaged': 'AS-DAMAGE-01'
+  'clears reserved artifacts of the run': 'AS-CLEAR-01',
+  'caches what it read': 'AS-OPEN-01',
+  'does not detect damaged content': 'AS-DAMAGE-01'
 } as const
 
-/** What a mutant of a store of artifacts does wrong. */
+/** The flaw of a mutant of an artifact store. */
 export type ArtifactFlaw = keyof typeof ARTIFACT_KILLED_BY
 
-/** A store of artifacts that has one flaw: what it does wrong, and the case that names it. */
+/** An artifact store with one flaw: the flaw, and the case that names it. */
 export interface ArtifactMutant {
   readonly flaw: ArtifactFlaw
   readonly killedBy: string
@@ -42,7 +42,7 @@ interface Kept {
   readonly bytes: Uint8Array
 }
 
-/** Where the sample store keeps its artifacts: each run's by id, and what was removed, for the flaw that needs it. */
+/** The artifacts of the sample store: by run and id, and the removed ones, for the flaw that needs them. */
 export interface Shelf {
   /** @internal */
   readonly runs: Map<string, Map<string, Kept>>
@@ -61,32 +61,29 @@ const runIn = (runs: Shelf['runs'], runId: string): Map<string, Kept> => {
 const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): ArtifactStore => {
   const has = (one: ArtifactFlaw): boolean => one === flaw
   const remembered = new Map<string, Uint8Array>()
-  if (has('brings removed artifacts back'))
+  if (has('restores removed artifacts'))
     for (const [runId, kept] of removed) for (const [id, one] of kept) runIn(runs, runId).set(id, one)
 
   const task = <A>(runId: string, id: string, act: (run: Map<string, Kept>, id: string) => Promise<A>) => {
     const begin = async (): Promise<E.Either<ArtifactError, A>> => {
       const validRun = RunId.parse(runId)
       if (E.isLeft(validRun)) return validRun
-      const valid = has('lets ids lead out of its place') ? E.right(id) : ArtifactId.parse(id)
+      const valid = has('lets ids lead out of its folder') ? E.right(id) : ArtifactId.parse(id)
       if (E.isLeft(valid)) return valid
       return E.right(
-        await act(
-          runIn(runs, has('mixes runs up') ? 'all' : runId),
-          has('folds the case of ids') ? id.toLowerCase() : id
-        )
+        await act(runIn(runs, has('mixes runs') ? 'all' : runId), has('folds the case of ids') ? id.toLowerCase() : id)
       )
     }
-    if (!has('begins before it is asked to')) return begin
+    if (!has('starts before its task runs')) return begin
     const begun = begin()
     return () => begun
   }
 
   const put = async (run: Map<string, Kept>, id: string, data: Uint8Array): Promise<ArtifactInfo> => {
     const before = run.get(id)?.bytes
-    const bytes = has('keeps the end of what it replaces')
+    const bytes = has('keeps the end of a replaced artifact')
       ? Uint8Array.from([...data, ...(before?.subarray(data.length) ?? [])])
-      : has('takes bytes for text')
+      : has('decodes bytes as text')
         ? new TextEncoder().encode(new TextDecoder().decode(data))
         : data
     const info = { id, size: bytes.length, sha256: sha256(bytes) }
@@ -98,7 +95,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
 
   return {
     put: (runId, id, data) => {
-      const keep = (): Uint8Array => (has('gives away the bytes that it keeps') ? raw(data) : raw(data).slice())
+      const keep = (): Uint8Array => (has('returns its own bytes') ? raw(data) : raw(data).slice())
       return task(runId, id, (run, known) => put(run, known, keep()))
     },
     get: (runId, id) => {
@@ -106,20 +103,20 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
       const found = task(runId, id, async (run, known) => {
         await aWhile()
         const kept = run.get(known)
-        if (kept === undefined || (has('takes an empty artifact for none') && kept.bytes.length === 0)) return O.none
-        if (!has('does not look whether content is damaged') && sha256(kept.bytes) !== kept.info.sha256)
+        if (kept === undefined || (has('treats an empty artifact as missing') && kept.bytes.length === 0)) return O.none
+        if (!has('does not detect damaged content') && sha256(kept.bytes) !== kept.info.sha256)
           return O.some('damaged' as const)
-        const bytes = has('remembers what it has read') ? (remembered.get(key) ?? kept.bytes) : kept.bytes
+        const bytes = has('caches what it read') ? (remembered.get(key) ?? kept.bytes) : kept.bytes
         remembered.set(key, bytes)
-        return O.some(has('gives away the bytes that it keeps') ? bytes : bytes.slice())
+        return O.some(has('returns its own bytes') ? bytes : bytes.slice())
       })
-      return () => found().then(answerOf(runId, id, has('takes what is not there for an error')))
+      return () => found().then(answerOf(runId, id, has('reports a missing artifact as an error')))
     },
     has: (runId, id) => task(runId, id, (run, known) => Promise.resolve(run.has(known))),
     remove: (runId, id) =>
       task(runId, id, (run, known) => {
         const isIt = (one: string): boolean =>
-          one === known || (has('removes every artifact that begins alike') && one.startsWith(known))
+          one === known || (has('removes every artifact with the same prefix') && one.startsWith(known))
         for (const [one, kept] of [...run].filter(([other]) => isIt(other))) {
           runIn(removed, runId).set(one, kept)
           run.delete(one)
@@ -136,7 +133,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
     clear: (runId) =>
       task(runId, 'all', (run) => {
         for (const id of [...run.keys()])
-          if (has('clears what is kept for the run') || !ArtifactId.isSystem(id)) run.delete(id)
+          if (has('clears reserved artifacts of the run') || !ArtifactId.isSystem(id)) run.delete(id)
         return aWhile()
       })
   }
@@ -145,7 +142,7 @@ const sampleArtifacts = ({ runs, removed }: Shelf, flaw?: ArtifactFlaw): Artifac
 const raw = (data: Uint8Array | string): Uint8Array =>
   typeof data === 'string' ? new TextEncoder().encode(data) : data
 
-/** As a file is written that is opened and not replaced: others see it grow, and write into it too. */
+/** Writes like a file that is opened and not replaced: others see it grow, and write into it too. */
 const inPlace = async (run: Map<string, Kept>, info: ArtifactInfo, bytes: Uint8Array): Promise<ArtifactInfo> => {
   const parts = 4
   for (let part = 1; part <= parts; part++) {
@@ -185,10 +182,10 @@ const specOf = (name: string, flaw?: ArtifactFlaw): ArtifactSpec<Shelf> => ({
   capabilities: ['large', 'damage']
 })
 
-/** The store of artifacts that the mutants are made of, without a flaw. */
+/** The artifact store of the mutants, without a flaw. */
 export const sampleArtifactSpec: ArtifactSpec<Shelf> = specOf('a sound store of artifacts')
 
-/** Broken stores of artifacts, one for each flaw. The kit kills every one of them, by the case that names its flaw. */
+/** Faulty artifact stores, one for each flaw. The kit fails each of them in the case that names its flaw. */
 export const artifactMutants: ReadonlyArray<ArtifactMutant> = (
   Object.keys(ARTIFACT_KILLED_BY) as ReadonlyArray<ArtifactFlaw>
 ).map((flaw) => ({ flaw, killedBy: ARTIFACT_KILLED_BY[flaw], spec: specOf(`a store that ${flaw}`, flaw) }))

@@ -1,81 +1,81 @@
-/** What can be wrong with a store: the flaws that the mutants have, and the case of the kit that names each. */
+/** The flaws of the mutants, and the case of the kit that names each. */
 import type { Json } from '../../../src/domain/data/Json.js'
 import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
 /** Each flaw, and the case that finds it. Others may find it as well. */
 export const KILLED_BY = {
   'folds the case of ids': 'CS-ID-02',
-  'removes every run that begins alike': 'CS-ID-04',
+  'removes every run with the same prefix': 'CS-ID-04',
   'drops saves that come at the same time': 'CS-ID-06',
-  'loses keys that objects have': 'CS-TRIP-05',
-  'mends lone surrogates': 'CS-TRIP-04',
-  'makes dates of texts': 'CS-TRIP-10',
-  'gives away what it keeps': 'CS-TRIP-13',
-  'takes every owner for dead': 'CS-CLAIM-02',
-  'takes every owner for alive': 'CS-CLAIM-06',
-  'uses an epoch again after a release': 'CS-CLAIM-07',
+  'loses keys such as __proto__': 'CS-TRIP-05',
+  'replaces lone surrogates': 'CS-TRIP-04',
+  'parses strings as dates': 'CS-TRIP-10',
+  'returns its own objects': 'CS-TRIP-13',
+  'treats every owner as dead': 'CS-CLAIM-02',
+  'treats every owner as alive': 'CS-CLAIM-06',
+  'reuses an epoch after a release': 'CS-CLAIM-07',
   'grants two claims at once': 'CS-CLAIM-09',
-  'begins before it is asked to': 'CS-CLAIM-11',
+  'starts before its task runs': 'CS-CLAIM-11',
   'does not fence': 'CS-FENCE-01',
-  'forgets whom it fenced': 'CS-FENCE-02',
-  'never tells an owner that it was superseded': 'CS-FENCE-03',
-  'lets anybody give a claim back': 'CS-FENCE-04',
+  'forgets a fenced claim': 'CS-FENCE-02',
+  'never reports a claim as lost': 'CS-FENCE-03',
+  'lets a superseded owner release': 'CS-FENCE-04',
   'forgets the epochs of a removed run': 'CS-FENCE-06',
   'lets the last save win': 'CS-REV-03',
-  'looks at the first revision of a save only': 'CS-REV-04',
+  'checks only the first revision of a save': 'CS-REV-04',
   'stores two saves of one revision': 'CS-REV-05',
   'loses the last of several revisions': 'CS-ATOM-01',
   'writes the revisions of a save one by one': 'CS-ATOM-02',
-  'tells its history oldest first': 'CS-HIST-01',
+  'lists its history oldest first': 'CS-HIST-01',
   'is off by one in its history': 'CS-HIST-02',
   'lists runs in no order': 'CS-LIST-01',
   'removes runs that are held': 'CS-REMOVE-02',
-  'brings removed runs back': 'CS-REMOVE-05',
+  'restores removed runs': 'CS-REMOVE-05',
   'acknowledges before it writes': 'CS-OPEN-01',
-  'remembers what it has read': 'CS-OPEN-02',
-  'does not look whether content is damaged': 'CS-DAMAGE-01',
-  'takes damaged content for none': 'CS-DAMAGE-02',
+  'caches what it read': 'CS-OPEN-02',
+  'does not detect damaged content': 'CS-DAMAGE-01',
+  'treats damaged content as missing': 'CS-DAMAGE-02',
   'lists nothing if one run is damaged': 'CS-DAMAGE-03',
   'reads newer formats': 'CS-FORMAT-01',
-  'takes what it can not read for nothing': 'CS-ERROR-01',
-  'falls back to something older when it can not read': 'CS-ERROR-01',
+  'treats unreadable content as missing': 'CS-ERROR-01',
+  'returns an older revision if a read fails': 'CS-ERROR-01',
   'swallows errors': 'CS-ERROR-02',
-  'takes a run that is not there for an error': 'CS-TRIP-01',
-  'gives away the history that it keeps': 'CS-TRIP-18',
-  'calls what is too large a failed write': 'CS-TRIP-19',
-  'takes ids for patterns': 'CS-ID-07',
+  'reports a missing run as an error': 'CS-TRIP-01',
+  'returns its own history objects': 'CS-TRIP-18',
+  'reports a too large checkpoint as WriteFailed': 'CS-TRIP-19',
+  'treats ids as patterns': 'CS-ID-07',
   'keeps its locks among the runs': 'CS-ID-08',
   'writes a checkpoint at a claim': 'CS-CLAIM-01',
-  'tells who claims that it holds the run': 'CS-CLAIM-05',
+  'reports the claimant as the holder': 'CS-CLAIM-05',
   'holds one run at a time': 'CS-CLAIM-12',
   'cuts hosts at a colon': 'CS-CLAIM-14',
-  'tells whoever holds the run that another claim is lost': 'CS-CLAIM-15',
-  'takes silent owners for dead': 'CS-CLAIM-17',
-  'looks at its claim before its turn': 'CS-FENCE-11',
+  'loses the current claim when another one is lost': 'CS-CLAIM-15',
+  'treats silent owners as dead': 'CS-CLAIM-17',
+  'checks its claim before it has the lock': 'CS-FENCE-11',
   'lets saves overtake one another': 'CS-ATOM-03',
   'writes no more than a hundred revisions at once': 'CS-ATOM-04',
   'keeps the last checkpoint of a save for all its revisions': 'CS-HIST-06',
-  'fails where two remove at once': 'CS-REMOVE-07',
-  'sees who holds a run only if something is stored': 'CS-REMOVE-08',
-  'looks who holds a run before it is its turn to remove': 'CS-REMOVE-09',
-  'removes what it can not read': 'CS-ERROR-06',
+  'fails if two processes remove at once': 'CS-REMOVE-07',
+  'finds a holder only if something is stored': 'CS-REMOVE-08',
+  'checks the holder before it has the lock to remove': 'CS-REMOVE-09',
+  'removes an unreadable run': 'CS-ERROR-06',
   'composes characters': 'CS-TRIP-21',
   'rewrites times': 'CS-TRIP-22',
   'drops trailing zeros of times': 'CS-TRIP-22',
-  'cuts texts after twelve million characters': 'CS-TRIP-23',
-  'takes what looks like an id for that id': 'CS-ID-09',
-  'writes down who was refused': 'CS-CLAIM-18',
-  'reports another since at each look': 'CS-CLAIM-19',
-  'moves since at each save': 'CS-CLAIM-19',
-  'fires lost at a release': 'CS-CLAIM-20',
+  'truncates strings after twelve million characters': 'CS-TRIP-23',
+  'treats similar ids as equal': 'CS-ID-09',
+  'records a refused claimant': 'CS-CLAIM-18',
+  'reports a new `since` at each load': 'CS-CLAIM-19',
+  'changes `since` at each save': 'CS-CLAIM-19',
+  'reports a claim as lost at its release': 'CS-CLAIM-20',
   'renews no lease': 'CS-CLAIM-21',
-  'renews no lease that other processes look at': 'CS-PROC-08',
-  'believes its memory of a claim': 'CS-CLAIM-16',
+  'renews no lease that other processes read': 'CS-PROC-08',
+  'trusts its cached claim': 'CS-CLAIM-16',
   'keeps the times of its history as dates': 'CS-HIST-08',
   'drops trailing zeros of the times of its history': 'CS-HIST-08',
   'prunes before it writes': 'CS-HIST-07',
   'keeps damaged revisions behind new ones': 'CS-DAMAGE-05',
-  'can not remove a damaged run': 'CS-DAMAGE-06',
+  'cannot remove a damaged run': 'CS-DAMAGE-06',
   'removes a damaged run that is held': 'CS-DAMAGE-07',
   'signs revisions without their run': 'CS-DAMAGE-08',
   'signs the first revision without its run': 'CS-DAMAGE-08',
@@ -84,21 +84,21 @@ export const KILLED_BY = {
   'shows a save that failed': 'CS-ERROR-08',
   'counts a save that failed': 'CS-ERROR-08',
   'keeps a part of a save that failed': 'CS-ERROR-09',
-  'remembers that a run is free': 'CS-PROC-07',
+  'caches that a run is free': 'CS-PROC-07',
   'checks its claim in a statement before the save': 'CS-STALL-01',
   'loads in two statements': 'CS-STALL-02',
   'draws an epoch in a statement before the claim': 'CS-STALL-03',
   'reads what is stored in a statement before the claim': 'CS-STALL-03',
-  'looks who holds a run in a statement before the claim': 'CS-STALL-03',
-  'looks who holds a run in a statement before the removal': 'CS-STALL-04',
+  'checks the holder in a statement before the claim': 'CS-STALL-03',
+  'checks the holder in a statement before the removal': 'CS-STALL-04',
   'checks its claim in a statement before the release': 'CS-STALL-05',
   ...TAKE_OVER_KILLED_BY
 } as const
 
-/** What a mutant does wrong. */
+/** The flaw of a mutant. */
 export type Flaw = keyof typeof KILLED_BY
 
-/** A text that looks like a time becomes one. */
+/** Parses strings that look like times. */
 export const mangleDates = (_: string, value: unknown): unknown =>
   typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value) ? new Date(value) : value
 
@@ -119,7 +119,7 @@ export const shortenTimes = (_: string, value: unknown): unknown =>
 export const cutTexts = (_: string, value: unknown): unknown =>
   typeof value === 'string' ? value.slice(0, 12_000_000) : value
 
-/** As `target[key] = value` does it for every key. */
+/** Assigns as `target[key] = value` does, for every key. */
 export const withoutProto = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(withoutProto)
   if (typeof value !== 'object' || value === null) return value
@@ -128,6 +128,6 @@ export const withoutProto = (value: Json): Json => {
   return copy
 }
 
-/** As UTF-8 has it. */
+/** Replaces lone surrogates, as UTF-8 does. */
 export const wellFormed = (value: Json): Json =>
   JSON.parse(JSON.stringify(value).replaceAll(/\\ud[89a-f][0-9a-f]{2}/g, '\\ufffd')) as Json

@@ -1,4 +1,4 @@
-/** Stores that are broken on purpose, one flaw each: who writes a case for the kit, or a kit of their own, sees with them that it finds something. */
+/** Stores with one flaw each, for authors of cases or kits: they show that a case finds something. */
 import type { Disk } from './Disk.js'
 import { behind, make } from './Disk.js'
 import { stallGate } from '../../../src/testing/conformance/Gate.js'
@@ -12,7 +12,7 @@ export type { Disk, Processes } from './Disk.js'
 export type { Flaw } from './flaws.js'
 export { KILLED_BY } from './flaws.js'
 
-/** A store that has one flaw: what it does wrong, and the case that names it. */
+/** A store with one flaw: the flaw, and the case that names it. */
 export interface Mutant {
   readonly flaw: Flaw
   readonly killedBy: string
@@ -52,7 +52,7 @@ const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<
   }
 }
 
-/** The store that the mutants are made of, without a flaw: it passes every case, and claims everything. */
+/** The store of the mutants without a flaw: it passes every case and claims every capability. */
 export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
 
 /**
@@ -62,7 +62,7 @@ export const sampleSpec: StorageSpec<Disk> = specOf('a sound store')
  */
 export const statementsSpec: StorageSpec<Disk> = specOf('a sound store, in statements', undefined, true)
 
-/** Broken stores, one for each flaw. The kit kills every one of them, by the case that names its flaw. */
+/** Faulty stores, one for each flaw. The kit fails each of them in the case that names its flaw. */
 export const mutants: ReadonlyArray<Mutant> = (Object.keys(KILLED_BY) as ReadonlyArray<Flaw>).map((flaw) => ({
   flaw,
   killedBy: KILLED_BY[flaw],

@@ -1,7 +1,6 @@
 /**
- * A small sound store, and in it the places where a mutant goes wrong: one flaw each, and nothing else.
- *
- * Each run is one string on a {@link Disk}: see `sampleTexts.ts`. One call at a time reads and writes it as a whole.
+ * A small sound store with the places of all flaws: a mutant has one of them. Each run is one string on a {@link Disk}: see
+ * `sampleTexts.ts`. One call at a time reads and writes it as a whole.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -35,11 +34,11 @@ const WITHOUT_TURN: Readonly<Record<'claim' | 'save' | 'release' | 'remove', Rea
   save: [
     'stores two saves of one revision',
     'lets saves overtake one another',
-    'looks at its claim before its turn',
-    'believes its memory of a claim'
+    'checks its claim before it has the lock',
+    'trusts its cached claim'
   ],
   release: [],
-  remove: ['looks who holds a run before it is its turn to remove', 'fails where two remove at once']
+  remove: ['checks the holder before it has the lock to remove', 'fails if two processes remove at once']
 }
 
 const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Instance => {
@@ -47,7 +46,7 @@ const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Inst
   const held: Instance['held'] = new Map()
   const process = disk.processes.start((runId, epoch) => {
     const mine = held.get(runId)
-    if (mine === undefined || mine.epoch >= epoch || has('never tells an owner that it was superseded')) return
+    if (mine === undefined || mine.epoch >= epoch || has('never reports a claim as lost')) return
     mine.lost.abort(fenced(runId, mine.epoch, O.some(epoch)))
   })
   return {
@@ -68,7 +67,7 @@ const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Inst
 /** The id that the store mistakes for another. */
 const takenFor = (has: Instance['has'], given: string): string => {
   if (has('folds the case of ids')) return given.toLowerCase()
-  return has('takes what looks like an id for that id') ? given.normalize('NFKC') : given
+  return has('treats similar ids as equal') ? given.normalize('NFKC') : given
 }
 
 const IN_TURN = { claim, save, release, remove: (instance: Instance, runId: string) => remove(instance, runId) }
@@ -94,7 +93,7 @@ export const sampleStorage = (
   const instance = instanceOn(disk, flaw, isUnsure)
   const { has, process } = instance
 
-  /** The id is checked first; then one at a time changes a run. Who only looks need not wait: a text is written at once. */
+  /** The id is checked first; then one call at a time changes a run. Readers need not wait, because a string is written at once. */
   const on =
     <A>(given: string, act: (runId: string) => Answer<A>, call?: keyof typeof WITHOUT_TURN): (() => Answer<A>) =>
     () => {
@@ -105,7 +104,7 @@ export const sampleStorage = (
       return isAlone ? disk.exclusively(runId, () => act(runId)) : act(runId)
     }
   const when = <A>(task: () => Answer<A>): (() => Answer<A>) => {
-    if (!has('begins before it is asked to')) return task
+    if (!has('starts before its task runs')) return task
     const begun = task()
     return () => begun
   }
@@ -134,7 +133,7 @@ export const sampleStorage = (
 
 const look = async <A>(instance: Instance, runId: string, view: (run: Run) => E.Either<StorageError, A>): Answer<A> =>
   E.chain((run: Run) =>
-    run === EMPTY && instance.has('takes a run that is not there for an error')
+    run === EMPTY && instance.has('reports a missing run as an error')
       ? E.left<StorageError>({ _tag: 'ReadFailed', where: runId, operation: 'open', code: 'ENOENT', cause: runId })
       : view(run)
   )(await read(instance, runId))
@@ -159,7 +158,7 @@ const storedAt = (
   if (E.isLeft(found)) return found
   const kept = run.revisions.find((one) => one.revision === revision)
   if (kept === undefined) return E.right(O.none)
-  const isFree = instance.has('remembers that a run is free') && instance.free.has(runId)
+  const isFree = instance.has('caches that a run is free') && instance.free.has(runId)
   const heldBy = isFree ? O.none : O.fromNullable(holderOf(instance, runId, run))
   return E.right(
     O.some({ revision: kept.revision, checkpoint: kept.checkpoint, changes: [], found: found.right, heldBy })
@@ -174,8 +173,8 @@ const history = ({ has, histories }: Instance, runId: string, { revisions }: Run
     return has('drops trailing zeros of the times of its history') ? shortTime(at) : at
   }
   const oldestFirst = revisions.map(({ revision, change, at }) => ({ revision, change, at: timeOf(at) }))
-  const entries = has('tells its history oldest first') ? oldestFirst : oldestFirst.reverse()
-  if (has('gives away the history that it keeps')) histories.set(runId, { length: revisions.length, entries })
+  const entries = has('lists its history oldest first') ? oldestFirst : oldestFirst.reverse()
+  if (has('returns its own history objects')) histories.set(runId, { length: revisions.length, entries })
   return entries
 }
 
@@ -202,20 +201,20 @@ const remove = async (instance: Instance, runId: string): Answer<void> => {
   const { disk, has } = instance
   const found = await read(instance, runId)
   if (E.isLeft(found)) {
-    if (!has('removes what it can not read')) return found
+    if (!has('removes an unreadable run')) return found
     disk.texts.set(runId, textOf(runId, EMPTY, has))
     return E.right(undefined)
   }
   const run = found.right
   const isDamaged = run.damaged.length > 0
-  if (isDamaged && has('can not remove a damaged run')) return E.left(damaged(runId))
+  if (isDamaged && has('cannot remove a damaged run')) return E.left(damaged(runId))
   const holder = holderOf(instance, runId, run)
   const isAsked =
-    (!has('sees who holds a run only if something is stored') || run.revisions.length > 0) &&
+    (!has('finds a holder only if something is stored') || run.revisions.length > 0) &&
     !(isDamaged && has('removes a damaged run that is held'))
   if (holder !== undefined && isAsked && !has('removes runs that are held'))
     return E.left({ _tag: 'HeldBy', runId, holder })
-  if (has('looks who holds a run before it is its turn to remove'))
+  if (has('checks the holder before it has the lock to remove'))
     return disk.exclusively(runId, () => empty(instance, runId, run))
   return empty(instance, runId, run)
 }
@@ -224,14 +223,14 @@ const empty = async (instance: Instance, runId: string, run: Run): Answer<void> 
   const { disk, has, remembered } = instance
   const emptied: Run = { ...run, held: null, revisions: [], damaged: [] }
   const alike = (name: string): boolean =>
-    (has('removes every run that begins alike') && name.startsWith(runId)) ||
-    (has('takes ids for patterns') && new RegExp(`^${runId}$`).test(name))
+    (has('removes every run with the same prefix') && name.startsWith(runId)) ||
+    (has('treats ids as patterns') && new RegExp(`^${runId}$`).test(name))
   for (const name of disk.texts.keys()) if (alike(name)) disk.texts.set(name, textOf(name, emptied, has))
-  if (has('brings removed runs back')) {
+  if (has('restores removed runs')) {
     remembered.set(runId, emptied)
     return E.right(undefined)
   }
-  if (has('fails where two remove at once') && instance.busy)
+  if (has('fails if two processes remove at once') && instance.busy)
     return E.left({ _tag: 'WriteFailed', where: runId, operation: 'unlink', code: 'ENOENT', cause: runId })
   instance.busy = true
   const written = await write(instance, runId, has('forgets the epochs of a removed run') ? EMPTY : emptied)

@@ -22,22 +22,22 @@ export const claim = async (
   const holder = holderOf(instance, runId, run)
   const held = { ...owner, since: new Date().toISOString(), process }
   if (holder !== undefined && !isTaken(instance, holder, options)) {
-    if (has('writes down who was refused') && run.held !== null)
+    if (has('records a refused claimant') && run.held !== null)
       await write(instance, runId, { ...run, held: { ...held, process: run.held.process } })
     return E.left({ _tag: 'HeldBy', runId, holder })
   }
-  if (holder === undefined && options.takeOver === true && has('takes over only what somebody holds'))
+  if (holder === undefined && options.takeOver === true && has('takes over only held runs'))
     return E.left(fenced(runId, run.epoch, O.none))
   const stored = storedAt(instance, runId, { ...run, held: null })
   if (E.isLeft(stored)) return stored
-  const isShared = holder !== undefined && has('shares a run with the owner that it takes it from')
-  const isUsedAgain = has('uses an epoch again after a release') && run.held === null && run.epoch > 0
+  const isShared = holder !== undefined && has('lets the superseded owner go on writing')
+  const isUsedAgain = has('reuses an epoch after a release') && run.held === null && run.epoch > 0
   const now: Run = { ...run, epoch: isUsedAgain || isShared ? run.epoch : run.epoch + 1, held }
   const isBegun = has('writes a checkpoint at a claim') && run.revisions.length === 0
   const written = await write(instance, runId, isBegun ? { ...now, revisions: [BEGUN] } : now)
   if (E.isLeft(written)) return written
   if (has('keeps its locks among the runs')) disk.texts.set(`${runId}.lock`, textOf(`${runId}.lock`, EMPTY, has))
-  if (!has('tells who claims that it holds the run')) return grant(instance, runId, now.epoch, stored.right)
+  if (!has('reports the claimant as the holder')) return grant(instance, runId, now.epoch, stored.right)
   return E.chain((told: O.Option<Stored>) => grant(instance, runId, now.epoch, told))(storedAt(instance, runId, now))
 }
 
@@ -63,11 +63,12 @@ export const release = async (instance: Instance, claimed: Claim): Answer<void> 
   const { runId, epoch } = claimed
   if (!has('holds a run whose release failed')) givenUp.add(claimKey(runId, epoch))
   const mine = held.get(runId)
-  if (has('fires lost at a release') && mine?.epoch === epoch) mine.lost.abort(fenced(runId, epoch, O.none))
+  if (has('reports a claim as lost at its release') && mine?.epoch === epoch)
+    mine.lost.abort(fenced(runId, epoch, O.none))
   const found = await read(instance, runId)
   if (E.isLeft(found)) return found
   const run = found.right
-  if (run.epoch !== epoch && !has('lets anybody give a claim back')) return E.right(undefined)
+  if (run.epoch !== epoch && !has('lets a superseded owner release')) return E.right(undefined)
   free.add(runId)
   return write(instance, runId, { ...run, held: null })
 }

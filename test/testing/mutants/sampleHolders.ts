@@ -18,10 +18,10 @@ export const holderOf = (instance: Instance, runId: string, run: Run): Holder | 
   if (run.held === null || !isAlive(instance, runId, run, run.held)) return undefined
   const { process, ...owner } = run.held
   const liveness = livenessOf(instance, process)
-  if (liveness === 'undecided' && has('takes undecided owners for dead')) return undefined
-  const holder: Holder = { ...owner, liveness: has('says that undecided owners live') ? 'alive' : liveness }
+  if (liveness === 'undecided' && has('treats undecided owners as dead')) return undefined
+  const holder: Holder = { ...owner, liveness: has('reports undecided owners as alive') ? 'alive' : liveness }
   if (has('cuts hosts at a colon')) return { ...holder, host: holder.host.split(':')[0] ?? '' }
-  return has('reports another since at each look') ? { ...holder, since: new Date().toISOString() } : holder
+  return has('reports a new `since` at each load') ? { ...holder, since: new Date().toISOString() } : holder
 }
 
 const livenessOf = ({ isUnsure, process: own, has }: Instance, process: number): Liveness =>
@@ -37,27 +37,27 @@ const isAlive = (
   { epoch }: Run,
   { process, since }: NonNullable<Run['held']>
 ): boolean => {
-  if (has('takes every owner for dead')) return false
-  if (!disk.processes.isAlive(process)) return has('takes every owner for alive')
+  if (has('treats every owner as dead')) return false
+  if (!disk.processes.isAlive(process)) return has('treats every owner as alive')
   if (process === own && givenUp.has(claimKey(runId, epoch))) return false
   const silentMillis = Date.now() - Date.parse(since)
-  if (has('takes silent owners for dead')) return silentMillis <= 1_000
+  if (has('treats silent owners as dead')) return silentMillis <= 1_000
   if (has('renews no lease')) return silentMillis <= 5_000
-  return !has('renews no lease that other processes look at') || process === own || silentMillis <= 5_000
+  return !has('renews no lease that other processes read') || process === own || silentMillis <= 5_000
 }
 
 /** Only the newest claim may write, and only while it is held. */
 export const isFenced = ({ has, held: mine, givenUp }: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
   if (has('holds one run at a time') && !mine.has(claimed.runId)) return true
   if (has('does not fence')) return held === null
-  if (has('forgets whom it fenced')) return held !== null && epoch !== claimed.epoch
+  if (has('forgets a fenced claim')) return held !== null && epoch !== claimed.epoch
   return held === null || epoch !== claimed.epoch || givenUp.has(claimKey(claimed.runId, claimed.epoch))
 }
 
 export const refuse = ({ held, has }: Instance, run: Run, { runId, epoch }: Claim): E.Either<StorageError, never> => {
   const error = fenced(runId, epoch, run.epoch > epoch ? O.some(run.epoch) : O.none)
   const mine = held.get(runId)
-  const isMine = mine?.epoch === epoch || has('tells whoever holds the run that another claim is lost')
-  if (isMine && !has('never tells an owner that it was superseded')) mine?.lost.abort(error)
+  const isMine = mine?.epoch === epoch || has('loses the current claim when another one is lost')
+  if (isMine && !has('never reports a claim as lost')) mine?.lost.abort(error)
   return E.left(error)
 }

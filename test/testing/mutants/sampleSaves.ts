@@ -18,11 +18,11 @@ export const save = async (
 ): Answer<void> => {
   const { has, disk } = instance
   const { runId } = claimed
-  if (has('believes its memory of a claim')) return saveByMemory(instance, claimed, revisions)
+  if (has('trusts its cached claim')) return saveByMemory(instance, claimed, revisions)
   const found = await read(instance, runId)
   if (E.isLeft(found)) return found
   if (isFenced(instance, found.right, claimed)) return refuse(instance, found.right, claimed)
-  if (!has('looks at its claim before its turn')) return keep(instance, runId, found.right, revisions)
+  if (!has('checks its claim before it has the lock')) return keep(instance, runId, found.right, revisions)
   return disk.exclusively(runId, async () => {
     const later = await read(instance, runId)
     return E.isLeft(later) ? later : keep(instance, runId, later.right, revisions)
@@ -94,7 +94,7 @@ const conflictOf = (
 ): { readonly expected: number; readonly found: number } | undefined => {
   if (has('lets the last save win')) return undefined
   let expected = stored.at(-1)?.revision ?? -1
-  for (const { revision: found } of has('looks at the first revision of a save only')
+  for (const { revision: found } of has('checks only the first revision of a save')
     ? revisions.slice(0, 1)
     : revisions) {
     expected += 1
@@ -113,18 +113,19 @@ const withRevisions = ({ has }: Instance, run: Run, revisions: ReadonlyArray<Rev
   })
   const before = run.revisions.filter(({ revision }) => revision < first)
   const damaged = has('keeps damaged revisions behind new ones') ? run.damaged : []
-  const isMoved = has('moves since at each save')
+  const isMoved = has('changes `since` at each save')
   const held = isMoved && run.held !== null ? { ...run.held, since: new Date().toISOString() } : run.held
   return { ...run, held, revisions: [...before, ...added].slice(-KEPT), damaged }
 }
 
 const asKept = (has: Instance['has'], checkpoint: Json): Json => {
-  if (has('loses keys that objects have')) return withoutProto(checkpoint)
-  if (has('mends lone surrogates')) return wellFormed(checkpoint)
+  if (has('loses keys such as __proto__')) return withoutProto(checkpoint)
+  if (has('replaces lone surrogates')) return wellFormed(checkpoint)
   if (has('composes characters')) return JSON.parse(JSON.stringify(checkpoint).normalize('NFC')) as Json
   if (has('rewrites times')) return JSON.parse(JSON.stringify(checkpoint), rewriteTimes) as Json
   if (has('drops trailing zeros of times')) return JSON.parse(JSON.stringify(checkpoint), shortenTimes) as Json
-  if (has('cuts texts after twelve million characters')) return JSON.parse(JSON.stringify(checkpoint), cutTexts) as Json
+  if (has('truncates strings after twelve million characters'))
+    return JSON.parse(JSON.stringify(checkpoint), cutTexts) as Json
   return checkpoint
 }
 

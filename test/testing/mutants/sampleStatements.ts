@@ -18,8 +18,8 @@ export const IN_STATEMENTS = [
   'loads in two statements',
   'draws an epoch in a statement before the claim',
   'reads what is stored in a statement before the claim',
-  'looks who holds a run in a statement before the claim',
-  'looks who holds a run in a statement before the removal',
+  'checks the holder in a statement before the claim',
+  'checks the holder in a statement before the removal',
   'checks its claim in a statement before the release'
 ] as const
 
@@ -42,7 +42,7 @@ export const claimInStatements = async (
       held: null
     })
   const before = await change(instance, runId, (now) => {
-    const run = has('looks who holds a run in a statement before the claim') ? first.right : now
+    const run = has('checks the holder in a statement before the claim') ? first.right : now
     const holder = holderOf(instance, runId, run)
     if (holder !== undefined && !isTaken(instance, holder, options)) return E.left({ _tag: 'HeldBy', runId, holder })
     return E.map(() => ({ ...now, epoch: epochAfter(now), held }))(storedIn(now))
@@ -87,7 +87,7 @@ export const releaseInStatements = async (instance: Instance, { runId, epoch }: 
 export const removeInStatements = async (instance: Instance, runId: string): Answer<void> => {
   const first = await read(instance, runId)
   if (E.isLeft(first)) return first
-  const isFirstEnough = instance.has('looks who holds a run in a statement before the removal')
+  const isFirstEnough = instance.has('checks the holder in a statement before the removal')
   return done(
     await change(instance, runId, (now) => {
       const holder = holderOf(instance, runId, isFirstEnough ? first.right : now)

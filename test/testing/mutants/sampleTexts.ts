@@ -46,7 +46,7 @@ export interface Instance {
   readonly held: Map<string, { readonly epoch: number; readonly lost: AbortController }>
   /** Claims that this process has released or tried to, by {@link claimKey}; they hold no run, whatever the disk says. */
   readonly givenUp: Set<string>
-  /** What a mutant goes by instead of the disk. */
+  /** What a mutant uses instead of the disk. */
   readonly remembered: Map<string, Run>
   readonly histories: Map<string, { readonly length: number; readonly entries: ReadonlyArray<HistoryEntry> }>
   readonly counted: Map<string, ReadonlyArray<Kept>>
@@ -84,7 +84,7 @@ export const textOf = (runId: string, { revisions, damaged, ...head }: Run, has:
     ...damaged
   ].join('\n')
 
-/** The same text in a format of the future. */
+/** The same string in a newer format. */
 export const newerText = (runId: string, text: string): string => {
   const [head = '', ...lines] = text.split('\n')
   const { format, ...rest } = JSON.parse(head.slice(SIGNATURE + 1)) as Head
@@ -114,12 +114,12 @@ export const swapTexts = ({ texts }: Disk, one: RevisionOfRun, other: RevisionOf
 const bodyOf = (runId: string, number: number | 'head', content: string, has: Has): string | undefined => {
   const [signature, body] = [content.slice(0, SIGNATURE), content.slice(SIGNATURE + 1)]
   const isSound = signature === signatureOf(runId, number, body, has)
-  return isSound || has('does not look whether content is damaged') ? body : undefined
+  return isSound || has('does not detect damaged content') ? body : undefined
 }
 
 const parse = (runId: string, text: string, has: Has): E.Either<StorageError, Run> => {
   const [first = '', ...lines] = text.split('\n')
-  const reviver = has('makes dates of texts') ? mangleDates : undefined
+  const reviver = has('parses strings as dates') ? mangleDates : undefined
   const head = bodyOf(runId, 'head', first, has)
   if (head === undefined) return E.left(corrupt(runId))
   const revisions: Array<Kept> = []
@@ -167,20 +167,20 @@ export const read = async (instance: Instance, runId: string): Answer<Run> => {
 const runIn = (runId: string, text: string | undefined, has: Has): E.Either<StorageError, Run> => {
   const run = text === undefined ? E.right(EMPTY) : parse(runId, text, has)
   const isDamaged = E.isRight(run) ? run.right.damaged.length > 0 : run.left._tag === 'Corrupt'
-  return isDamaged && has('takes damaged content for none') ? E.right(EMPTY) : run
+  return isDamaged && has('treats damaged content as missing') ? E.right(EMPTY) : run
 }
 
-const isForgetful = ({ has }: Instance): boolean => has('remembers what it has read') || has('gives away what it keeps')
+const isForgetful = ({ has }: Instance): boolean => has('caches what it read') || has('returns its own objects')
 
 const unreadable = ({ disk, has }: Instance, runId: string, code: string): E.Either<StorageError, Run> => {
-  if (has('takes what it can not read for nothing')) return E.right(EMPTY)
+  if (has('treats unreadable content as missing')) return E.right(EMPTY)
   const backup = disk.texts.get(backupOf(runId))
-  return has('falls back to something older when it can not read') && backup !== undefined
+  return has('returns an older revision if a read fails') && backup !== undefined
     ? parse(runId, backup, has)
     : E.left({ _tag: 'ReadFailed', where: runId, operation: 'read', code, cause: code })
 }
 
-/** What is stored of a run becomes this. */
+/** Replaces the stored content of a run. */
 export const write = async (instance: Instance, runId: string, run: Run): Answer<void> => {
   const { disk, has, remembered, process } = instance
   const text = textOf(runId, run, has)
@@ -191,9 +191,8 @@ export const write = async (instance: Instance, runId: string, run: Run): Answer
     }, 50)
     return E.right(undefined)
   }
-  if (has('falls back to something older when it can not read'))
-    disk.texts.set(backupOf(runId), disk.texts.get(runId) ?? text)
-  if (has('calls what is too large a failed write') && text.length > 5_000_000)
+  if (has('returns an older revision if a read fails')) disk.texts.set(backupOf(runId), disk.texts.get(runId) ?? text)
+  if (has('reports a too large checkpoint as WriteFailed') && text.length > 5_000_000)
     return E.left(writeFailed(runId, 'EFBIG'))
   const written = await disk.write(runId, text)
   if (E.isLeft(written) && !has('swallows errors')) return E.left(writeFailed(runId, written.left))

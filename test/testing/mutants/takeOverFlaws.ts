@@ -7,10 +7,10 @@
  */
 export const TAKE_OVER_KILLED_BY = {
   'takes over from owners that live': 'CS-TAKE-01',
-  'takes over only what somebody holds': 'CS-TAKE-02',
-  'takes undecided owners for dead': 'CS-TAKE-03',
-  'says that undecided owners live': 'CS-TAKE-03',
+  'takes over only held runs': 'CS-TAKE-02',
+  'treats undecided owners as dead': 'CS-TAKE-03',
+  'reports undecided owners as alive': 'CS-TAKE-03',
   'does not take over': 'CS-TAKE-04',
-  'shares a run with the owner that it takes it from': 'CS-TAKE-05',
+  'lets the superseded owner go on writing': 'CS-TAKE-05',
   'takes over from itself': 'CS-TAKE-06'
 } as const

@@ -23,7 +23,7 @@ const outputs = { version: fc.constantFrom('1.0.0', '2.0.0'), publish: fc.consta
 
 const COUNT = 50
 
-describe('an arbitrary checkpoint of a workflow', () => {
+describe('arbitrary checkpoints', () => {
   law(
     'has a plan for that workflow, and gives outputs that were given for it',
     Arbitrary.checkpoint({ workflow: release, outputs }),
@@ -49,14 +49,14 @@ describe('an arbitrary checkpoint of a workflow', () => {
     COUNT
   )
 
-  test('comes in every state', () => {
+  test('arbitrary checkpoints have every state', () => {
     const states = fc
       .sample(Arbitrary.checkpoint({ workflow: release }), { numRuns: 300, seed: 1 })
       .map(({ state }) => state._tag)
     assert.deepEqual([...new Set(states)].sort(), ['BeforeStep', 'Completed', 'Failed', 'Interrupted'])
   })
 
-  test('is refused, naming the units, if no output is known that they accept', () => {
+  test('a checkpoint is refused with the units for which no acceptable output is known', () => {
     const picky = {
       name: 'w',
       steps: [Workflow.task('a', { accepts: () => E.left({ path: '$', expected: 'nothing' }) })]
@@ -65,8 +65,8 @@ describe('an arbitrary checkpoint of a workflow', () => {
   })
 })
 
-describe('an arbitrary run', () => {
-  test('has trouble often enough that laws are tried on it', () => {
+describe('arbitrary runs', () => {
+  test('arbitrary runs fail, crash and stop often enough to exercise the laws', () => {
     const runs = fc.sample(Arbitrary.run(), { numRuns: 500, seed: 1 })
     const share = (tag: Change.Change['_tag']): number =>
       runs.filter(({ changes }) => changes.some(({ _tag }) => _tag === tag)).length / runs.length
@@ -78,7 +78,7 @@ describe('an arbitrary run', () => {
   })
 })
 
-describe('the sub-steps and waits of arbitrary runs', () => {
+describe('sub-steps and waits of arbitrary runs', () => {
   const trails = fc.sample(Arbitrary.run(), { numRuns: 1500, seed: 1 }).map(({ trail }) => trail)
 
   const isInCode = ({ unit }: { readonly unit: string }): boolean => isSubStep(unit)
@@ -118,13 +118,13 @@ describe('the sub-steps and waits of arbitrary runs', () => {
     ]
   ]
 
-  test.each(CASES)('%s is there in at least ten of 1500 runs', (_, isThere) => {
+  test.each(CASES)('%s occurs in at least ten of 1,500 runs', (_, isThere) => {
     const count = trails.filter((trail) => trail.some(({ checkpoint }) => isThere(checkpoint))).length
     assert.ok(count >= 10, String(count))
   })
 })
 
-describe('a damaged checkpoint', () => {
+describe('damaged checkpoints', () => {
   law(
     'differs in one place, and is refused or planned for; nothing throws',
     Arbitrary.damagedCheckpoint({ workflow: release }),
@@ -137,14 +137,14 @@ describe('a damaged checkpoint', () => {
     COUNT
   )
 
-  test('is refused at times, and at times it is not', () => {
+  test('some damaged checkpoints are refused and some are not', () => {
     const decoded = fc
       .sample(Arbitrary.damagedCheckpoint({ workflow: release }), { numRuns: 300, seed: 1 })
       .map(({ content }) => CheckpointCodec.decode(content)._tag)
     assert.ok(decoded.includes('Left') && decoded.includes('Right'))
   })
 
-  test('has something twice only where there is a list, and says so only then', () => {
+  test('damage duplicates only elements of lists, and says so', () => {
     const doubled = fc
       .sample(Arbitrary.damagedCheckpoint({ workflow: release }), { numRuns: 300, seed: 1 })
       .filter((one) => one.doubled === true)
@@ -159,7 +159,7 @@ describe('a damaged checkpoint', () => {
   })
 })
 
-describe('arbitrary plan options', () => {
+describe('arbitrary plan options and edits', () => {
   law(
     'name steps that there are',
     Arbitrary.moment({ workflow: release }).chain((moment) =>
@@ -174,7 +174,7 @@ describe('arbitrary plan options', () => {
     COUNT
   )
 
-  test('ask for everything that can be asked', () => {
+  test('arbitrary plan options use every option', () => {
     const [moment] = fc.sample(Arbitrary.moment({ workflow: release }), { numRuns: 1, seed: 3 })
     assert.ok(moment)
     const keys = fc.sample(Arbitrary.planOptions(moment), { numRuns: 300, seed: 1 }).flatMap(Object.keys)

@@ -34,13 +34,13 @@ const taskThat = (accepts: Workflow.Task['accepts']) => ({
 const no: E.Either<OutputMismatch, never> = E.left({ path: '$', expected: 'something secret' })
 
 describe('the laws of the planner', () => {
-  test('have ids and titles of their own', () => {
+  test('each law has its own id and title', () => {
     assert.equal(new Set(planLaws.map(({ id }) => id)).size, planLaws.length)
     assert.equal(new Set(planLaws.map(({ title }) => title)).size, planLaws.length)
     for (const { id } of planLaws) assert.match(id, /^PL-[A-Z]+-\d\d$/)
   })
 
-  test("hold for somebody's own workflow, with outputs that are found or given", () => {
+  test("the laws hold for a user's workflow, with found or given outputs", () => {
     const found = checkPlanLaws(release, { numRuns: runs })
     assert.equal(found.problems.length + found.violations.length, 0, toText(found))
     assert.equal(found.results.length, planLaws.length)
@@ -50,7 +50,7 @@ describe('the laws of the planner', () => {
     assert.match(toText(given), /^release: \d+ of \d+ laws hold \(seed 1\)$/)
   })
 
-  test('say which units accept nothing that is known, and are not tried then', () => {
+  test('the laws name units without an acceptable output, and do not run then', () => {
     const picky = taskThat((output) => (output === 'sesame' ? E.right(undefined) : no))
     const refused = checkPlanLaws(picky)
     assert.deepEqual(refused.problems, [
@@ -63,11 +63,11 @@ describe('the laws of the planner', () => {
     assert.equal(wrong.problems.length, 1)
   })
 
-  test('are not tried on a workflow that is none', () => {
+  test('the laws refuse an invalid workflow', () => {
     assert.match(checkPlanLaws({ name: 'release', steps: [] }).problems.join(), /NoSteps/)
   })
 
-  test('do not hold for a task whose judgement changes, and say what to repeat', () => {
+  test('the laws fail for a task whose `accepts` changes, and print what to repeat', () => {
     const fickle = () => {
       let count = 0
       return taskThat(() => (++count % 7 === 0 ? no : E.right(undefined)))
@@ -77,7 +77,7 @@ describe('the laws of the planner', () => {
     assert.match(toText(report), /repeat with \{"laws":\["PL-/)
   })
 
-  test('do not hold for a task that throws at what it should judge, and do not throw themselves', () => {
+  test('the laws fail for a task whose `accepts` throws, and do not throw themselves', () => {
     const throwing = taskThat((output) => (output === null ? assert.fail('null!') : E.right(undefined)))
     const report = checkPlanLaws(throwing, { numRuns: 10, outputs: { build: fc.constantFrom(7, null) } })
     assert.equal(report.violations.length, 0)
@@ -87,7 +87,7 @@ describe('the laws of the planner', () => {
     assert.match(found.violations[0]?.why ?? '', /too late!/)
   })
 
-  test('repeat a counterexample by its seed and path', () => {
+  test('a counterexample repeats by its seed and path', () => {
     const short = law('PL-MINE-01', 'a run is short', moment, ({ checkpoint }) => assert.ok(checkpoint.revision < 4))
     const found = short.check({ workflow: release }, { seed: 5 })
     assert.equal(found.holds, false)

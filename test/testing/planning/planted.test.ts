@@ -1,4 +1,4 @@
-/** What the published laws have to see: the planner with one piece of its text changed, each found by the law that says it. */
+/** The planner with one piece of its text replaced: the law that it breaks must find each fault. */
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -20,7 +20,7 @@ interface Fault {
   readonly instead: string
 }
 
-/** The laws, and below them a planner with a fault. That there is the text, and once, is sure. */
+/** The laws on a planner with a fault. Fails unless the text occurs exactly once. */
 const lawsOver = async ({ module, text, instead }: Fault, name: string): Promise<typeof Laws> => {
   const outfile = join(folder, `${name}.mjs`)
   await build({
@@ -49,7 +49,7 @@ const lawsOver = async ({ module, text, instead }: Fault, name: string): Promise
 
 const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> = [
   [
-    'does not run the step itself that it is to start from',
+    'does not run the step that it starts from',
     'PL-FORCE-01',
     {
       module: 'demands.ts',
@@ -58,12 +58,12 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'forgets what needs a group that runs again',
+    'skips a group whose needed group runs again',
     'PL-GONE-01',
     { module: 'demands.ts', text: 'demands.set(name, reason)', instead: '' }
   ],
   [
-    'overwrites changed evidence unasked',
+    'overwrites changed evidence without a question',
     'PL-CHANGED-01',
     {
       module: 'decideTask.ts',
@@ -72,12 +72,12 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'forgets that changed evidence is kept',
+    'ignores that changed evidence is kept',
     'PL-CHANGED-02',
     { module: 'Overrides.ts', text: '    ...kept(plan, at),\n', instead: '' }
   ],
   [
-    'runs again only the last of those that recorded what was changed',
+    'repeats only the last unit that recorded the changed evidence',
     'PL-CHANGED-03',
     {
       module: 'changedEvidence.ts',
@@ -86,7 +86,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'forgets the changed evidence of what is taken as done',
+    'ignores the changed evidence of assumed steps',
     'PL-CHANGED-04',
     {
       module: 'Overrides.ts',
@@ -95,7 +95,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'accepts any content where somebody has accepted one',
+    'accepts any content of a path once one was accepted',
     'PL-CHANGED-05',
     {
       module: 'Overrides.ts',
@@ -104,7 +104,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'takes as done what has lost its evidence',
+    'assumes a step done whose evidence is missing',
     'PL-ASSUME-01',
     {
       module: 'decideTask.ts',
@@ -113,7 +113,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'runs a recorded unit again that is not idempotent, and does not ask',
+    'repeats a recorded non-idempotent unit without a question',
     'PL-DOUBT-04',
     {
       module: 'decideTask.ts',
@@ -122,7 +122,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'believes of anything that it is done',
+    'accepts that any unit is done',
     'PL-DOUBT-05',
     {
       module: 'decideTask.ts',
@@ -131,7 +131,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'skips what its task no longer takes',
+    'skips a unit whose output its task no longer accepts',
     'PL-FIT-01',
     {
       module: 'decideTask.ts',
@@ -140,17 +140,17 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'begins to count attempts anew after each crash',
+    'restarts the attempt count after each crash',
     'PL-TRY-01',
     { module: 'decideTask.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
   ],
   [
-    'does not compare the workflow with the one that ran',
+    'does not compare the workflow with the recorded one',
     'PL-EDIT-03',
     { module: 'PlanCheck.ts', text: "if (policy === 'ignore' ||", instead: "if (policy !== 'strict' ||" }
   ],
   [
-    'believes an edit that what was in doubt may be done twice',
+    'lets an edit make a step in doubt idempotent',
     'PL-EDIT-06',
     {
       module: 'decideTask.ts',
@@ -159,7 +159,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'runs what waits for its job',
+    'runs a unit that waits for its job',
     'PL-PLAN-03',
     {
       module: 'decideTask.ts',
@@ -168,7 +168,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'submits under the key of a job that failed',
+    'submits under the key of a failed job',
     'PL-JOB-03',
     {
       module: 'jobChanges.ts',
@@ -177,7 +177,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'plans from a unit on the level of the workflow alone',
+    'starts from a unit only at the top level',
     'PL-WRAP-01',
     {
       module: 'demands.ts',
@@ -187,7 +187,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'takes nothing as done before a nested wave that is restarted',
+    'assumes no step done before a nested restarted wave',
     'PL-FORCE-01',
     {
       module: 'demands.ts',
@@ -196,17 +196,17 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'drops the items of a map in a sequence though it goes on with them',
+    'drops the items of a map in a sequence that continues with them',
     'PL-KEEP-01',
     { module: 'Overrides.ts', text: 'return { units: below.units, keeps: true }', instead: 'return below' }
   ],
   [
-    'keeps the record of a composite whose parts are taken back',
+    'keeps the record of a composite whose parts are rewound',
     'PL-REWIND-01',
     { module: 'Transition.ts', text: '!above.has(unit) && !isNamed(unit)', instead: '!isNamed(unit)' }
   ],
   [
-    'gives another key to all of a step of which a part is taken back',
+    'changes the keys of a whole step when a part of it is rewound',
     'PL-REWIND-02',
     {
       module: 'Transition.ts',
@@ -215,7 +215,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     }
   ],
   [
-    'goes on from a checkpoint that contradicts itself',
+    'continues from an inconsistent checkpoint',
     'PL-DAMAGE-01',
     { module: 'planResume.ts', text: '...inconsistencies(checkpoint)', instead: '' }
   ],
@@ -230,7 +230,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'subSteps.ts', text: 'add(unit, {})', instead: 'void unit' }
   ],
   [
-    'runs a sub-step again that is in flight and not idempotent, and does not ask',
+    'repeats a non-idempotent sub-step in flight without a question',
     'PL-DOUBT-01',
     {
       module: 'subSteps.ts',
@@ -263,7 +263,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'decideSubSteps.ts', text: '?.suspended !== true) return', instead: '?.suspended !== false) return' }
   ],
   [
-    'starts a wait again that is open',
+    'restarts an open wait',
     'PL-TRY-01',
     { module: 'decideTask.ts', text: 'pending?._tag === task.wait ? pending', instead: 'pending === null ? pending' }
   ],
@@ -284,20 +284,20 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   ]
 ]
 
-describe('a planner is found out', () => {
-  // That a law fails is enough: to shrink what it found takes a hundred times as long as to find it.
+describe('planted faults of the planner', () => {
+  // A failing law is enough: shrinking takes a hundred times as long as finding.
   beforeAll(() => fc.configureGlobal({ endOnFailure: true }))
   afterAll(() => fc.resetConfigureGlobal())
 
   for (const [what, id, fault] of FAULTS) {
-    test(`that ${what}`, async () => {
+    test(`a law fails for a planner that ${what}`, async () => {
       const { planLaws } = await lawsOver(fault, id)
       const law = planLaws.find((one) => one.id === id) ?? assert.fail(id)
       assert.equal(law.check({}, { numRuns: 1500, seed: 1 }).holds, false)
     })
   }
 
-  test('unless it has no fault', async () => {
+  test('the laws hold for a planner without a fault', async () => {
     const { planLaws } = await lawsOver({ module: 'none', text: '', instead: '' }, 'none')
     for (const [, id] of FAULTS) {
       const result = planLaws.find((one) => one.id === id)?.check({}, { numRuns: sweep ? 300 : 8, seed: 1 })

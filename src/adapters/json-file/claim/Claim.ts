@@ -14,7 +14,7 @@ import * as Layout from '../files/Layout.js'
 import { holderOf } from './Liveness.js'
 import { cleanUp } from '../journal/Prune.js'
 import type { Published, Unpublished } from '../journal/Publish.js'
-import { discard, foundLine, prepare, publish, publishEnd, releasedLine, standing } from '../journal/Publish.js'
+import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownership } from '../journal/Publish.js'
 import type { Content, Journals, Numbered } from '../journal/Read.js'
 import * as Read from '../journal/Read.js'
 import type { Holding } from './Holding.js'
@@ -28,7 +28,7 @@ export interface Granted {
 }
 
 /** `reads`: unreadable content refuses the claim (default true). A removal passes false, because it need not read the run. */
-export interface How extends ClaimOptions {
+export interface ClaimSettings extends ClaimOptions {
   readonly reads?: boolean
 }
 
@@ -60,7 +60,7 @@ export const claim = async (
   context: Context,
   layout: Layout.Layout,
   owner: Owner,
-  { reads = true, takeOver = false }: How = {}
+  { reads = true, takeOver = false }: ClaimSettings = {}
 ): Promise<E.Either<StorageError, Granted>> => {
   const self = await reading('/proc/self', 'identify', () => context.processes.self())
   if (E.isLeft(self)) return self
@@ -222,7 +222,7 @@ const grant = async (
   const { content, found, newest } = below.right
   const noted = found === undefined ? below : await note(context, layout, journal, found, newest)
   if (E.isLeft(noted)) return noted
-  const now = standing(context.fs, journal)
+  const now = ownership(context.fs, journal)
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = O.isSome(content) ? content.value.revision : -1
@@ -245,22 +245,22 @@ const putBack = async (
 }
 
 /** The starting point of a claim; `found` is recorded for later readers unless it was recovered. */
-interface Below {
+interface ClaimBase {
   readonly content: O.Option<Content>
   readonly found: FoundRecord | undefined
   readonly newest: Numbered | undefined
 }
 
-const NOTHING: Below = { content: O.none, found: undefined, newest: undefined }
+const NOTHING: ClaimBase = { content: O.none, found: undefined, newest: undefined }
 
 /** Step 6. An earlier read still holds if the same journals have not grown, because they are only appended to. */
 const readBelow = async (
   { context, layout, reads }: Attempt,
   number: number,
   before: O.Option<Journals>
-): Promise<E.Either<StorageError, Below>> => {
+): Promise<E.Either<StorageError, ClaimBase>> => {
   if (!reads) return E.right(NOTHING)
-  const glance = await Copy.glance(context, layout)
+  const glance = await Copy.probe(context, layout)
   if (E.isLeft(glance)) return glance
   const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)
   if (E.isLeft(known)) return known
@@ -269,7 +269,7 @@ const readBelow = async (
   if (O.isNone(journals.right)) return E.right(NOTHING)
   const { newest } = journals.right.value
   const content = await Read.contentOf(context, layout, glance.right, journals.right.value)
-  return E.map((stored: O.Option<Content>): Below => {
+  return E.map((stored: O.Option<Content>): ClaimBase => {
     if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 }, newest }
     const { found, revision } = stored.value
     const isExact = found._tag === 'Exact'

@@ -1,7 +1,7 @@
 /** The liveness signal for processes that see neither the owner's process nor its socket: a folder touched every few seconds (`docs/file-format.md` §5.3 and §11). */
 import * as E from 'fp-ts/lib/Either.js'
 import type { WriteFailed } from '../../../ports/CheckpointStorage.js'
-import type { Answer, Context, Look } from '../Context.js'
+import type { Answer, Context, Observation } from '../Context.js'
 import { quietly, writing } from '../files/Fault.js'
 import type { Layout } from '../files/Layout.js'
 import { heartbeat } from '../files/Layout.js'
@@ -75,7 +75,7 @@ const beatOf = ({ fs }: Context, path: string): string | undefined => {
 const MOST_LOOKS = 10_000
 
 /** Evicts the oldest looks beyond the limit; their owners then need two new looks. */
-const remember = ({ looks }: Context, path: string, seen: Look): void => {
+const remember = ({ looks }: Context, path: string, seen: Observation): void => {
   looks.delete(path)
   for (const oldest of looks.keys()) {
     if (looks.size < MOST_LOOKS) break

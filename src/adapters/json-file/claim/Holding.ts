@@ -9,7 +9,7 @@ import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
 import type { Layout } from '../files/Layout.js'
 import { isInTombstone } from '../files/Layout.js'
 import type { Published } from '../journal/Publish.js'
-import { standing } from '../journal/Publish.js'
+import { ownership } from '../journal/Publish.js'
 import type { Mutex } from './Mutex.js'
 import { make as makeMutex } from './Mutex.js'
 import type { AliveSocket } from './Socket.js'
@@ -104,7 +104,7 @@ export const make = (
 export const watch = (self: Holding): boolean => {
   if (self.ended !== undefined) return false
   if (self.moving) return true
-  const now = standing(self.context.fs, self.journal)
+  const now = ownership(self.context.fs, self.journal)
   if (E.isRight(now) && now.right !== 'Owner') fence(self, now.right === 'Superseded')
   return self.ended === undefined
 }

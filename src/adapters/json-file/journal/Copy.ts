@@ -22,7 +22,7 @@ export interface CopyOf {
 }
 
 /** The result of a first look: no file, an unusable one, or a copy that is not yet verified. */
-export type Glance =
+export type Probe =
   { readonly _tag: 'Absent' } | { readonly _tag: 'Unusable' } | { readonly _tag: 'Copy'; readonly of: CopyOf }
 
 export interface Copy {
@@ -41,7 +41,7 @@ export const encode = (of: CopyOf, checkpoint: Encoded, limitBytes: number): str
 }
 
 /** Inspects the copy without reading all of it. A copy of another run is unusable. */
-export const glance = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Glance>> => {
+export const probe = async ({ fs, settings }: Context, layout: Layout): Promise<E.Either<StorageError, Probe>> => {
   const head = await withFile(fs, layout.copy, (fd) => readBetween(fs, layout.copy, fd, 0, 4096))
   if (E.isLeft(head)) return head
   if (O.isNone(head.right)) return E.right({ _tag: 'Absent' })
@@ -55,7 +55,7 @@ export const glance = async ({ fs, settings }: Context, layout: Layout): Promise
   return E.right(slow === undefined ? { _tag: 'Unusable' } : ofRun(slow, layout))
 }
 
-const ofRun = (of: CopyOf, { runId }: Layout): Glance =>
+const ofRun = (of: CopyOf, { runId }: Layout): Probe =>
   of.runId === runId ? { _tag: 'Copy', of } : { _tag: 'Unusable' }
 
 /** Reads and verifies the copy. Returns `None` if it is missing or was changed. */

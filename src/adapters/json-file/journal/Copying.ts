@@ -6,7 +6,7 @@ import { quietly } from '../files/Fault.js'
 import { readWhole } from '../files/Files.js'
 import { FORMAT } from './Journal.js'
 import { copyInTheMaking } from '../files/Layout.js'
-import { standing } from './Publish.js'
+import { ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { COPY_LAG_MILLIS, later } from '../claim/Holding.js'
 
@@ -86,7 +86,7 @@ const copy = async (holding: Holding, { revision, number }: Saved): Promise<void
   const bytes = Buffer.from(text)
   holding.copyBytes = bytes.length
   if (isTooLarge(holding) && !isAtRest(holding)) return
-  const now = standing(context.fs, journal)
+  const now = ownership(context.fs, journal)
   if (E.isLeft(now) || now.right !== 'Owner') return
   if (await replace(holding, text, bytes)) holding.copied = revision.revision
 }
@@ -101,7 +101,7 @@ const replace = async (
   await fs.replace(made, text)
   const found = await readWhole(fs, made, settings.readBytes, layout.runId)
   const isWhole = E.isRight(found) && O.isSome(found.right) && found.right.value.equals(bytes)
-  const now = standing(fs, journal)
+  const now = ownership(fs, journal)
   if (!isWhole || E.isLeft(now) || now.right !== 'Owner') {
     fs.unlinkSync(made)
     return false

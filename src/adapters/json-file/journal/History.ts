@@ -13,7 +13,7 @@ import { holderOf } from '../claim/Liveness.js'
 import { list, readJournal } from './Read.js'
 
 /** A journal with a base and its revisions that count: the base of a higher number replaces them from its revision on. */
-interface Stretch {
+interface Segment {
   readonly base: Base
   readonly changes: ReadonlyArray<Json>
 }
@@ -22,9 +22,9 @@ export const history = async (
   context: Context,
   layout: Layout
 ): Promise<E.Either<StorageError, ReadonlyArray<HistoryEntry>>> =>
-  E.map(({ stretches }: Whole) => stretches.flatMap(entriesOf))(await readAll(context, layout))
+  E.map(({ stretches }: Scan) => stretches.flatMap(entriesOf))(await readAll(context, layout))
 
-const entriesOf = ({ base, changes }: Stretch): ReadonlyArray<HistoryEntry> =>
+const entriesOf = ({ base, changes }: Segment): ReadonlyArray<HistoryEntry> =>
   changes.map((change, index) => entry(base.revision + index, change)).reverse()
 
 const entry = (revision: number, change: Json): HistoryEntry => {
@@ -55,23 +55,23 @@ export const loadRevision = async (
   )
 }
 
-const endOf = ({ base, changes }: Stretch): number => base.revision + changes.length
+const endOf = ({ base, changes }: Segment): number => base.revision + changes.length
 
 /** A base holds the result of its own change: `loadRevision` returns the change only on top of the stretch before. */
-const unfolded = (stretch: Stretch, before: Stretch | undefined, revision: number): Stretch =>
+const unfolded = (stretch: Segment, before: Segment | undefined, revision: number): Segment =>
   before !== undefined && revision === stretch.base.revision && endOf(before) === revision
     ? { base: before.base, changes: [...before.changes, ...stretch.changes.slice(0, 1)] }
     : stretch
 
-interface Whole {
+interface Scan {
   readonly highest: Journal | undefined
-  readonly stretches: ReadonlyArray<Stretch>
+  readonly stretches: ReadonlyArray<Segment>
 }
 
 const ATTEMPTS = 100
 
 /** Reads every journal. If one is missing when it is opened, it was pruned: list again. */
-const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Whole>> => {
+const readAll = async (context: Context, layout: Layout): Promise<E.Either<StorageError, Scan>> => {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const numbers = await list(context, layout)
     if (E.isLeft(numbers)) return numbers
@@ -86,8 +86,8 @@ const readEach = async (
   context: Context,
   layout: Layout,
   numbers: ReadonlyArray<number>
-): Promise<E.Either<StorageError, O.Option<Whole>>> => {
-  const stretches: Array<Stretch> = []
+): Promise<E.Either<StorageError, O.Option<Scan>>> => {
+  const stretches: Array<Segment> = []
   let highest: Journal | undefined
   let found: FoundRecord | undefined
   let end = Number.POSITIVE_INFINITY

@@ -9,7 +9,7 @@ import type { FoundRecord } from './Journal.js'
 import { foundIn, upTo } from './Journal.js'
 import * as Layout from '../files/Layout.js'
 import type { Published } from './Publish.js'
-import { standing } from './Publish.js'
+import { ownership } from './Publish.js'
 import { readJournal } from './Read.js'
 import type { Holding } from '../claim/Holding.js'
 
@@ -43,7 +43,7 @@ const pruneIn = async (
     if (E.isLeft(read)) return
     if (O.isNone(read.right)) continue
     if (read.right.value.damage.length > 0 && !(await keepEvidence(context, layout, number, record.token))) return
-    const now = standing(context.fs, journal)
+    const now = ownership(context.fs, journal)
     if (E.isLeft(now) || now.right !== 'Owner') return
     // In the same synchronous code as the check, so that nothing can happen in between.
     if (!unlink(context, Layout.journal(layout, number))) return

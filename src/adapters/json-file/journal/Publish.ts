@@ -38,7 +38,7 @@ export type Publication =
   | { readonly _tag: 'Stale' }
 
 /** `Superseded`: the next number exists. `Missing`: the journal's name no longer leads to its file. */
-export type Standing = 'Owner' | 'Superseded' | 'Missing'
+export type Ownership = 'Owner' | 'Superseded' | 'Missing'
 
 /** Creates the `nth` unpublished journal of a claim. Must run before the listing that determines its number. */
 export const prepare = async (
@@ -84,13 +84,13 @@ export const prepareNext = async (
   layout: Layout.Layout,
   journal: Published,
   token: string
-): Promise<E.Either<StorageError, Unpublished | Exclude<Standing, 'Owner'>>> => {
+): Promise<E.Either<StorageError, Unpublished | Exclude<Ownership, 'Owner'>>> => {
   const file = await prepare(context, layout, token, journal.number + 1)
   if (E.isLeft(file)) return file
-  const now = standing(context.fs, journal)
+  const now = ownership(context.fs, journal)
   if (E.isRight(now) && now.right === 'Owner') return file
   await discard(context, file.right)
-  return E.isLeft(now) ? now : E.right(now.right as Exclude<Standing, 'Owner'>)
+  return E.isLeft(now) ? now : E.right(now.right as Exclude<Ownership, 'Owner'>)
 }
 
 /** Publishes the next number with a released line, for an owner that cannot write its own journal. A disk failure may prevent it. */
@@ -203,16 +203,16 @@ const confirm = async (
   if (E.isLeft(names)) return names
   const numbers = O.isNone(names.right) ? [] : Layout.numbers(names.right.value)
   // Compares by name once: if the folder moved before `place` was read, `place` would still match.
-  const now = standing(fs, { ...journal, place: undefined })
+  const now = ownership(fs, { ...journal, place: undefined })
   if (E.isLeft(now)) return now
   return E.right(numbers[0] === number && now.right === 'Owner' ? { _tag: 'Published', journal } : { _tag: 'Stale' })
 }
 
 /** The check. It covers only what was synced before it. */
-export const standing = (
+export const ownership = (
   fs: FileSystem,
   { path, next, fd, place, dev, ino }: Published
-): E.Either<StorageError, Standing> => {
+): E.Either<StorageError, Ownership> => {
   try {
     if (fs.lstatSync(next) !== undefined) return E.right('Superseded')
     if (place !== undefined) return E.right(fs.placeSync(fd) === place ? 'Owner' : 'Missing')

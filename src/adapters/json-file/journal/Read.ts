@@ -200,7 +200,7 @@ const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): Readon
 export const contentOf = async (
   context: Context,
   layout: Layout.Layout,
-  glance: Copy.Glance,
+  glance: Copy.Probe,
   journals: Journals
 ): Promise<E.Either<StorageError, O.Option<Content>>> => {
   const { newest, damage } = journals
@@ -299,7 +299,7 @@ const readOnceMore = async (
   const there = isThere(context, layout)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(O.none)
-  const glance = await Copy.glance(context, layout)
+  const glance = await Copy.probe(context, layout)
   if (E.isLeft(glance)) return glance
   const journals = await readJournals(context, layout)
   if (E.isLeft(journals)) return journals
@@ -324,7 +324,7 @@ export const readHighest = async (
     if (E.isLeft(read)) return read
     if (O.isNone(read.right) && numbers.length > 0) continue
     const highest = O.toUndefined(read.right)
-    const glance = await Copy.glance(context, layout)
+    const glance = await Copy.probe(context, layout)
     const told = E.isRight(glance) && glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined
     const lineage = highest?.claim?.lineage ?? told
     const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }

@@ -12,7 +12,7 @@ import { FORMAT } from './Journal.js'
 import * as Line from './Line.js'
 import { prune } from './Prune.js'
 import type { Published } from './Publish.js'
-import { prepareNext, publish, standing } from './Publish.js'
+import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
 import { biggest, bytesOf } from './Size.js'
@@ -52,7 +52,7 @@ const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, don
 
 /** Rejects an invalid save, but a superseded owner gets `Fenced` first. */
 const refusal = (holding: Holding, error: StorageError): StorageError => {
-  const now = standing(holding.context.fs, holding.journal)
+  const now = ownership(holding.context.fs, holding.journal)
   return E.isRight(now) && now.right !== 'Owner' ? fence(holding, now.right === 'Superseded') : error
 }
 
@@ -136,7 +136,7 @@ const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => voi
 
   const check = (error: Error | null): void => {
     if (error !== null) return fail('fdatasync', error)
-    const now = standing(fs, journal)
+    const now = ownership(fs, journal)
     if (E.isLeft(now)) return done(E.left(poison(holding, now.left)))
     if (now.right !== 'Owner') return done(E.left(fence(holding, now.right === 'Superseded')))
     journal.position += line.length

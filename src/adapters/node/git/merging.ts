@@ -6,7 +6,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Worktree } from '../../../domain/workflow/Workspace.js'
 import type { MergeEnd, WorkspaceFailed } from '../../../ports/Workspaces.js'
 import { git } from './git.js'
-import { ask, demand, failed, gitFolderOf, isThere, saidBy, trying } from './worktree.js'
+import { ask, demand, failed, gitFolderOf, isThere, messageOf, trying } from './worktree.js'
 
 type End = E.Either<WorkspaceFailed, MergeEnd>
 
@@ -40,7 +40,7 @@ export const mergeWorktree = async (runId: string, worktree: Worktree): Promise<
   return E.right(
     files.right.length > 0
       ? { _tag: 'NotMerged', why: 'Conflict', files: files.right, committed: committed.right }
-      : { _tag: 'NotMerged', why: 'Refused', said: saidBy(merged.right), committed: committed.right }
+      : { _tag: 'NotMerged', why: 'Refused', said: messageOf(merged.right), committed: committed.right }
   )
 }
 
@@ -129,7 +129,7 @@ const HEAD = ['rev-parse', '--verify', '--quiet', 'HEAD']
 const commitStaged = async (root: string, message: string): Promise<E.Either<WorkspaceFailed, true | string>> => {
   const ended = await git(root, ['commit', '--quiet', '--message', message])
   if (E.isLeft(ended)) return E.left(failed(root, 'git commit', ended.left))
-  return E.right(ended.right.code === 0 ? true : saidBy(ended.right))
+  return E.right(ended.right.code === 0 ? true : messageOf(ended.right))
 }
 
 /** Files that git has during an unfinished merge, rebase or the like, which a commit would conclude. */

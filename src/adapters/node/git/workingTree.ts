@@ -10,7 +10,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Content, TreeUnreadable, WorkingTree } from '../../../ports/WorkingTree.js'
 import { NO_OTHER_REPOSITORY } from './git.js'
 
-type Looked<A> = Promise<E.Either<TreeUnreadable, A>>
+type Reading<A> = Promise<E.Either<TreeUnreadable, A>>
 
 /** The size of the read buffer. */
 const CHUNK_BYTES = 1_048_576
@@ -41,7 +41,7 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
   const at = (path: string): string => resolve(folder, path)
   const left = new Set(except.map((path) => key(Buffer.from(at(path)))))
   const read = new Map<string, Read>()
-  const git = (args: ReadonlyArray<string>, input?: string): Looked<Answer> =>
+  const git = (args: ReadonlyArray<string>, input?: string): Reading<Answer> =>
     askGit(resolve(folder), args, input, ceiling)
   return {
     content: (path, signal) => () =>
@@ -77,7 +77,7 @@ export const workingTree = (folder: string, except: ReadonlyArray<string> = [], 
 
 const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP'])
 
-const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Looked<O.Option<A>> => {
+const looking = async <A>(where: string, look: () => Promise<O.Option<A>>): Reading<O.Option<A>> => {
   try {
     return E.right(await look())
   } catch (cause) {
@@ -108,14 +108,14 @@ interface Read {
 }
 
 /** What a scan needs: excluded paths, cached digests and the signal that stops it. */
-interface Look {
+interface ScanState {
   readonly except: ReadonlySet<string>
   readonly read: Map<string, Read>
   readonly signal: AbortSignal | undefined
 }
 
 /** Describes a path. A link inside a folder counts as its target string. Pipes, sockets and devices have no content, because reading them consumes data or never ends. */
-const contentOf = async (look: Look, path: Buffer, facts: Stats): Promise<Content> => {
+const contentOf = async (look: ScanState, path: Buffer, facts: Stats): Promise<Content> => {
   if (facts.isDirectory()) return await contentOfFolder(look, path)
   if (facts.isFile()) return await contentOfFile(look, path)
   const target = facts.isSymbolicLink() ? await readlink(path, { encoding: 'buffer' }) : Buffer.alloc(0)
@@ -123,7 +123,7 @@ const contentOf = async (look: Look, path: Buffer, facts: Stats): Promise<Conten
 }
 
 /** Reuses a digest only if the stamp is old enough: `ctime` cannot be set, but two changes within one clock tick share it. */
-const contentOfFile = async ({ read, signal }: Look, path: Buffer): Promise<Content> => {
+const contentOfFile = async ({ read, signal }: ScanState, path: Buffer): Promise<Content> => {
   // Without NONBLOCK, opening a file that became a pipe would wait for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
@@ -160,7 +160,7 @@ const stampOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
 const STOPPED = Object.assign(new Error('the read was stopped'), { code: 'ABORTED' })
 
 /** Names in order, each with the kind and digest of its entry, so that different folders have different digests. */
-const contentOfFolder = async (look: Look, path: Buffer): Promise<Content> => {
+const contentOfFolder = async (look: ScanState, path: Buffer): Promise<Content> => {
   const hash = createHash('sha256')
   let total = 0
   const names = await readdir(path, { encoding: 'buffer' })
@@ -181,12 +181,12 @@ const kindOf = (facts: Stats): string =>
 /** git's output, or a marker that the repository or commit does not exist. */
 type Answer = O.Option<string>
 
-type AskGit = (args: ReadonlyArray<string>, input?: string) => Looked<Answer>
+type AskGit = (args: ReadonlyArray<string>, input?: string) => Reading<Answer>
 
 const NOTHING_THERE = /not a git repository|does not have any commits|(unknown|bad) revision|Needed a single revision/
 
 /** Queries git in the C locale, without taking a lock or reading configuration from environment variables. */
-const askGit = (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Looked<Answer> =>
+const askGit = (folder: string, args: ReadonlyArray<string>, input = '', ceiling?: string): Reading<Answer> =>
   new Promise((done) => {
     const below = ceiling === undefined ? {} : { GIT_CEILING_DIRECTORIES: ceiling }
     const env = { ...process.env, LC_ALL: 'C', GIT_OPTIONAL_LOCKS: '0', ...NO_OTHER_REPOSITORY, ...below }
@@ -215,7 +215,7 @@ const linesOf = (answer: Answer): ReadonlyArray<string> =>
 const firstLine = (answer: Answer): O.Option<string> => O.fromNullable(linesOf(answer)[0])
 
 /** Resolves commit hashes and prefixes to full hashes; branch and tag names do not count. */
-const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Looked<ReadonlyMap<string, string>> => {
+const fullHashes = async (git: AskGit, hashes: ReadonlyArray<string>): Reading<ReadonlyMap<string, string>> => {
   const asked = [...new Set(hashes)].filter((hash) => HASH.test(hash))
   if (asked.length === 0) return E.right(new Map())
   const known = await git(['cat-file', '--batch-check=%(objectname) %(objecttype)'], `${asked.join('\n')}\n`)
@@ -233,7 +233,7 @@ const missingCommits = async (
   git: AskGit,
   folder: string,
   hashes: ReadonlyArray<string>
-): Looked<ReadonlyArray<string>> => {
+): Reading<ReadonlyArray<string>> => {
   const known = await fullHashes(git, hashes)
   if (E.isLeft(known)) return known
   const full = known.right
@@ -251,7 +251,7 @@ const missingCommits = async (
 }
 
 /** In a shallow clone, a commit that is missing may be behind the cut. */
-const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Looked<A> => {
+const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Reading<A> => {
   const shallow = await git(['rev-parse', '--is-shallow-repository'])
   if (E.isLeft(shallow)) return shallow
   if (!O.toNullable(firstLine(shallow.right))?.startsWith('true')) return E.right(missing)
@@ -259,7 +259,7 @@ const unlessShallow = async <A>(git: AskGit, folder: string, missing: A): Looked
   return E.left(unreadable(folder, 'SHALLOW', why, undefined))
 }
 
-const fullHash = async (git: AskGit, folder: string, hash: string): Looked<O.Option<string>> => {
+const fullHash = async (git: AskGit, folder: string, hash: string): Reading<O.Option<string>> => {
   const missing = await missingCommits(git, folder, [hash])
   if (E.isLeft(missing)) return missing
   if (missing.right.length > 0) return E.right(O.none)

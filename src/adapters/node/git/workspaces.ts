@@ -21,7 +21,7 @@ import {
   isFolder,
   isShell,
   isThere,
-  keepStrayed,
+  keepDetached,
   makeWorktree,
   planWorktree,
   textAt,
@@ -174,7 +174,7 @@ const remove = async (
   const { folders } = found.right
   const root = rootAt(places, runId)
   const worktree = workspace?.kind === 'worktree' && workspace.root === root ? workspace : undefined
-  const strayed = worktree === undefined ? E.right(undefined) : await keepStrayed(root, worktree.branch)
+  const strayed = worktree === undefined ? E.right(undefined) : await keepDetached(root, worktree.branch)
   if (E.isLeft(strayed)) return strayed
   const aside = await putAside(places, runId)
   if (E.isLeft(aside)) return aside

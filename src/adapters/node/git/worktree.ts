@@ -28,7 +28,7 @@ export const trying = async <A>(
 }
 
 /** The relevant part of git's output: its error, else its first line. */
-export const saidBy = ({ code, stderr, stdout }: GitEnd): string => {
+export const messageOf = ({ code, stderr, stdout }: GitEnd): string => {
   const lines = [...stderr.split('\n'), ...stdout.split('\n')].map((line) => line.trim()).filter((line) => line !== '')
   return lines.find((line) => /^(fatal|error):/.test(line)) ?? lines[0] ?? `it ended with ${code}`
 }
@@ -48,7 +48,7 @@ export const demand = async (
     where: folder,
     operation,
     code: 'GIT',
-    why: saidBy(ended.right),
+    why: messageOf(ended.right),
     cause: ended.right
   })
 }
@@ -260,7 +260,7 @@ export const forget = async ({
 const NOTHING: E.Either<WorkspaceFailed, undefined> = E.right(undefined)
 
 /** Commits on a detached HEAD get a branch, whose name is returned. */
-export const keepStrayed = async (
+export const keepDetached = async (
   root: string,
   branch: string
 ): Promise<E.Either<WorkspaceFailed, string | undefined>> => {

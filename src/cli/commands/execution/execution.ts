@@ -18,7 +18,7 @@ import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
 import { endingOf, MAX_SHOWN } from '../../report/ending.js'
-import * as Narrator from '../../report/Narrator.js'
+import * as Reporter from '../../report/Reporter.js'
 import { pendingJson } from '../../report/pending.js'
 import { endJson, printed } from '../../report/runJson.js'
 import { runnerIn } from '../../steps/jobStep.js'
@@ -67,9 +67,9 @@ type AnyProgram = Program<Readonly<Record<string, unknown>>>
 export const programFor = (
   context: PromptContext,
   { workflow, folder, done, assumed = new Set() }: Execution
-): { readonly program: AnyProgram; readonly narrator: Narrator.Narrator } => {
+): { readonly program: AnyProgram; readonly reporter: Reporter.Reporter } => {
   const { file, path } = workflow
-  const narrator = Narrator.make({
+  const reporter = Reporter.make({
     screen: context.screen,
     verbose: context.verbose,
     steps: file.steps,
@@ -77,21 +77,21 @@ export const programFor = (
     assumed,
     now: systemClock.now
   })
-  const { onOutput, onWarning } = narrator
+  const { onOutput, onWarning } = reporter
   const surroundings = { subprocess, inherited: context.inherited, folder, home: context.home, onOutput, onWarning }
-  return { program: toProgram(file, path, runnerIn(surroundings)), narrator }
+  return { program: toProgram(file, path, runnerIn(surroundings)), reporter }
 }
 
 export const execute = async (
   context: PromptContext,
   execution: Execution & { readonly program: AnyProgram },
-  narrator: Narrator.Narrator,
+  reporter: Reporter.Reporter,
   executor: Executor<RunOutcome>
 ): Promise<Result> => {
   const { runId, program } = execution
   let saved = execution.start === undefined
   let worked = false
-  let isLeft = false
+  let isKept = false
   const again = new Map<string, Run>()
   const environment = environmentFor(context, {
     tree: execution.tree ?? treeAt(context, execution.folder),
@@ -108,22 +108,22 @@ export const execute = async (
         if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unit.unit, unit)
         if (event._tag === 'StepStarted') worked = true
         // The state can be removed once the workspace is settled.
-        if (event._tag === 'RunLeft') isLeft = true
-        else narrator.report(event)
+        if (event._tag === 'RunNotRemoved') isKept = true
+        else reporter.report(event)
       }
     }
   })
-  const silent = announceSignals(context, narrator, resumeLine(context, runId))
+  const silent = announceSignals(context, reporter, resumeLine(context, runId))
   const ended = await executor(environment)()
   silent()
-  narrator.finish()
+  reporter.finish()
   if (E.isLeft(ended)) {
     const hints = ofRunError(context, runId, program, saved ? undefined : execution.start, ended.left)
     return E.left(notDone(ended.left, hints, runId))
   }
   const outcome = ended.right
   const ownFolders = await ownFoldersOf(environment, outcome, execution.workflow.file)
-  const { questions, evidence } = await outlookAfter(context, outcome, program)
+  const { questions, evidence } = await previewAfter(context, outcome, program)
   const { screen } = context
   const isCancelled = outcome._tag === 'Interrupted' && outcome.reason === 'cancelled'
   const resumeCommand = resumeLine(context, runId, isCancelled ? { reopen: true } : {})
@@ -141,8 +141,8 @@ export const execute = async (
     outcome._tag === 'Completed'
       ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
       : {}
-  if (isLeft && outcome._tag === 'Completed')
-    await dispose(execution.workflow.file.onSuccess, outcome.checkpoint)({ ...environment, events: narrator })()
+  if (isKept && outcome._tag === 'Completed')
+    await dispose(execution.workflow.file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
   if (context.json)
     screen.out(
       printed({
@@ -163,7 +163,7 @@ const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
 }
 
 /** Reads evidence only if it may be why a wave did not start. */
-const outlookAfter = async (
+const previewAfter = async (
   context: Context,
   outcome: RunOutcome,
   program: AnyProgram
@@ -214,7 +214,7 @@ const outcomeJson = (
 /** Announces a stop at the first signal, and prints how to resume at the second. Returns a function that ends this. */
 const announceSignals = (
   { screen, signals }: PromptContext,
-  narrator: Narrator.Narrator,
+  reporter: Reporter.Reporter,
   resume: string
 ): (() => void) => {
   const { signal: stop } = signals.interrupt
@@ -222,14 +222,14 @@ const announceSignals = (
   const onSignal = (signal: NodeJS.Signals): void => {
     // Only a second signal removes the handlers while steps run; a SIGHUP never is one, also while the run is ending.
     if (signal === 'SIGHUP' || process.listenerCount(signal) > (before.get(signal) ?? 0)) return
-    narrator.finish()
+    reporter.finish()
     screen.line('Resume with:')
     screen.line(`  ${screen.style.bold(resume)}`)
     end()
     process.kill(process.pid, signal)
   }
   const onStop = (): void => {
-    const names = named(narrator.inFlight())
+    const names = named(reporter.inFlight())
     const again = O.toUndefined(signals.received()) === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
     screen.line(screen.style.yellow(`Stopping${names === '' ? '' : ` ${names}`} …${again}`))
     for (const signal of SIGNALS) {

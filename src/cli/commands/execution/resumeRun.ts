@@ -70,7 +70,7 @@ export const resumeRun = async (
     Array.from(checkpoint.completedSteps).flatMap((one) => (one.assumed === true ? [one.unit] : []))
   )
   const execution = { workflow, runId, folder, done, assumed, merging: flags, tree }
-  const { program, narrator } = programFor(context, execution)
+  const { program, reporter } = programFor(context, execution)
   const surveyed = await surveyRun(context, program, view, { ...given.right, ...input }, tree)
   if (E.isLeft(surveyed)) return surveyed
   printWarnings(context, workflow, typed)
@@ -99,7 +99,7 @@ export const resumeRun = async (
     if (pointed) printPosition(context, checkpoint, plan)
     printInput(context, view, plan, flags)
   }
-  const ended = await execute(context, { ...execution, onPlanned, program }, narrator, resume(program, runId, how))
+  const ended = await execute(context, { ...execution, onPlanned, program }, reporter, resume(program, runId, how))
   return E.isLeft(ended) && ended.left._tag === 'NotDone' && ended.left.error._tag === 'PlanChanged'
     ? E.left(notDone(ended.left.error, [reviewing(context, runId, flags)], runId))
     : ended

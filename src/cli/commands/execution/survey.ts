@@ -49,7 +49,7 @@ export const usablePlan = (
   const hints =
     error._tag === 'PlanError'
       ? ofPlanError(context, planning, error.problems)
-      : error._tag === 'WorkspaceGone'
+      : error._tag === 'WorkspaceMissing'
         ? ofMissingWorkspace(context, error)
         : []
   return E.left(notDone(error, hints, checkpoint.runId))

@@ -289,7 +289,7 @@ export const ofRunError = (
     case 'RunExists':
     case 'InputChanged':
       return ofExisting(place, runId)
-    case 'WorkspaceGone':
+    case 'WorkspaceMissing':
       return ofMissingWorkspace(place, error)
     case 'WriteFailed':
     case 'TooLarge':
@@ -325,7 +325,7 @@ export const ofHeld = (
 /** For a run whose workspace is missing; `--force` creates a new one, unless the folder is the user's. */
 export const ofMissingWorkspace = (
   place: Place,
-  { runId, kind }: RunError & { readonly _tag: 'WorkspaceGone' }
+  { runId, kind }: RunError & { readonly _tag: 'WorkspaceMissing' }
 ): ReadonlyArray<Hint> =>
   kind === 'none'
     ? [{ text: 'Nothing ran. Create the folder again with the missing files, or start a new run' }]

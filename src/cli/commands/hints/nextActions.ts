@@ -124,7 +124,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'WriteFailed':
     case 'TreeUnreadable':
     case 'WorkspaceFailed':
-    case 'WorkspaceGone':
+    case 'WorkspaceMissing':
       return [again(typed)]
   }
 }
@@ -152,7 +152,7 @@ const ofPlan = (typed: Typed, problems: ReadonlyArray<PlanProblem>, runId: strin
 const OF_FLAGS: ReadonlySet<PlanProblem['_tag']> = new Set([
   'UnknownStep',
   'NotAWave',
-  'NotAsked',
+  'NothingToConfirm',
   'UnitPending',
   'AssumedOutputMissing'
 ])

@@ -82,7 +82,7 @@ const contextOf = async <Data>(
     reopen,
     damage: async (runId, id) =>
       spec.damage === undefined
-        ? assert.fail(`the spec of ${spec.name} has no \`damage\`, which this case needs`)
+        ? assert.fail(`the spec of ${spec.name} has no \`damage\`; this case needs it`)
         : spec.damage(data, runId, id),
     isOver
   }

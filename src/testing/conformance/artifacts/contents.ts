@@ -25,17 +25,18 @@ const shown = (bytes: Uint8Array): string =>
 
 export const assertGets = async (store: ArtifactStore, runId: string, id: string, content: Content): Promise<void> => {
   const found = await right(store.get(runId, id))
-  if (found._tag === 'None') assert.fail(`artifact "${id}" of ${runId} should be there, and is not`)
+  if (found._tag === 'None') assert.fail(`artifact "${id}" of ${runId}: expected content, found none`)
   const bytes: unknown = found.value
-  if (!(bytes instanceof Uint8Array)) return assert.fail(`get should give bytes: ${inWords(bytes)}`)
+  if (!(bytes instanceof Uint8Array))
+    return assert.fail(`the result of get: expected a Uint8Array, found ${inWords(bytes)}`)
   const wanted = bytesOf(content)
   if (Buffer.compare(bytes, wanted) !== 0)
-    assert.fail(`artifact "${id}" of ${runId} has ${shown(bytes)} instead of ${shown(wanted)}`)
+    assert.fail(`artifact "${id}" of ${runId}: expected ${shown(wanted)}, found ${shown(bytes)}`)
 }
 
 export const assertNone = async (store: ArtifactStore, runId: string, id: string): Promise<void> => {
-  assertSame(await right(store.get(runId, id)), O.none, `artifact "${id}" of ${runId}, which is not there,`)
-  assert.equal(await right(store.has(runId, id)), false, `whether "${id}" of ${runId} is there`)
+  assertSame(await right(store.get(runId, id)), O.none, `artifact "${id}" of ${runId}`)
+  assertSame(await right(store.has(runId, id)), false, `has of artifact "${id}" of ${runId}`)
 }
 
 export const assertLists = async (

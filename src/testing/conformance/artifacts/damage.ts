@@ -7,6 +7,7 @@ import { answerOf, left, right } from '../fixtures.js'
 import type { ArtifactCaseContext, ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, BINARY, putAll } from './contents.js'
+import { assertSame } from '../difference.js'
 
 export const damageCases: ReadonlyArray<ArtifactCase> = [
   artifactCase(
@@ -17,7 +18,7 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
       await damaged(context)
       for (const one of [store, await context.reopen()]) {
         const { runId } = await left(one.get('a', 'x'), 'Corrupt')
-        assert.equal(runId, 'a', 'the run that the error names')
+        assertSame(runId, 'a', 'the run id in Corrupt')
         await assertGets(one, 'a', 'y', 'y')
         await assertGets(one, 'b', 'x', BINARY)
       }
@@ -30,15 +31,18 @@ export const damageCases: ReadonlyArray<ArtifactCase> = [
     'a damaged artifact can be replaced, removed and cleared',
     async (context) => {
       for (const mend of [
-        (store: ArtifactStore) => right(store.put('a', 'x', 'mended')),
+        (store: ArtifactStore) => right(store.put('a', 'x', 'repaired')),
         (store: ArtifactStore) => right(store.remove('a', 'x')),
         (store: ArtifactStore) => right(store.clear('a'))
       ]) {
         await damaged(context)
         await mend(context.store)
         const found = await answerOf(context.store.get('a', 'x'))
-        assert.ok(E.isRight(found), 'it is damaged still')
-        if (O.isSome(found.right)) await assertGets(context.store, 'a', 'x', 'mended')
+        assert.ok(
+          E.isRight(found),
+          'an artifact that was replaced, removed or cleared: expected it undamaged, found Corrupt'
+        )
+        if (O.isSome(found.right)) await assertGets(context.store, 'a', 'x', 'repaired')
       }
     },
     ['damage']

@@ -1,9 +1,9 @@
 /** Cases about artifact ids. */
-import { strict as assert } from 'node:assert'
 import { left, right } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
 import { assertGets, assertLists, assertNone, putAll } from './contents.js'
+import { assertSame } from '../difference.js'
 
 // prettier-ignore
 const INVALID = [
@@ -26,7 +26,7 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
     async ({ store }) => {
       for (const id of INVALID) {
         const { id: told } = await left(store.put('a', id, 'x'), 'InvalidArtifactId')
-        assert.equal(told, id)
+        assertSame(told, id, 'the id in InvalidArtifactId')
         await left(store.get('a', id), 'InvalidArtifactId')
         await left(store.has('a', id), 'InvalidArtifactId')
         await left(store.remove('a', id), 'InvalidArtifactId')
@@ -38,7 +38,7 @@ export const idCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-ID-02', 'every function refuses an invalid run id and reports it', async ({ store }) => {
     for (const runId of ['', '.', '..', '../a', 'a/b', 'A', 'a.', 'con', '_a', 'a'.repeat(129)]) {
       const { runId: told } = await left(store.put(runId, 'x', 'x'), 'InvalidRunId')
-      assert.equal(told, runId)
+      assertSame(told, runId, 'the run id in InvalidRunId')
       await left(store.get(runId, 'x'), 'InvalidRunId')
       await left(store.has(runId, 'x'), 'InvalidRunId')
       await left(store.remove(runId, 'x'), 'InvalidRunId')

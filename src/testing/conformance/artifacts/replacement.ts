@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { inWords } from '../difference.js'
+import { assertSame, inWords } from '../difference.js'
 import { atOnce, right, upTo } from '../fixtures.js'
 import type { ArtifactCase } from './ArtifactCase.js'
 import { artifactCase } from './ArtifactCase.js'
@@ -27,14 +27,15 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
     for (const round of upTo(5)) {
       const contents = upTo(8).map((n) => Buffer.alloc(20_000 + 1_000 * n, `${round}${n}`))
       const results = await atOnce(contents.map((content, n) => (n % 2 === 0 ? store : other).put('a', 'x', content)))
-      for (const result of results) if (E.isLeft(result)) assert.fail(`a put was refused: ${inWords(result.left)}`)
+      for (const result of results)
+        if (E.isLeft(result)) assert.fail(`a concurrent put: expected success, found ${inWords(result.left)}`)
       const found = await right(other.get('a', 'x'))
-      assert.ok(O.isSome(found), 'none of the puts is there')
+      assert.ok(O.isSome(found), 'the artifact after concurrent puts: expected one of the contents, found none')
       assert.ok(
         contents.some((one) => one.equals(found.value)),
-        'what is there nobody put'
+        'the artifact after concurrent puts: expected one of the contents, found another one'
       )
-      assert.equal((await right(store.list('a'))).length, 1, 'how many artifacts there are')
+      assertSame((await right(store.list('a'))).length, 1, 'the number of artifacts')
     }
   }),
 
@@ -52,10 +53,13 @@ export const replacementCases: ReadonlyArray<ArtifactCase> = [
       const read = async (): Promise<void> => {
         while (!over && !isOver()) {
           const found = await right(reader.get('a', 'x'))
-          assert.ok(O.isSome(found), 'it was gone while it was replaced')
+          assert.ok(
+            O.isSome(found),
+            'an artifact during its replacement: expected the old or the new content, found none'
+          )
           assert.ok(
             contents.some((one) => one.equals(found.value)),
-            'what was read nobody put'
+            'an artifact during its replacement: expected the old or the new content, found another one'
           )
           await new Promise((resolve) => setImmediate(resolve))
         }

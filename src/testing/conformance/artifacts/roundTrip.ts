@@ -1,5 +1,4 @@
 /** Cases about reading what was put. */
-import { strict as assert } from 'node:assert'
 import * as O from 'fp-ts/lib/Option.js'
 import { assertSame } from '../difference.js'
 import { ignored, right } from '../fixtures.js'
@@ -9,14 +8,14 @@ import { assertGets, assertLists, BINARY, infoOf, putAll } from './contents.js'
 
 export const roundTripCases: ReadonlyArray<ArtifactCase> = [
   artifactCase('AS-TRIP-01', 'bytes come back unchanged, and put returns their size and digest', async ({ store }) => {
-    assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'what put tells')
+    assertSame(await right(store.put('a', 'raw', BINARY)), infoOf('raw', BINARY), 'the info that put returned')
     await assertGets(store, 'a', 'raw', BINARY)
-    assert.equal(await right(store.has('a', 'raw')), true, 'whether it is there')
+    assertSame(await right(store.has('a', 'raw')), true, 'has of the artifact')
   }),
 
   artifactCase('AS-TRIP-02', 'a string comes back as its UTF-8 bytes', async ({ store }) => {
     const text = 'plain, é, 日本語, 😀, \0, \r\n, \ufeff'
-    assertSame(await right(store.put('a', 'text', text)), infoOf('text', text), 'what put tells')
+    assertSame(await right(store.put('a', 'text', text)), infoOf('text', text), 'the info that put returned')
     await assertGets(store, 'a', 'text', text)
   }),
 

@@ -11,6 +11,7 @@ import {
   assertGoesOn,
   assertHolds,
   assertLoads,
+  assertNotLost,
   atOnce,
   claimed,
   ignored,
@@ -33,11 +34,14 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     'a claim writes no checkpoint and reports that nothing is stored',
     async ({ storage }) => {
       const { claim, stored } = await right(storage.claim('a', OWNER))
-      assert.deepEqual(stored, O.none)
-      assert.equal(claim.runId, 'a')
-      assert.ok(Number.isSafeInteger(claim.epoch), `its epoch is ${claim.epoch}`)
-      assert.equal(claim.lost.aborted, false)
-      assert.deepEqual(await right(storage.load('a')), O.none)
+      assertSame(stored, O.none, 'what a claim of a new run found stored')
+      assertSame(claim.runId, 'a', 'the run id of the claim')
+      assert.ok(
+        Number.isSafeInteger(claim.epoch),
+        `the epoch of the claim: expected a safe integer, found ${claim.epoch}`
+      )
+      assertNotLost(claim)
+      await assertLoads(storage, 'a', [])
     }
   ),
 
@@ -47,10 +51,10 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       await claimed(storage, 'a', OWNER)
       const { runId, holder } = await left(storage.claim('a', OTHER), 'HeldBy')
-      assert.deepEqual({ runId, host: holder.host, pid: holder.pid }, { runId: 'a', ...OWNER })
+      assertSame({ runId, host: holder.host, pid: holder.pid }, { runId: 'a', ...OWNER }, 'the holder in HeldBy')
       // The time may be that of a server with another clock.
       const isNow = holder.since.endsWith('Z') && Math.abs(Date.parse(holder.since) - Date.now()) < 60_000
-      assert.ok(isNow, `since ${holder.since}, which is not now in UTC`)
+      assert.ok(isNow, `\`since\` of the holder: expected the present time in UTC, found ${holder.since}`)
     }
   ),
 
@@ -58,7 +62,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     const claim = await claimed(storage, 'a')
     await left(storage.claim('a', OTHER), 'HeldBy')
     await right(storage.save(claim, revisions([1])))
-    assert.equal(claim.lost.aborted, false)
+    assertNotLost(claim)
     await left(storage.claim('a', OTHER), 'HeldBy')
     await right(storage.save(claim, revisions([1, 2])))
   }),
@@ -66,10 +70,10 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-CLAIM-04', 'a load reports the live owner until the claim is released', async ({ storage }) => {
     const claim = await claimed(storage, 'a', OWNER)
     await right(storage.save(claim, revisions([1])))
-    const { host, pid } = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
-    assert.deepEqual({ host, pid }, OWNER)
+    const { host, pid } = some(some(await right(storage.load('a'))).heldBy, 'the holder')
+    assertSame({ host, pid }, OWNER, 'the holder in a load')
     await right(storage.release(claim))
-    assert.deepEqual(some(await right(storage.load('a'))).heldBy, O.none)
+    assertSame(some(await right(storage.load('a'))).heldBy, O.none, 'the holder after a release')
   }),
 
   conformanceCase(
@@ -80,7 +84,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const next = await right(storage.claim('a', OTHER))
       const stored = some(next.stored)
       assertHolds(stored, [1, 2])
-      assert.deepEqual(stored.heldBy, O.none, 'who held the run before it was claimed')
+      assertSame(stored.heldBy, O.none, 'the holder that a claim found')
       await right(storage.save(next.claim, revisions([1, 2, 3])))
       await assertLoads(storage, 'a', [1, 2, 3])
     }
@@ -115,7 +119,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const fourth = await claimed(restarted, 'a')
       const epochs = [first, second, third, fourth].map(({ epoch }) => epoch)
       const rising = [...new Set(epochs)].sort((a, b) => a - b)
-      assert.deepEqual(epochs, rising, 'the epochs of four claims, one after the other')
+      assertSame(epochs, rising, 'the epochs of four consecutive claims')
     }
   ),
 
@@ -138,8 +142,9 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 
   conformanceCase('CS-CLAIM-09', 'of ten concurrent claims one is granted', async ({ storage }) => {
     const results = await atOnce(Array.from({ length: 10 }, () => storage.claim('a', OWNER)))
-    assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
-    const winner = results.find(E.isRight)?.right.claim ?? assert.fail('nobody won')
+    assertSame(tally(results), { granted: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
+    const winner =
+      results.find(E.isRight)?.right.claim ?? assert.fail('ten concurrent claims: expected one granted, found none')
     await right(storage.save(winner, revisions([1])))
     await assertLoads(storage, 'a', [1])
   }),
@@ -152,7 +157,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(dead, revisions([1])))
       const restarted = await reopen()
       const results = await atOnce(Array.from({ length: 10 }, () => restarted.claim('a', OTHER)))
-      assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
+      assertSame(tally(results), { granted: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
       await assertLoads(restarted, 'a', [1])
     }
   ),
@@ -176,7 +181,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     await right(storage.save(second, revisions(['of b'])))
     await right(storage.release(first))
     await right(storage.save(second, revisions(['of b', 'more'])))
-    assert.equal(second.lost.aborted, false)
+    assertNotLost(second)
     await assertLoads(storage, 'a', ['of a'])
     await assertLoads(storage, 'b', ['of b', 'more'])
   }),
@@ -190,7 +195,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
         for (let tries = 0; saved < 5 && tries < 2_000 && !isOver(); tries++) {
           const result = await answerOf(storage.claim('a', { host: 'h', pid: name }))
           if (E.isLeft(result)) {
-            assert.equal(result.left._tag, 'HeldBy')
+            assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent claim')
             await new Promise((resolve) => setTimeout(resolve, 1))
             continue
           }
@@ -203,7 +208,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
         return saved
       }
       const saved = await Promise.all([1, 2, 3, 4, 5, 6].map(contender))
-      assert.deepEqual(saved, [5, 5, 5, 5, 5, 5])
+      assertSame(saved, [5, 5, 5, 5, 5, 5], 'the saves of six concurrent owners')
       await assertLoads(
         storage,
         'a',
@@ -222,10 +227,10 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(claim, revisions([1])))
       await assertHolder(storage, first)
       const next = await reopen()
-      assertSame(some(await right(next.load('a'))).heldBy, O.none, 'who is said to hold the run of a dead owner')
+      assertSame(some(await right(next.load('a'))).heldBy, O.none, 'the holder of the run of a dead owner')
       const second = { host: 'Büro 7, "oben"', pid: 1 }
       const granted = await right(next.claim('a', second))
-      assertSame(some(granted.stored).heldBy, O.none, 'who held the run before it was claimed')
+      assertSame(some(granted.stored).heldBy, O.none, 'the holder that a claim found')
       await assertHolder(next, second)
     }
   ),
@@ -240,8 +245,8 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const [later, other] = [await claimed(storage, 'a'), await claimed(storage, 'b')]
       await left(storage.save(earlier, revisions([1, 'late'])), 'Fenced', 'a save with the earlier claim')
       await answerOf(storage.release(earlier))
-      assert.equal(later.lost.aborted, false, 'the lost signal of the later claim fired')
-      assert.equal(other.lost.aborted, false, 'the lost signal of the other run fired')
+      assertNotLost(later, 'the later claim')
+      assertNotLost(other, 'the claim of another run')
       await left(storage.claim('a', OTHER), 'HeldBy', 'a third claim')
       await right(storage.save(later, revisions([1, 2])))
       await right(storage.save(other, revisions(['of b'])))
@@ -276,8 +281,8 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions([1])))
       await new Promise((resolve) => setTimeout(resolve, 3_000))
-      assert.equal(claim.lost.aborted, false, 'the lost signal of an owner that was silent fired')
-      await left(storage.claim('a', OTHER), 'HeldBy', 'the claim of somebody else')
+      assertNotLost(claim, 'a silent owner')
+      await left(storage.claim('a', OTHER), 'HeldBy', 'a claim of another process')
       await right(storage.save(claim, revisions([1, 2])))
     },
     { level: 'stress' }
@@ -308,7 +313,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       const before = await holderIn(storage)
       for (let n = 2; n <= 4; n++) {
         await pause(500)
-        assertSame(await holderIn(storage), before, 'the holder at a later look')
+        assertSame(await holderIn(storage), before, 'the holder at a later load')
         await right(storage.save(claim, revisions(upTo(n))))
         assertSame(await holderIn(storage), before, 'the holder after a save')
       }
@@ -320,7 +325,7 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
     await right(storage.save(claim, revisions([1])))
     await right(storage.release(claim))
     await pause(20)
-    assert.equal(claim.lost.aborted, false, 'the lost signal of a claim that was released')
+    assertNotLost(claim, 'a released claim')
   }),
 
   conformanceCase(
@@ -331,9 +336,9 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(claim, revisions([1])))
       const before = await holderIn(storage)
       await pause(7_000)
-      assert.equal(claim.lost.aborted, false, 'the lost signal of an owner that was silent fired')
+      assertNotLost(claim, 'a silent owner')
       assertSame(await holderIn(storage), before, 'the holder after seven seconds')
-      await left(storage.claim('a', OTHER), 'HeldBy', 'the claim of somebody else')
+      await left(storage.claim('a', OTHER), 'HeldBy', 'a claim of another process')
       await right(storage.save(claim, revisions([1, 2])))
     },
     { level: 'stress' }
@@ -341,12 +346,12 @@ export const claimCases: ReadonlyArray<ConformanceCase> = [
 ]
 
 const holderIn = async (storage: CheckpointStorage): Promise<Holder> =>
-  some(some(await right(storage.load('a')), 'the run').heldBy, 'who holds the run')
+  some(some(await right(storage.load('a')), 'the run').heldBy, 'the holder')
 
 /** Checks that loads and refused claims report the holder. */
 const assertHolder = async (storage: CheckpointStorage, { host, pid }: Owner): Promise<void> => {
-  const told = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
-  assertSame({ host: told.host, pid: told.pid }, { host, pid }, 'who a load says holds the run')
+  const told = some(some(await right(storage.load('a'))).heldBy, 'the holder')
+  assertSame({ host: told.host, pid: told.pid }, { host, pid }, 'the holder in a load')
   const { holder } = await left(storage.claim('a', { host: 'elsewhere', pid: 7 }), 'HeldBy')
-  assertSame({ host: holder.host, pid: holder.pid }, { host, pid }, 'who a refused claim says holds the run')
+  assertSame({ host: holder.host, pid: holder.pid }, { host, pid }, 'the holder in a refused claim')
 }

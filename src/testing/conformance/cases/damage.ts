@@ -9,6 +9,7 @@ import { assertSame } from '../difference.js'
 import {
   answerOf,
   assertCarries,
+  assertListing,
   assertLoads,
   claimed,
   left,
@@ -24,18 +25,27 @@ const PAYLOADS = ['first', 'second', 'third']
 /** Damage gives an older revision marked as recovered, or an error; never the newest revision and never nothing. */
 const assertIsNoticed = (result: E.Either<StorageError, O.Option<Stored>>): void => {
   if (E.isLeft(result)) {
-    assert.equal(result.left._tag, 'Corrupt')
+    assertSame(result.left._tag, 'Corrupt', 'the error of reading a damaged run')
     if (result.left._tag === 'Corrupt') {
-      assert.equal(result.left.runId, 'a')
-      assert.ok(result.left.where.length > 0 && result.left.why.length > 0, 'where and why are said')
+      assertSame(result.left.runId, 'a', 'the run id of Corrupt')
+      assert.ok(
+        result.left.where.length > 0 && result.left.why.length > 0,
+        'Corrupt: expected `where` and `why`, found an empty string; name the place and the reason of the damage'
+      )
     }
     return
   }
-  assert.ok(O.isSome(result.right), 'a damaged run is said not to exist')
+  assert.ok(
+    O.isSome(result.right),
+    'a damaged run: expected Corrupt or a recovered revision, found none; a missing run and an unreadable one must differ'
+  )
   const stored = result.right.value
-  assert.equal(stored.found._tag, 'Recovered', 'how a damaged run was found')
+  assertSame(stored.found._tag, 'Recovered', '`found` of a damaged run')
   if (stored.found._tag === 'Recovered')
-    assert.ok(stored.found.from.length > 0 && stored.found.lost.length > 0, 'from where, and what is lost, is said')
+    assert.ok(
+      stored.found.from.length > 0 && stored.found.lost.length > 0,
+      'Recovered: expected `from` and `lost`, found an empty string; name the source of the state and what is missing'
+    )
   assertCarries(stored, PAYLOADS.slice(0, stored.revision + 1))
 }
 
@@ -61,10 +71,10 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const loaded = await answerOf(next.load('a'))
       const granted = await answerOf(next.claim('a', OWNER))
       assertIsNoticed(E.map(({ stored }: { readonly stored: O.Option<Stored> }) => stored)(granted))
-      assert.equal(granted._tag, loaded._tag, 'a load and a claim of the same damage')
+      assertSame(granted._tag, loaded._tag, 'the result of a claim of a damaged run, compared with a load')
       if (E.isRight(granted) && E.isRight(loaded)) {
         const bare = O.map(({ heldBy: _, ...rest }: Stored) => rest)
-        assert.deepEqual(bare(granted.right.stored), bare(loaded.right))
+        assertSame(bare(granted.right.stored), bare(loaded.right), 'the run that a claim found, compared with a load')
       }
     },
     { needs: ['damage'] }
@@ -77,7 +87,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
       await damage('b')
       const next = await reopen()
-      assert.deepEqual(await right(next.list()), ['a', 'b', 'c'])
+      await assertListing(next, ['a', 'b', 'c'])
       for (const runId of ['a', 'c']) await assertLoads(next, runId, PAYLOADS)
       await claimed(next, 'c', OTHER)
     },
@@ -92,13 +102,17 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const whole = await digest('a')
       await damage('a')
       const before = await digest('a')
-      assert.notEqual(before, whole, 'the digest after the damage')
+      assert.notEqual(
+        before,
+        whole,
+        'the digest after `damage`: expected another one, found the same; check `damage` and `digest` of the spec'
+      )
       const next = await reopen()
       await answerOf(next.load('a'))
       await answerOf(next.history('a'))
       await answerOf(next.loadRevision('a', 0))
       await answerOf(next.list())
-      assert.equal(await digest('a'), before, 'the digest after looking')
+      assertSame(await digest('a'), before, 'the digest after reading')
     },
     { needs: ['damage'] }
   ),
@@ -119,7 +133,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await assertLoads(next, 'a', payloads)
       await right(next.release(claim))
       const last = await reopen()
-      await assertLoads(last, 'a', payloads, 'what a new instance loads after a recovery')
+      await assertLoads(last, 'a', payloads, 'the run after a recovery, loaded by a new instance')
       assertSame(
         (await right(last.history('a')))[0]?.revision,
         payloads.length - 1,
@@ -138,7 +152,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const next = await reopen()
       await right(next.remove('a'))
       await assertLoads(next, 'a', [])
-      assert.deepEqual(await right(next.list()), ['b'])
+      await assertListing(next, ['b'])
       await seed(next, 'a', ['new'])
       await assertLoads(await reopen(), 'a', ['new'])
     },
@@ -154,8 +168,8 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       await damage('a')
       const before = await digest('a')
       const removed = await answerOf(storage.remove('a'))
-      assert.ok(E.isLeft(removed), 'a damaged run was removed while its owner holds it')
-      assert.equal(await digest('a'), before, 'the digest after a removal that was refused')
+      assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
+      assertSame(await digest('a'), before, 'the digest after a refused removal')
     },
     { needs: ['damage'] }
   ),
@@ -169,7 +183,11 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
         for (const runId of [one, other]) await seedInTurn(storage, runId)
         const before = await digest(one)
         await swap({ runId: one, revision }, { runId: other, revision })
-        assert.notEqual(await digest(one), before, `the digest after \`swap\` has exchanged revision ${revision}`)
+        assert.notEqual(
+          await digest(one),
+          before,
+          `the digest after \`swap\` of revision ${revision}: expected another one, found the same; check \`swap\` and \`digest\` of the spec`
+        )
         const next = await reopen()
         for (const runId of [one, other]) await assertIsTrueOrNoticed(next, runId)
       }
@@ -211,25 +229,32 @@ const seedInTurn = async (storage: CheckpointStorage, runId: string): Promise<vo
 const assertIsTrueOrNoticed = async (storage: CheckpointStorage, runId: string): Promise<void> => {
   const payloads = carriedBy(runId)
   const assertIsTrue = (result: E.Either<StorageError, O.Option<Stored>>, what: string): void => {
-    if (E.isLeft(result)) return void assert.equal(result.left._tag, 'Corrupt', what)
+    if (E.isLeft(result)) return assertSame(result.left._tag, 'Corrupt', `the error of ${what}`)
     if (O.isNone(result.right)) return
     const stored = result.right.value
     const isExact = stored.found._tag === 'Exact' && what.startsWith('a load')
     assertCarries(stored, isExact ? payloads : payloads.slice(0, stored.revision + 1), what)
   }
   const loaded = await answerOf(storage.load(runId))
-  assert.ok(E.isLeft(loaded) || O.isSome(loaded.right), `${runId}, whose content was exchanged, is reported as missing`)
+  assert.ok(
+    E.isLeft(loaded) || O.isSome(loaded.right),
+    `the run ${runId} with exchanged content: expected Corrupt or a run, found none`
+  )
   assertIsTrue(loaded, `a load of ${runId}`)
   for (const [revision] of payloads.entries()) {
     const found = await answerOf(storage.loadRevision(runId, revision))
     assertIsTrue(found, `revision ${revision} of ${runId}`)
-    if (E.isRight(found) && O.isSome(found.right)) assert.equal(found.right.value.revision, revision)
+    if (E.isRight(found) && O.isSome(found.right))
+      assertSame(found.right.value.revision, revision, `the number of revision ${revision} of ${runId}`)
   }
 }
 
 const assertIsRefused = async (storage: CheckpointStorage): Promise<void> => {
   const isNewer = ({ found, supported }: { readonly found: number; readonly supported: number }): void =>
-    assert.ok(found > supported, `format ${found} is refused, and ${supported} said to be supported`)
+    assert.ok(
+      found > supported,
+      `UnsupportedFormat: expected \`found\` above \`supported\`, found ${found} and ${supported}`
+    )
   isNewer(await left(storage.load('a'), 'UnsupportedFormat'))
   isNewer(await left(storage.claim('a', OWNER), 'UnsupportedFormat'))
 }
@@ -258,7 +283,7 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       await answerOf(next.history('a'))
       await answerOf(next.loadRevision('a', 0))
       await answerOf(next.list())
-      assert.equal(await digest('a'), before, 'the digest after looking')
+      assertSame(await digest('a'), before, 'the digest after reading')
     },
     { needs: ['formats'] }
   ),
@@ -270,7 +295,7 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
       await newer('a')
       const next = await reopen()
-      assert.deepEqual(await right(next.list()), ['a', 'b'])
+      await assertListing(next, ['a', 'b'])
       await assertLoads(next, 'b', PAYLOADS)
     },
     { needs: ['formats'] }

@@ -7,7 +7,7 @@ import type { CheckpointStorage, ReadFailed, StorageError, WriteFailed } from '.
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Faulty } from '../Spec.js'
-import { inWords } from '../difference.js'
+import { assertSame, inWords } from '../difference.js'
 import {
   answerOf,
   assertCarries,
@@ -25,25 +25,28 @@ import {
 } from '../fixtures.js'
 
 const assertHasFacts = ({ where, operation, code }: ReadFailed | WriteFailed, expected: string): void => {
-  assert.equal(code, expected, 'the code of the error')
-  assert.ok(where.length > 0, 'where it happened is said')
-  assert.ok(operation.length > 0, 'what was being done is said')
+  assertSame(code, expected, 'the code of the error')
+  assert.ok(where.length > 0, 'the error: expected `where`, found an empty string; name the file, table or address')
+  assert.ok(operation.length > 0, 'the error: expected `operation`, found an empty string; name the failed operation')
 }
 
 /** Whether a result is the injected failure, for calls that may read before they write. */
 const assertFailed = (
   result: E.Either<StorageError, unknown>,
   code: string,
-  ifRight = 'it resolved although the storage below the store failed'
+  ifRight = 'a call while the storage below the store fails: expected ReadFailed or WriteFailed'
 ): void => {
-  if (E.isRight(result)) assert.fail(`${ifRight}: ${inWords(result.right)}`)
+  if (E.isRight(result)) assert.fail(`${ifRight}, found success with ${inWords(result.right)}`)
   const error = result.left
   if (error._tag === 'ReadFailed' || error._tag === 'WriteFailed') assertHasFacts(error, code)
-  else assert.fail(`ReadFailed or WriteFailed was due: ${inWords(error)}`)
+  else
+    assert.fail(
+      `a call while the storage below the store fails: expected ReadFailed or WriteFailed, found ${inWords(error)}`
+    )
 }
 
 const GRANTED_UNREAD =
-  'a claim was granted while reads failed; a call that reads and writes must fail both as a read and as a write'
+  'a claim while reads fail: expected ReadFailed or WriteFailed (`fail` of the spec must fail a call that also reads)'
 
 /** The number of writes that succeed before a save fails. */
 const AFTER = [0, 1, 2, 3, 4]
@@ -88,7 +91,7 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       assertHasFacts(await left(storage.save(claim, revisions([1, 2])), 'WriteFailed'), 'ENOSPC')
       heal()
       const found = await right((await reopen()).load('a'))
-      assert.ok(O.isSome(found), 'what was acknowledged before the failure is gone')
+      assert.ok(O.isSome(found), 'the run after a failed save: expected the acknowledged revision, found none')
       // The failed save may have reached the store.
       assertCarries(found.value, [1, 2].slice(0, Math.min(2, found.value.revision + 1)))
     },
@@ -109,7 +112,10 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       const next = await reopen()
       const again = await right(next.claim('a', OTHER))
       const revision = O.isSome(again.stored) ? again.stored.value.revision : -1
-      assert.ok(revision === 0 || revision === 1, `it goes on from revision ${revision}`)
+      assert.ok(
+        revision === 0 || revision === 1,
+        `the revision that a claim found after a failed save: expected 0 or 1, found ${revision}`
+      )
       const payloads = [1, 2].slice(0, revision + 1)
       await right(next.save(again.claim, revisions([...payloads, 'more'])))
       await assertLoads(next, 'a', [...payloads, 'more'])
@@ -150,13 +156,13 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(claim, revisions([1])))
       fail('read', 'EIO')
       const removed = await answerOf(storage.remove('a'))
-      assert.ok(E.isLeft(removed), 'a run was removed that its owner holds, while nothing could be read')
+      assert.ok(E.isLeft(removed), 'a removal of a held run while reads fail: expected an error, found success')
       const granted = await answerOf(storage.claim('a', OTHER))
-      assert.ok(E.isLeft(granted), 'a run was granted that its owner holds, while nothing could be read')
+      assert.ok(E.isLeft(granted), 'a claim of a held run while reads fail: expected an error, found success')
       const saved = await answerOf(storage.save(claim, revisions([1, 2])))
       heal()
       const payloads = E.isRight(saved) ? [1, 2] : [1]
-      const found = some(await right(storage.load('a')), 'what was acknowledged')
+      const found = some(await right(storage.load('a')), 'the acknowledged run')
       // The failed save may have reached the store.
       assertCarries(found, found.revision === 1 ? [1, 2] : payloads)
     },
@@ -182,13 +188,13 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         await answerOf(storage.release(claim))
         heal()
         const again = await right(storage.claim('a', OWNER))
-        const found = some(again.stored, 'what was acknowledged')
+        const found = some(again.stored, 'the acknowledged run')
         if (after !== undefined && found.revision === payloads.length) payloads = late
-        assertHolds(found, payloads, 'what the claim after a failure returned')
+        assertHolds(found, payloads, 'the run that a claim after a failure found')
         payloads = [...payloads, `more ${round}`]
         await right(storage.save(again.claim, revisions(payloads)))
         const zombie = await answerOf(storage.save(claim, revisions([...payloads, 'zombie'])))
-        assert.ok(E.isLeft(zombie), 'a save was accepted although its claim had failed and was superseded')
+        assert.ok(E.isLeft(zombie), 'a save of a failed and superseded claim: expected an error, found success')
         await right(storage.release(again.claim))
         await assertLoads(storage, 'a', payloads)
       }
@@ -220,9 +226,12 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
         fail('write', 'EIO', after)
         const saved = await answerOf(storage.save(claim, revisions([1, 2, 3, 4], 3)))
         heal()
-        const { revision } = some(await right((await reopen()).load(runId)), 'what was acknowledged')
+        const { revision } = some(await right((await reopen()).load(runId)), 'the acknowledged run')
         const allowed = E.isRight(saved) ? [3] : [0, 3]
-        assert.ok(allowed.includes(revision), `revision ${revision} is the newest after a save of 1 to 3 that failed`)
+        assert.ok(
+          allowed.includes(revision),
+          `the newest revision after a failed save of 1 to 3: expected ${allowed.join(' or ')}, found ${revision}`
+        )
       }
     },
     { needs: ['faults'] }
@@ -243,18 +252,25 @@ const assertForgets = async (
   const failed = await answerOf(storage.save(claim, revisions([1, 2])))
   heal()
   if (E.isRight(failed)) return
-  const seen = some(await right(storage.load(runId)), 'what was acknowledged').revision
+  const seen = some(await right(storage.load(runId)), 'the acknowledged run').revision
   const told = (await right(storage.history(runId)))[0]?.revision ?? 0
   const isSaved = saves && E.isRight(await answerOf(storage.save(claim, revisions([1, 2, 3]))))
   const next = await reopen()
-  const found = some(await right(next.load(runId)), 'what was acknowledged')
+  const found = some(await right(next.load(runId)), 'the acknowledged run')
   assertCarries(found, [1, 2, 3].slice(0, found.revision + 1))
-  assert.ok(found.revision >= seen, `revision ${seen} was loaded, but a new instance does not find it`)
-  assert.ok(found.revision >= told, `revision ${told} was in the history, but a new instance does not find it`)
-  if (isSaved) assert.equal(found.revision, 2, 'the newest revision after a save that was accepted')
+  assert.ok(
+    found.revision >= seen,
+    `the newest revision in a new instance: expected at least ${seen}, which was loaded before, found ${found.revision}`
+  )
+  assert.ok(
+    found.revision >= told,
+    `the newest revision in a new instance: expected at least ${told}, which was in the history before, found ${found.revision}`
+  )
+  if (isSaved) assertSame(found.revision, 2, 'the newest revision after a successful save')
   const kept = (await right(next.history(runId))).map(({ revision }) => revision)
   const gap = kept.find((revision, n) => n > 0 && revision + 1 !== kept[n - 1])
-  if (gap !== undefined) assert.fail(`a save was accepted without the one before it: the history is ${kept.join(', ')}`)
+  if (gap !== undefined)
+    assert.fail(`the history: expected no gap, found ${kept.join(', ')}; a save was accepted without the one before it`)
 }
 
 const survives = async (
@@ -282,6 +298,9 @@ const survives = async (
   heal()
   const found = await right((await reopen()).load(runId))
   const stored = O.isSome(found) ? found.value.revision + 1 : 0
-  assert.ok(stored >= acknowledged, `${acknowledged} revisions were acknowledged, and ${stored} are found`)
+  assert.ok(
+    stored >= acknowledged,
+    `the run in a new instance: expected at least ${acknowledged} acknowledged revisions, found ${stored}`
+  )
   if (O.isSome(found)) assertCarries(found.value, upTo(stored))
 }

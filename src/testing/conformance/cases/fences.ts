@@ -10,6 +10,7 @@ import {
   answerOf,
   assertGoesOn,
   assertLoads,
+  assertNotLost,
   claimed,
   left,
   OTHER,
@@ -20,6 +21,7 @@ import {
   turns,
   until
 } from '../fixtures.js'
+import { assertSame } from '../difference.js'
 
 export const fenceCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -29,8 +31,8 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       const { former, zombie, latter, owner } = await takeover(storage, reopen)
       for (let n = 0; n < 3; n++) {
         const { runId, epoch, by } = await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
-        assert.deepEqual({ runId, epoch }, { runId: 'a', epoch: zombie.epoch })
-        if (O.isSome(by)) assert.equal(by.value, owner.epoch, `claim ${epoch} is said to be superseded by ${by.value}`)
+        assertSame({ runId, epoch }, { runId: 'a', epoch: zombie.epoch }, 'the claim in Fenced')
+        if (O.isSome(by)) assertSame(by.value, owner.epoch, '`by` of Fenced')
       }
       await assertLoads(latter, 'a', ['first'])
     }
@@ -62,10 +64,14 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen }) => {
       const { former, zombie, owner } = await takeover(storage, reopen)
       await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
-      assert.equal(zombie.lost.aborted, true, 'the lost signal of the superseded claim')
+      assertSame(zombie.lost.aborted, true, 'whether the lost signal of the superseded claim has fired')
       const { _tag, runId, epoch } = zombie.lost.reason as Extract<StorageError, { _tag: 'Fenced' }>
-      assert.deepEqual({ _tag, runId, epoch }, { _tag: 'Fenced', runId: 'a', epoch: zombie.epoch })
-      assert.equal(owner.lost.aborted, false, 'the lost signal of the owner')
+      assertSame(
+        { _tag, runId, epoch },
+        { _tag: 'Fenced', runId: 'a', epoch: zombie.epoch },
+        'the reason of the lost signal'
+      )
+      assertNotLost(owner)
     }
   ),
 
@@ -74,7 +80,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
     await answerOf(former.release(zombie))
     await left(latter.claim('a', OWNER), 'HeldBy')
     await right(latter.save(owner, revisions(['first', 'second'])))
-    assert.equal(owner.lost.aborted, false)
+    assertNotLost(owner)
   }),
 
   conformanceCase(
@@ -89,8 +95,11 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
           answerOf(latter.save(owner, revisions([...payloads, n])))
         ])
         const became = E.isLeft(stale) ? stale.left._tag : 'accepted'
-        assert.equal(became, 'Fenced', `the superseded owner's save ${n}: ${became} instead of Fenced`)
-        assert.ok(E.isRight(good), `the owner's save was refused: ${E.isLeft(good) ? good.left._tag : ''}`)
+        assertSame(became, 'Fenced', `save ${n} of the superseded owner`)
+        assert.ok(
+          E.isRight(good),
+          `save ${n} of the owner: expected success, found ${E.isLeft(good) ? good.left._tag : ''}`
+        )
         payloads.push(n)
       }
       await assertLoads(latter, 'a', payloads)
@@ -111,7 +120,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
       await assertLoads(latter, 'a', [])
 
       const { claim, stored } = await right(latter.claim('a', OTHER))
-      assert.deepEqual(stored, O.none)
+      assertSame(stored, O.none, 'what a claim of a reused id found stored')
       await left(former.save(zombie, revisions(['zombie'])), 'Fenced')
       await right(latter.save(claim, revisions(['new'])))
       await left(former.save(zombie, revisions(['new', 'zombie'])), 'Fenced')
@@ -125,7 +134,7 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
     const other = await claimed(latter, 'b')
     await left(former.save(zombie, revisions(['first', 'zombie'])), 'Fenced')
     await right(latter.save(other, revisions(['of b'])))
-    assert.equal(other.lost.aborted, false)
+    assertNotLost(other, 'the claim of another run')
     await assertLoads(latter, 'b', ['of b'])
   }),
 
@@ -160,8 +169,8 @@ export const fenceCases: ReadonlyArray<ConformanceCase> = [
     "an idle superseded owner's lost signal fires within two seconds",
     async ({ storage, reopen }) => {
       const { zombie, owner } = await takeover(storage, reopen)
-      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded claim was to fire by itself')
-      assert.equal(owner.lost.aborted, false)
+      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of an idle superseded claim')
+      assertNotLost(owner)
     },
     { needs: ['watch'] }
   ),

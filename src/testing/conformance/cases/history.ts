@@ -7,7 +7,7 @@ import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Faulty } from '../Spec.js'
 import { assertSame } from '../difference.js'
-import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
+import { assertHolds, assertListing, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
 
 export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -18,7 +18,10 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       for (const one of [storage, await reopen()]) {
         const history = await right(one.history('a'))
         const expected = [2, 1, 0].map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
-        assert.ok(history.length > 0, 'the history of a run with three revisions is empty')
+        assert.ok(
+          history.length > 0,
+          'the history of a run with three revisions: expected at least one entry, found none'
+        )
         assertSame(history, expected.slice(0, history.length), 'the history')
       }
     }
@@ -36,7 +39,10 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'a', payloads)
       const next = await reopen()
       const kept = (await right(next.history('a'))).map(({ revision }) => revision)
-      assert.ok(kept.length > 10, `${kept.length} revisions are kept of 30`)
+      assert.ok(
+        kept.length > 10,
+        `the history of a run with 30 revisions: expected more than 10 entries, found ${kept.length}`
+      )
       for (const revision of kept.slice(0, 11)) {
         const stored = some(await right(next.loadRevision('a', revision)), `revision ${revision}`)
         assertHolds(stored, payloads.slice(0, revision + 1), `revision ${revision}`)
@@ -54,7 +60,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(next, 'a', OTHER)
       await right(next.save(claim, revisions([0, 1, 2, 3])))
       const kept = (await right(next.history('a'))).map(({ revision }) => revision)
-      assert.deepEqual(kept, [3, 2, 1, 0])
+      assertSame(kept, [3, 2, 1, 0], 'the revisions of the history')
       assertHolds(some(await right(next.loadRevision('a', 1)), 'revision 1'), [0, 1])
     },
     { needs: ['history'] }
@@ -82,7 +88,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
         await right(storage.save(claim, revisions(payloads.slice(0, end), count)))
       for (const one of [storage, await reopen()]) {
         const kept = (await right(one.history('a'))).map(({ revision }) => revision)
-        assert.equal(kept[0], 11, 'the newest revision of the history')
+        assertSame(kept[0], 11, 'the newest revision of the history')
         assertSame(
           kept,
           [...new Set(kept)].sort((a, b) => b - a),
@@ -92,7 +98,7 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
           const stored = await right(one.loadRevision('a', revision))
           const what = `revision ${revision}`
           if (kept.includes(revision)) assertHolds(some(stored, what), payloads.slice(0, revision + 1), what)
-          else assertSame(stored, O.none, `${what}, which is not in the history,`)
+          else assertSame(stored, O.none, `${what}, which is not in the history`)
         }
       }
     }
@@ -114,10 +120,10 @@ export const historyCases: ReadonlyArray<ConformanceCase> = [
     for (const [n, at] of times.entries()) {
       const [revision] = revisions(upTo(n + 1))
       await right(storage.save(claim, [{ ...revision, change: { ...revision.change, at } }]))
-      assert.equal((await right(storage.history('a')))[0]?.at, at, `the time of revision ${n}`)
+      assertSame((await right(storage.history('a')))[0]?.at, at, `the time of revision ${n}`)
     }
     for (const { revision, at } of await right((await reopen()).history('a')))
-      assert.equal(at, times[revision], `the time of revision ${revision}, in a new instance`)
+      assertSame(at, times[revision], `the time of revision ${revision} in a new instance`)
   })
 ]
 
@@ -125,13 +131,17 @@ const assertHistoryLoads = async (storage: CheckpointStorage, chars: number): Pr
   const payloads = Array.from({ length: 40 }, (_, n) => (n % 4 === 0 ? 'x'.repeat(chars) : n))
   await seed(storage, 'a', payloads)
   const history = await right(storage.history('a'))
-  assert.equal(history[0]?.revision, 39, 'the newest revision of the history')
+  assertSame(history[0]?.revision, 39, 'the newest revision of the history')
   for (const { revision } of history) {
     const stored = some(await right(storage.loadRevision('a', revision)), `revision ${revision}`)
     assertHolds(stored, payloads.slice(0, revision + 1), `revision ${revision}`)
   }
   for (const revision of [-1, 40, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    assert.deepEqual(await right(storage.loadRevision('a', revision)), O.none, `revision ${revision}`)
+    assertSame(
+      await right(storage.loadRevision('a', revision)),
+      O.none,
+      `revision ${revision}, which is not in the history`
+    )
   }
 }
 
@@ -142,8 +152,8 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage, reopen }) => {
       for (const runId of ['b', 'c', 'a']) await seed(storage, runId, [runId])
       await claimed(storage, 'c')
-      assert.deepEqual(await right(storage.list()), ['a', 'b', 'c'])
-      assert.deepEqual(await right((await reopen()).list()), ['a', 'b', 'c'])
+      await assertListing(storage, ['a', 'b', 'c'])
+      await assertListing(await reopen(), ['a', 'b', 'c'])
     }
   ),
 
@@ -154,9 +164,10 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
       await claimed(storage, 'b')
       await seed(storage, 'a', [1])
       const listed = await right(storage.list())
-      assert.deepEqual(
+      assertSame(
         listed.filter((runId) => runId !== 'b'),
-        ['a']
+        ['a'],
+        'the listing without the run that was only claimed'
       )
     }
   ),
@@ -170,7 +181,7 @@ export const listingCases: ReadonlyArray<ConformanceCase> = [
         await Promise.all(ids.slice(n, n + 50).map((runId) => seed(storage, runId, [runId])))
       }
       const next = await reopen()
-      assert.deepEqual(await right(next.list()), ids)
+      await assertListing(next, ids)
       for (const runId of ids.filter((_, n) => n % 50 === 0)) {
         assertHolds(some(await right(next.load(runId)), runId), [runId])
       }
@@ -191,14 +202,17 @@ const assertHistorySurvives = async (
     const claim = await claimed(storage, runId)
     if (n === saved) fail('write', 'ENOSPC')
     const result = await storage.save(claim, revisions(upTo(n)))()
-    assert.equal(E.isRight(result), n < saved, `save ${n} of ${saved}`)
+    assertSame(E.isRight(result), n < saved, `whether save ${n} succeeds while writes fail from save ${saved} on`)
     await storage.release(claim)()
   }
   heal()
   const next = await reopen()
   const history = await right(next.history(runId))
   const newest = history[0]?.revision ?? -1
-  assert.ok(newest >= saved - 2, `the newest revision of the history is ${newest}, and ${saved - 2} was acknowledged`)
+  assert.ok(
+    newest >= saved - 2,
+    `the newest revision of the history: expected at least ${saved - 2}, which was acknowledged, found ${newest}`
+  )
   for (const { revision } of history) {
     assertHolds(some(await right(next.loadRevision(runId, revision)), `revision ${revision}`), upTo(revision + 1))
   }

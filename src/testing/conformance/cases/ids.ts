@@ -1,8 +1,8 @@
 /** Cases about run ids. */
-import { strict as assert } from 'node:assert'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertLoads, claimed, left, OWNER, revisions, right, seed } from '../fixtures.js'
+import { assertListing, assertLoads, claimed, left, OWNER, revisions, right, seed } from '../fixtures.js'
+import { assertSame } from '../difference.js'
 
 // prettier-ignore
 const INVALID = [
@@ -18,14 +18,14 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     const lost = new AbortController().signal
     for (const runId of INVALID) {
       const { runId: told } = await left(storage.claim(runId, OWNER), 'InvalidRunId')
-      assert.equal(told, runId)
+      assertSame(told, runId, 'the run id in InvalidRunId')
       await left(storage.save({ runId, epoch: 1, lost }, revisions([1])), 'InvalidRunId')
       await left(storage.load(runId), 'InvalidRunId')
       await left(storage.history(runId), 'InvalidRunId')
       await left(storage.loadRevision(runId, 0), 'InvalidRunId')
       await left(storage.remove(runId), 'InvalidRunId')
     }
-    assert.deepEqual(await right(storage.list()), [])
+    await assertListing(storage, [])
   }),
 
   conformanceCase(
@@ -50,7 +50,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       for (const runId of ids) await seed(storage, runId, [runId])
       const next = await reopen()
       for (const runId of ids) await assertLoads(next, runId, [runId])
-      assert.deepEqual(await right(next.list()), [...ids].sort())
+      await assertListing(next, [...ids].sort())
     }
   ),
 
@@ -62,7 +62,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
     await assertLoads(storage, 'run1', [])
     for (const runId of ids.slice(1)) await assertLoads(storage, runId, [runId, 1])
     await claimed(storage, 'run')
-    assert.deepEqual(await right(storage.list()), ids.slice(1).sort())
+    await assertListing(storage, ids.slice(1).sort())
   }),
 
   conformanceCase(
@@ -97,7 +97,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       const dot = await claimed(storage, 'a.b')
       await right(storage.save(dot, revisions(['new'])))
       await claimed(storage, 'axb')
-      assert.deepEqual(await right(storage.list()), ['a-b', 'a.b', 'ab', 'axb'])
+      await assertListing(storage, ['a-b', 'a.b', 'ab', 'axb'])
     }
   ),
 
@@ -130,7 +130,7 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       await assertLoads(next, 'a', ['a', 'more'])
       await right(next.remove('a'))
       for (const runId of ids.slice(1)) await assertLoads(next, runId, [runId])
-      assert.deepEqual(await right(next.list()), ids.slice(1).sort())
+      await assertListing(next, ids.slice(1).sort())
     }
   ),
 
@@ -141,11 +141,11 @@ export const idCases: ReadonlyArray<ConformanceCase> = [
       const ids = ['a', 'fi', 'release', 's']
       for (const runId of ids) await seed(storage, runId, [runId])
       for (const runId of LOOK_ALIKES) {
-        assert.equal((await left(storage.load(runId), 'InvalidRunId')).runId, runId)
-        assert.equal((await left(storage.claim(runId, OWNER), 'InvalidRunId')).runId, runId)
-        assert.equal((await left(storage.remove(runId), 'InvalidRunId')).runId, runId)
+        assertSame((await left(storage.load(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
+        assertSame((await left(storage.claim(runId, OWNER), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
+        assertSame((await left(storage.remove(runId), 'InvalidRunId')).runId, runId, 'the run id in InvalidRunId')
       }
-      assert.deepEqual(await right(storage.list()), ids)
+      await assertListing(storage, ids)
     }
   )
 ]

@@ -1,15 +1,16 @@
 /** Cases about several live processes. */
-import { strict as assert } from 'node:assert'
-import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import {
   answerOf,
+  assertHigherEpoch,
   assertHolds,
+  assertListing,
   assertLoads,
   assertLoadsWhileSaving,
+  assertNotLost,
   atOnce,
   claimed,
   left,
@@ -23,6 +24,7 @@ import {
   tally,
   upTo
 } from '../fixtures.js'
+import { assertSame } from '../difference.js'
 
 const needs = ['processes'] as const
 
@@ -35,7 +37,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(other.storage, 'a', OTHER)
       await right(other.storage.save(claim, revisions([1])))
       const { holder } = await left(storage.claim('a', OWNER), 'HeldBy')
-      assert.deepEqual({ host: holder.host, pid: holder.pid }, OTHER)
+      assertSame({ host: holder.host, pid: holder.pid }, OTHER, 'the holder in HeldBy')
       await left(storage.remove('a'), 'HeldBy')
       await right(other.storage.save(claim, revisions([1, 2])))
       await assertLoads(storage, 'a', [1, 2])
@@ -54,7 +56,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       await other.kill()
       const next = await right(storage.claim('a', OWNER))
       assertHolds(some(next.stored), [1, 2, 3])
-      assert.ok(next.claim.epoch > claim.epoch, `epoch ${next.claim.epoch} after ${claim.epoch}`)
+      assertHigherEpoch(next.claim, claim.epoch)
       await right(storage.save(next.claim, revisions([1, 2, 3, 4])))
     },
     { needs }
@@ -68,7 +70,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       for (let round = 0; round < 5; round++) {
         const runId = `run-${round}`
         const results = await atOnce(stores.flatMap((one) => [one.claim(runId, OWNER), one.claim(runId, OTHER)]))
-        assert.deepEqual(tally(results), { granted: 1, HeldBy: 5 })
+        assertSame(tally(results), { granted: 1, HeldBy: 5 }, 'the results of six concurrent claims in three processes')
       }
     },
     { needs }
@@ -94,11 +96,11 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       const takeOver = async (claimant: CheckpointStorage, life: number): Promise<Claim> => {
         const { claim, stored } = await right(claimant.claim('a', OTHER))
         if (life === 0) return claim
-        const found = some(stored, 'what the dead processes saved')
+        const found = some(stored, 'the run of the dead processes')
         if (found.revision === payloads.length) payloads = [...payloads, `late ${life - 1}`]
-        assertHolds(found, payloads, `what process ${life} was told`)
+        assertHolds(found, payloads, `the run that process ${life} found`)
         await Promise.race([late, pause(50)])
-        await assertLoads(storage, 'a', payloads, `what is loaded after the claim of process ${life}`)
+        await assertLoads(storage, 'a', payloads, `the run loaded after the claim of process ${life}`)
         return claim
       }
       for (let life = 0; life < 5; life++) {
@@ -122,7 +124,7 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       await Promise.all(stores.map((one, n) => seed(one, `run-${n}`, upTo(20))))
       for (const n of [0, 1, 2]) await assertLoads(stores[(n + 1) % 3] ?? storage, `run-${n}`, upTo(20))
       const claims = await atOnce(stores.map((one, n) => one.claim(`run-${n}`, OWNER)))
-      assert.ok(claims.every(E.isRight))
+      assertSame(tally(claims), { granted: claims.length }, 'the results of claims of different runs')
     },
     { needs }
   ),
@@ -138,20 +140,20 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
         const [one, other] = round % 2 === 0 ? stores : ([stores[1], stores[0]] as const)
         const owner = round % 2 === 0 ? OWNER : OTHER
         const { claim, stored } = await right(one.claim('a', owner))
-        if (round > 0) assertHolds(some(stored), payloads, 'what the next process was told')
+        if (round > 0) assertHolds(some(stored), payloads, 'the run that the next process found')
         await former?.()
         payloads.push(`of round ${round}`)
         await right(one.save(claim, revisions(payloads)))
-        const seen = some(await right(other.load('a')), 'what the other process loads')
-        assertHolds(seen, payloads, 'what the other process loads')
-        assert.equal(some(seen.heldBy, 'who holds the run').pid, owner.pid, 'who the other process says holds the run')
+        const seen = some(await right(other.load('a')), 'the run loaded by the other process')
+        assertHolds(seen, payloads, 'the run loaded by the other process')
+        assertSame(some(seen.heldBy, 'the holder').pid, owner.pid, 'the pid of the holder, seen by the other process')
         await left(other.claim('a', OTHER), 'HeldBy')
         await right(one.release(claim))
         former = () => left(one.save(claim, revisions([...payloads, 'late'])), 'Fenced')
       }
       await right(stores[1].remove('a'))
       await assertLoads(storage, 'a', [])
-      assert.deepEqual(await right(storage.list()), [])
+      await assertListing(storage, [])
     },
     { needs }
   ),
@@ -164,9 +166,9 @@ export const processCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(other.storage, 'a', OTHER)
       await right(other.storage.save(claim, revisions([1])))
       await pause(7_000)
-      await left(storage.claim('a', OWNER), 'HeldBy', 'the claim of somebody else')
+      await left(storage.claim('a', OWNER), 'HeldBy', 'a claim of another process')
       await right(other.storage.save(claim, revisions([1, 2])))
-      assert.equal(claim.lost.aborted, false, 'the lost signal of an owner that was silent fired')
+      assertNotLost(claim, 'a silent owner')
     },
     { needs, level: 'stress' }
   )

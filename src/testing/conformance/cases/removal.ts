@@ -9,6 +9,7 @@ import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import {
   answerOf,
+  assertListing,
   assertLoads,
   atOnce,
   claimed,
@@ -21,10 +22,10 @@ import {
   turns
 } from '../fixtures.js'
 
-const assertIsGone = async (storage: CheckpointStorage, runId: string): Promise<void> => {
-  assert.deepEqual(await right(storage.load(runId)), O.none, 'what is stored of a removed run')
-  assert.deepEqual(await right(storage.history(runId)), [], 'the history of a removed run')
-  assert.deepEqual(await right(storage.loadRevision(runId, 0)), O.none, 'revision 0 of a removed run')
+const assertIsRemoved = async (storage: CheckpointStorage, runId: string): Promise<void> => {
+  assertSame(await right(storage.load(runId)), O.none, 'a removed run, as loaded')
+  assertSame(await right(storage.history(runId)), [], 'the history of a removed run')
+  assertSame(await right(storage.loadRevision(runId, 0)), O.none, 'revision 0 of a removed run')
 }
 
 export const removalCases: ReadonlyArray<ConformanceCase> = [
@@ -36,8 +37,8 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
       await seed(storage, 'b', [1])
       await right(storage.remove('a'))
       await right(storage.remove('a'))
-      await assertIsGone(storage, 'a')
-      assert.deepEqual(await right(storage.list()), ['b'])
+      await assertIsRemoved(storage, 'a')
+      await assertListing(storage, ['b'])
       await assertLoads(storage, 'b', [1])
     }
   ),
@@ -46,7 +47,7 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1])))
     const { holder } = await left(storage.remove('a'), 'HeldBy')
-    assert.equal(holder.pid, OWNER.pid)
+    assertSame(holder.pid, OWNER.pid, 'the pid of the holder in HeldBy')
     await right(storage.save(claim, revisions([1, 2])))
     await assertLoads(storage, 'a', [1, 2])
   }),
@@ -56,19 +57,19 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     await right(storage.save(dead, revisions([1])))
     const restarted = await reopen()
     await right(restarted.remove('a'))
-    await assertIsGone(restarted, 'a')
+    await assertIsRemoved(restarted, 'a')
   }),
 
   conformanceCase('CS-REMOVE-04', 'a reused id starts at revision 0', async ({ storage }) => {
     await seed(storage, 'a', ['old', 'old'])
     await right(storage.remove('a'))
     const { claim, stored } = await right(storage.claim('a', OWNER))
-    assert.deepEqual(stored, O.none)
+    assertSame(stored, O.none, 'what a claim of a reused id found stored')
     await left(storage.save(claim, revisions(['old', 'old', 'new'])), 'RevisionConflict')
     await right(storage.save(claim, revisions(['new'])))
     await assertLoads(storage, 'a', ['new'])
-    assert.equal((await right(storage.history('a'))).length, 1)
-    assert.deepEqual(await right(storage.loadRevision('a', 1)), O.none)
+    assertSame((await right(storage.history('a'))).length, 1, 'the length of the history of a reused id')
+    assertSame(await right(storage.loadRevision('a', 1)), O.none, 'revision 1 of the removed run')
   }),
 
   conformanceCase(
@@ -79,12 +80,12 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.load('a'))
       await right(storage.remove('a'))
       const next = await reopen()
-      await assertIsGone(next, 'a')
-      assert.deepEqual(await right(next.list()), [])
+      await assertIsRemoved(next, 'a')
+      await assertListing(next, [])
       await seed(next, 'a', ['new'])
       const last = await reopen()
       await assertLoads(last, 'a', ['new'])
-      assert.equal((await right(last.history('a'))).length, 1)
+      assertSame((await right(last.history('a'))).length, 1, 'the length of the history of a reused id')
     }
   ),
 
@@ -102,11 +103,11 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
           right(latter.remove('a')),
           answerOf(former.save(zombie, revisions(['old', 'late', 'later'])))
         ])
-        if (E.isLeft(late)) assert.equal(late.left._tag, 'Fenced')
+        if (E.isLeft(late)) assertSame(late.left._tag, 'Fenced', 'the error of a save during a removal')
         await left(former.save(zombie, revisions(['old', 'late'])), 'Fenced')
-        await assertIsGone(latter, 'a')
+        await assertIsRemoved(latter, 'a')
         const { claim, stored } = await right(latter.claim('a', OTHER))
-        assert.deepEqual(stored, O.none)
+        assertSame(stored, O.none, 'what a claim of a reused id found stored')
         await right(latter.release(claim))
         await right(latter.remove('a'))
         former = latter
@@ -120,9 +121,10 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
     async ({ storage }) => {
       await seed(storage, 'a', [1, 2, 3])
       const results = await atOnce(Array.from({ length: 10 }, () => storage.remove('a')))
-      for (const result of results) if (E.isLeft(result)) assert.equal(result.left._tag, 'HeldBy')
-      assert.ok(results.some(E.isRight), 'none of ten removals removed the run')
-      await assertIsGone(storage, 'a')
+      for (const result of results)
+        if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of a concurrent removal')
+      assert.ok(results.some(E.isRight), 'ten concurrent removals: expected at least one success, found none')
+      await assertIsRemoved(storage, 'a')
       await claimed(storage, 'a')
     }
   ),
@@ -154,13 +156,13 @@ export const removalCases: ReadonlyArray<ConformanceCase> = [
           late(3 - round, storage.claim(runId, OWNER)),
           late(round - 3, storage.remove(runId))
         ])
-        if (E.isLeft(removed)) assert.equal(removed.left._tag, 'HeldBy', 'the removal was refused')
+        if (E.isLeft(removed)) assertSame(removed.left._tag, 'HeldBy', 'the error of the removal')
         if (E.isLeft(granted)) {
-          assert.equal(granted.left._tag, 'HeldBy', 'the claim was refused')
+          assertSame(granted.left._tag, 'HeldBy', 'the error of the claim')
           continue
         }
         const { claim, stored } = granted.right
-        if (E.isRight(removed)) assertSame(stored, O.none, 'what the owner of a removed run was told is stored')
+        if (E.isRight(removed)) assertSame(stored, O.none, 'what the claim of a removed run found stored')
         const payloads = O.isSome(stored) ? ['old', 'new'] : ['new']
         await right(storage.save(claim, revisions(payloads)))
         await assertLoads(storage, runId, payloads)

@@ -1,9 +1,22 @@
 /** Cases about several instances on the same data. */
-import { strict as assert } from 'node:assert'
 import type { Json } from '../../../domain/data/Json.js'
 import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { assertHolds, assertLoads, claimed, left, OTHER, OWNER, revisions, right, seed, some } from '../fixtures.js'
+import {
+  assertHigherEpoch,
+  assertHolds,
+  assertListing,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../fixtures.js'
+import { assertSame } from '../difference.js'
 
 export const reopeningCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -17,9 +30,13 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
         await right(storage.save(claim, revisions([runId, 1, 2])))
       }
       const next = await reopen()
-      assert.deepEqual(await right(next.list()), ids)
+      await assertListing(next, ids)
       for (const runId of ids) await assertLoads(next, runId, [runId, 1, 2])
-      assert.equal((await right(next.history('a')))[0]?.revision, 2)
+      assertSame(
+        (await right(next.history('a')))[0]?.revision,
+        2,
+        'the newest revision of the history in a new instance'
+      )
     }
   ),
 
@@ -33,13 +50,13 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(next, 'a', OTHER)
       await right(next.save(claim, revisions([1, 2])))
       await assertLoads(storage, 'a', [1, 2])
-      assert.equal((await right(storage.history('a')))[0]?.revision, 1)
+      assertSame((await right(storage.history('a')))[0]?.revision, 1, 'the newest revision of the history')
       await right(next.save(claim, revisions([1, 2, 3])))
       assertHolds(some(await right(storage.load('a'))), [1, 2, 3])
       await right(next.release(claim))
       await right(next.remove('a'))
       await assertLoads(storage, 'a', [])
-      assert.deepEqual(await right(storage.list()), [])
+      await assertListing(storage, [])
     }
   ),
 
@@ -73,7 +90,7 @@ export const reopeningCases: ReadonlyArray<ConformanceCase> = [
         store = await reopen()
         const { claim, stored } = await right(store.claim('a', OWNER))
         assertHolds(some(stored), [1, 2])
-        assert.ok(claim.epoch > epoch, `epoch ${claim.epoch} after ${epoch}`)
+        assertHigherEpoch(claim, epoch)
         epoch = claim.epoch
         await left(store.claim('a', OTHER), 'HeldBy')
       }

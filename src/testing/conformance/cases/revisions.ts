@@ -18,12 +18,13 @@ import {
   tally,
   upTo
 } from '../fixtures.js'
+import { assertSame } from '../difference.js'
 
 export const revisionCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-REV-01', 'a first save that does not start at revision 0 is refused', async ({ storage }) => {
     const claim = await claimed(storage, 'a')
     const { runId, expected, found } = await left(storage.save(claim, revisions([1, 2])), 'RevisionConflict')
-    assert.deepEqual({ runId, expected, found }, { runId: 'a', expected: 0, found: 1 })
+    assertSame({ runId, expected, found }, { runId: 'a', expected: 0, found: 1 }, 'the facts of RevisionConflict')
     await assertLoads(storage, 'a', [])
   }),
 
@@ -34,7 +35,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(storage, 'a')
       await right(storage.save(claim, revisions([1])))
       const { expected, found } = await left(storage.save(claim, revisions([1, 2, 3])), 'RevisionConflict')
-      assert.deepEqual({ expected, found }, { expected: 1, found: 2 })
+      assertSame({ expected, found }, { expected: 1, found: 2 }, 'the facts of RevisionConflict')
       await assertLoads(storage, 'a', [1])
       await right(storage.save(claim, revisions([1, 2])))
       await assertLoads(storage, 'a', [1, 2])
@@ -45,7 +46,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, revisions([1, 2], 2)))
     const { expected, found } = await left(storage.save(claim, revisions([1, 9])), 'RevisionConflict')
-    assert.deepEqual({ expected, found }, { expected: 2, found: 1 })
+    assertSame({ expected, found }, { expected: 2, found: 1 }, 'the facts of RevisionConflict')
     await assertLoads(storage, 'a', [1, 2])
   }),
 
@@ -56,7 +57,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     const gap = [second, fourth] as unknown as ReadonlyNonEmptyArray<Revision>
     await left(storage.save(claim, gap), 'RevisionConflict')
     await assertLoads(storage, 'a', [1])
-    assert.equal((await right(storage.history('a')))[0]?.revision, 0, 'the newest revision of the history')
+    assertSame((await right(storage.history('a')))[0]?.revision, 0, 'the newest revision of the history')
   }),
 
   conformanceCase('CS-REV-05', 'of ten concurrent saves of one revision one is stored', async ({ storage }) => {
@@ -64,7 +65,11 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     await right(storage.save(claim, revisions([0])))
     const rivals = Array.from({ length: 10 }, (_, rival) => storage.save(claim, revisions([0, `rival ${rival}`])))
     const results = await atOnce(rivals)
-    assert.deepEqual(tally(results), { granted: 1, RevisionConflict: 9 })
+    assertSame(
+      tally(results),
+      { granted: 1, RevisionConflict: 9 },
+      'the results of ten concurrent saves of one revision'
+    )
     await assertLoads(storage, 'a', [0, `rival ${results.findIndex(E.isRight)}`])
   }),
 
@@ -77,7 +82,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
       const claim = await claimed(next, 'a', OTHER)
       for (const wrong of [[9], [1, 2, 9], [1, 2, 3, 4, 9]]) {
         const { expected } = await left(next.save(claim, revisions(wrong)), 'RevisionConflict')
-        assert.equal(expected, 3)
+        assertSame(expected, 3, '`expected` of RevisionConflict')
       }
       await right(next.save(claim, revisions([1, 2, 3, 4])))
       await assertLoads(next, 'a', [1, 2, 3, 4])
@@ -109,9 +114,9 @@ export const atomicityCases: ReadonlyArray<ConformanceCase> = [
       const results = await atOnce(Array.from({ length: 30 }, (_, n) => storage.save(claim, revisions(upTo(n + 1)))))
       const stored = results.filter(E.isRight).length
       for (const [n, result] of results.entries()) {
-        if (E.isLeft(result)) assert.equal(result.left._tag, 'RevisionConflict', `save ${n}`)
+        if (E.isLeft(result)) assertSame(result.left._tag, 'RevisionConflict', `the error of save ${n}`)
       }
-      assert.ok(stored >= 1, 'none of them was stored')
+      assert.ok(stored >= 1, 'concurrent saves: expected at least one stored, found none')
       await assertLoads(storage, 'a', upTo(stored))
     }
   ),

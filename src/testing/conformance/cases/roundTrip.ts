@@ -6,7 +6,19 @@ import type { Stored } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame, inWords } from '../difference.js'
-import { answerOf, assertHolds, assertLoads, claimed, left, OWNER, revisions, right, seed, some } from '../fixtures.js'
+import {
+  answerOf,
+  assertHolds,
+  assertListing,
+  assertLoads,
+  claimed,
+  left,
+  OWNER,
+  revisions,
+  right,
+  seed,
+  some
+} from '../fixtures.js'
 import type { Capability } from '../Spec.js'
 
 const nested = (levels: number): Json => Array.from({ length: levels }).reduce<Json>((inner) => [inner], 'x')
@@ -19,7 +31,7 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
     ['CS-TRIP-04', 'lone surrogates', ['\ud800', 'x\udfff', '\udc00\ud800']],
     [
       'CS-TRIP-05',
-      'keys that objects already have, and the empty one',
+      'keys such as __proto__, and the empty key',
       JSON.parse(
         '{"__proto__":{"polluted":true},"constructor":1,"toString":null,"hasOwnProperty":[],"":"empty"}'
       ) as Json
@@ -27,17 +39,13 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
     ['CS-TRIP-06', 'numbers at the edge', [0, 5e-324, -1.7976931348623157e308, 9007199254740991, 0.1]],
     ['CS-TRIP-07', 'null, empty and nested values', [null, {}, [], [[]], { a: { b: { c: [{}] } } }, true, false, '']],
     ['CS-TRIP-08', 'a value 400 levels deep', nested(400)],
-    ['CS-TRIP-09', 'a text of a million characters', 'x'.repeat(1_000_000), ['large']],
+    ['CS-TRIP-09', 'a string of a million characters', 'x'.repeat(1_000_000), ['large']],
     [
       'CS-TRIP-10',
-      'texts that look like something else',
+      'strings that look like dates, numbers or other types',
       ['2026-01-02T03:04:05.678Z', '2026-01-02', '12', '1e3', 'true', 'null', '{"a":1}', '[]', '0x10', '']
     ],
-    [
-      'CS-TRIP-11',
-      'keys and texts in which a path, a quote or a line could be seen',
-      { 'a.b': "'", 'a/b\n': '";--', $: '\\' }
-    ],
+    ['CS-TRIP-11', 'keys and strings that look like paths, quotes or lines', { 'a.b': "'", 'a/b\n': '";--', $: '\\' }],
     [
       'CS-TRIP-21',
       'decomposed and composed characters, in strings and in keys',
@@ -45,7 +53,7 @@ const PAYLOADS: ReadonlyArray<readonly [id: string, title: string, payload: Json
     ],
     [
       'CS-TRIP-22',
-      'times without milliseconds, with zeros at their end, with more digits, and in another zone',
+      'times without milliseconds, with trailing zeros, with more digits, and in another zone',
       [
         '2026-01-02T03:04:05Z',
         '2026-01-02T03:04:05.6Z',
@@ -66,10 +74,10 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     'CS-TRIP-01',
     'an unknown run has no checkpoint, no history and no revisions',
     async ({ storage }) => {
-      assert.deepEqual(await right(storage.load('unknown')), O.none)
-      assert.deepEqual(await right(storage.history('unknown')), [])
-      assert.deepEqual(await right(storage.loadRevision('unknown', 0)), O.none)
-      assert.deepEqual(await right(storage.list()), [])
+      await assertLoads(storage, 'unknown', [])
+      assertSame(await right(storage.history('unknown')), [], 'the history of an unknown run')
+      assertSame(await right(storage.loadRevision('unknown', 0)), O.none, 'revision 0 of an unknown run')
+      await assertListing(storage, [])
     }
   ),
 
@@ -79,8 +87,8 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       `${title}: loaded as saved`,
       async ({ storage, reopen }) => {
         await seed(storage, 'a', [payload, payload])
-        await assertLoads(storage, 'a', [payload, payload], 'what the instance loads that saved it')
-        await assertLoads(await reopen(), 'a', [payload, payload], 'what a new instance loads')
+        await assertLoads(storage, 'a', [payload, payload], 'the run loaded by the instance that saved it')
+        await assertLoads(await reopen(), 'a', [payload, payload], 'the run loaded by a new instance')
       },
       { needs }
     )
@@ -90,7 +98,10 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     const claim = await claimed(storage, 'a')
     await right(storage.save(claim, [{ ...revisions([0])[0], checkpoint: () => [-0] }]))
     const stored = some(await right((await reopen()).load('a')))
-    assert.ok(Array.isArray(stored.checkpoint) && (stored.checkpoint[0] as number) + 1 === 1)
+    assert.ok(
+      Array.isArray(stored.checkpoint) && (stored.checkpoint[0] as number) + 1 === 1,
+      `the checkpoint: expected [0], found ${inWords(stored.checkpoint)}`
+    )
   }),
 
   conformanceCase('CS-TRIP-13', 'the store shares no object with what was saved or loaded', notShared),
@@ -100,7 +111,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     const [first] = revisions([1])
     await right(storage.save(claim, [{ ...first, checkpoint: () => ({ format: 99, runId: 7 }) }]))
     for (const one of [storage, await reopen()]) {
-      assert.deepEqual(some(await right(one.load('a'))).checkpoint, { format: 99, runId: 7 })
+      assertSame(some(await right(one.load('a'))).checkpoint, { format: 99, runId: 7 }, 'the checkpoint')
     }
   }),
 
@@ -164,8 +175,8 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase('CS-TRIP-20', 'a string of 100,000 characters is loaded as saved', async ({ storage, reopen }) => {
     const payload = 'x'.repeat(100_000)
     await seed(storage, 'a', [payload, 1])
-    await assertLoads(storage, 'a', [payload, 1], 'what the instance loads that saved it')
-    await assertLoads(await reopen(), 'a', [payload, 1], 'what a new instance loads')
+    await assertLoads(storage, 'a', [payload, 1], 'the run loaded by the instance that saved it')
+    await assertLoads(await reopen(), 'a', [payload, 1], 'the run loaded by a new instance')
   })
 ]
 
@@ -176,9 +187,9 @@ const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabyte
   const result = await answerOf(storage.save(claim, revisions([1, huge])))
   if (result._tag === 'Right') return assertLoads(await reopen(), 'a', [1, huge])
   const { runId, bytes, limitBytes, biggest } = await left(() => Promise.resolve(result), 'TooLarge')
-  assert.equal(runId, 'a', 'the run that is too large')
-  assert.ok(bytes > limitBytes, `${bytes} bytes are said to be too large for a limit of ${limitBytes}`)
-  assert.ok(Array.isArray(biggest), `its biggest values should be an array: ${inWords(biggest)}`)
+  assertSame(runId, 'a', 'the run id in TooLarge')
+  assert.ok(bytes > limitBytes, `TooLarge: expected \`bytes\` above \`limitBytes\`, found ${bytes} and ${limitBytes}`)
+  assert.ok(Array.isArray(biggest), `\`biggest\` of TooLarge: expected an array, found ${inWords(biggest)}`)
   await assertLoads(storage, 'a', [1])
   await assertLoads(await reopen(), 'a', [1])
 }
@@ -201,6 +212,10 @@ async function notShared({ storage }: CaseContext): Promise<void> {
   const taken = JSON.parse(JSON.stringify(loaded)) as Stored
   for (const value of [loaded.checkpoint, ...loaded.changes])
     Object.assign(value as object, { format: 'changed by the taker' })
-  assert.deepEqual(JSON.parse(JSON.stringify(some(await right(storage.load('a'))))), taken)
+  assertSame(
+    JSON.parse(JSON.stringify(some(await right(storage.load('a'))))),
+    taken,
+    'the run after its returned value was changed'
+  )
   await assertLoads(storage, 'a', [{ items: ['kept'] }, { items: ['kept'] }])
 }

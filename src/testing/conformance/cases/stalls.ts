@@ -7,12 +7,13 @@ import type { Json } from '../../../domain/data/Json.js'
 import type { CheckpointStorage, Claimed, StorageError, Stored } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
-import { inWords } from '../difference.js'
+import { assertSame, inWords } from '../difference.js'
 import {
   answerOf,
   assertGoesOn,
   assertHolds,
   assertLoads,
+  assertNotLost,
   claimed,
   left,
   OTHER,
@@ -84,7 +85,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
           return { claim: granted.claim, payloads: saved }
         })
         await removal.outcome
-        await assertLoads(latter, runId, payloads, 'what the new owner saved during a removal')
+        await assertLoads(latter, runId, payloads, 'the run that the new owner saved during a removal')
         await right(latter.save(claim, revisions([...payloads, 'newer'])))
         return removal.isHeld
       }),
@@ -105,7 +106,7 @@ export const stallCases: ReadonlyArray<ConformanceCase> = [
         await release.outcome
         await left(latter.claim(runId, OWNER), 'HeldBy', 'a claim after the late release of the former owner')
         await right(latter.save(claim, revisions(['first', 'second'])))
-        assert.equal(claim.lost.aborted, false, 'the lost signal of the new owner')
+        assertNotLost(claim, 'the new owner')
         return release.isHeld
       }),
     { needs }
@@ -128,7 +129,7 @@ const assertLooksAreWhole = (
       await seed(other, runId, NEW)
     })
     const result = await look.outcome
-    if (E.isLeft(result)) assert.fail(`a load failed while its run was removed: ${inWords(result.left)}`)
+    if (E.isLeft(result)) assert.fail(`a load during a removal: expected a run or none, found ${inWords(result.left)}`)
     if (O.isSome(result.right)) assertIsOneOf(result.right.value, [OLD, NEW])
     await assertLoads(other, runId, NEW)
     return look.isHeld
@@ -145,9 +146,7 @@ const assertIsOneOf = (stored: Stored, runs: ReadonlyArray<ReadonlyArray<Json>>)
     }
   }
   if (!runs.some(isOf))
-    assert.fail(
-      `the loaded state belongs neither to the old run nor to the new one: ${inWords({ ...stored, heldBy: null })}`
-    )
+    assert.fail(`the loaded run: expected the old run or the new one, found ${inWords({ ...stored, heldBy: null })}`)
 }
 
 /** `between`: what the other claim does before the held one proceeds. */
@@ -164,7 +163,7 @@ const assertClaimsAreInOrder = ({ reopen, ...context }: CaseContext, between: 'r
       return granted.claim
     })
     const result = await waiting.outcome
-    if (E.isLeft(result)) assert.equal(result.left._tag, 'HeldBy', 'why the claim that waited was refused')
+    if (E.isLeft(result)) assertSame(result.left._tag, 'HeldBy', 'the error of the held claim')
     else await assertIsBeforeOrAfter(former, result.right, other.epoch, between)
     if (between === 'held') await right(latter.save(other, revisions(['first', 'second', 'third'])))
     else await left(latter.save(other, revisions(['first', 'second', 'late'])), 'Fenced')
@@ -178,13 +177,17 @@ const assertIsBeforeOrAfter = async (
   epoch: number,
   between: 'released' | 'held'
 ): Promise<void> => {
-  assert.notEqual(claim.epoch, epoch, 'the epochs of two claims')
+  assert.notEqual(claim.epoch, epoch, `the epochs of two claims: expected different ones, found ${epoch} twice`)
   if (claim.epoch < epoch)
     return void (await left(storage.save(claim, revisions(['first', 'second', 'zombie'])), 'Fenced'))
-  assert.equal(between, 'released', 'a claim was granted while another owner holds the run; the other claim')
-  assertHolds(some(stored, 'what the other owner saved'), ['first', 'second'], 'what the claim that waited returned')
+  assertSame(between, 'released', 'the other claim when the held claim was granted')
+  assertHolds(
+    some(stored, 'the run that the other owner saved'),
+    ['first', 'second'],
+    'the run that the held claim found'
+  )
   // Its process counts as dead, so the claim may be lost as soon as it is granted.
   const saved = await answerOf(storage.save(claim, revisions(['first', 'second', 'third'])))
   if (E.isLeft(saved))
-    assert.ok(claim.lost.aborted, `a claim was granted, but its save was refused: ${inWords(saved.left)}`)
+    assert.ok(claim.lost.aborted, `a save of a granted claim: expected success, found ${inWords(saved.left)}`)
 }

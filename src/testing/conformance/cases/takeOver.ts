@@ -1,12 +1,13 @@
 /** Takeover of owners whose liveness is undecided. */
-import { strict as assert } from 'node:assert'
 import type { CheckpointStorage, Claim } from '../../../ports/CheckpointStorage.js'
 import type { CaseContext, ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import { assertSame } from '../difference.js'
 import {
+  assertHigherEpoch,
   assertHolds,
   assertLoads,
+  assertNotLost,
   atOnce,
   claimed,
   left,
@@ -32,9 +33,9 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(claim, revisions([1])))
       const { holder } = await left(storage.claim('a', OTHER, TAKE_OVER), 'HeldBy')
       assertSame(holder.liveness, 'alive', 'the liveness of a living owner')
-      const seen = some(some(await right(storage.load('a'))).heldBy, 'who holds the run')
+      const seen = some(some(await right(storage.load('a'))).heldBy, 'the holder')
       assertSame(seen.liveness, 'alive', 'the liveness of a living owner in a load')
-      assert.equal(claim.lost.aborted, false, 'the lost signal fired for an owner that was not superseded')
+      assertNotLost(claim)
       await right(storage.save(claim, revisions([1, 2])))
       await assertLoads(storage, 'a', [1, 2])
     }
@@ -53,7 +54,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       const next = await reopen()
       const third = await right(next.claim('a', OTHER, TAKE_OVER))
       assertHolds(some(third.stored), [1, 2])
-      assert.ok(third.claim.epoch > second.claim.epoch, `epoch ${third.claim.epoch} after ${second.claim.epoch}`)
+      assertHigherEpoch(third.claim, second.claim.epoch)
       await right(next.save(third.claim, revisions([1, 2, 3])))
     }
   ),
@@ -66,10 +67,10 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       const { holder } = await left(other.claim('a', OTHER), 'HeldBy')
       assertSame({ host: holder.host, pid: holder.pid }, OWNER, 'the holder that a refused claim reports')
       assertSame(holder.liveness, 'undecided', 'the liveness that a refused claim reports')
-      const seen = some(some(await right(other.load('a'))).heldBy, 'who holds the run')
+      const seen = some(some(await right(other.load('a'))).heldBy, 'the holder')
       assertSame(seen.liveness, 'undecided', 'the liveness that a load reports')
       await left(other.remove('a'), 'HeldBy')
-      assert.equal(zombie.lost.aborted, false, 'the lost signal fired for an owner that was not superseded')
+      assertNotLost(zombie)
       await right(storage.save(zombie, revisions(['first', 'second'])))
     },
     { needs }
@@ -83,8 +84,8 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       await right(storage.save(zombie, revisions(['first', 'second', 'third'], 2)))
       const { claim, stored } = await right(other.claim('a', OTHER, TAKE_OVER))
       assertHolds(some(stored), ['first', 'second', 'third'])
-      assertSame(some(stored).heldBy, { _tag: 'None' }, 'who held the run before it was claimed')
-      assert.ok(claim.epoch > zombie.epoch, `epoch ${claim.epoch} after ${zombie.epoch}`)
+      assertSame(some(stored).heldBy, { _tag: 'None' }, 'the holder that a claim found')
+      assertHigherEpoch(claim, zombie.epoch)
       await right(other.save(claim, revisions(['first', 'second', 'third', 'fourth'])))
       await assertLoads(other, 'a', ['first', 'second', 'third', 'fourth'])
     },
@@ -98,7 +99,7 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
       const { other, zombie, storage } = await undecided(context)
       const { claim } = await right(other.claim('a', OTHER, TAKE_OVER))
       await left(storage.save(zombie, revisions(['first', 'late'])), 'Fenced')
-      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded owner has to fire')
+      await until(() => zombie.lost.aborted, 2_000, 'the lost signal of the superseded owner')
       await right(other.save(claim, revisions(['first', 'second'])))
       await left(storage.save(zombie, revisions(['first', 'second', 'later'])), 'Fenced')
       await right(storage.release(zombie))
@@ -114,9 +115,9 @@ export const takeOverCases: ReadonlyArray<ConformanceCase> = [
     async (context) => {
       const { other } = await undecided(context)
       const results = await atOnce(Array.from({ length: 10 }, () => other.claim('a', OTHER, TAKE_OVER)))
-      assert.deepEqual(tally(results), { granted: 1, HeldBy: 9 })
+      assertSame(tally(results), { granted: 1, HeldBy: 9 }, 'the results of ten concurrent claims')
       const { holder } = await left(other.claim('a', OWNER, TAKE_OVER), 'HeldBy')
-      assertSame(holder.liveness, 'alive', 'the liveness of the owner that was granted the run')
+      assertSame(holder.liveness, 'alive', 'the liveness of the new owner')
     },
     { needs }
   )

@@ -44,7 +44,7 @@ export interface CallWatch {
   readonly ended?: (call: StorageCall, result: E.Either<StorageError, unknown>) => void
 }
 
-export const newLife = (): Life => {
+export const startLife = (): Life => {
   const controller = new AbortController()
   let tell: (value: 'killed') => void = () => undefined
   const killed = new Promise<'killed'>((resolve) => (tell = resolve))

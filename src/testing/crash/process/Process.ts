@@ -13,7 +13,7 @@ import type { Requester } from './requesting.js'
 import { whileCalled, whileRunning } from './requesting.js'
 import type { ConcurrentRequest } from '../Intervention.js'
 import type { CallWatch, DeathAtCall } from './Life.js'
-import { killable, never, newLife } from './Life.js'
+import { killable, never, startLife } from './Life.js'
 import type { RequestCallWatch } from './KillableRequests.js'
 import { killableRequests } from './KillableRequests.js'
 import type { TraceEntry } from '../Trace.js'
@@ -99,7 +99,7 @@ interface ProcessState<World> extends ProcessParts<World>, HostProcess {
 }
 
 export const startProcess = <World>(parts: ProcessParts<World>): Process<World> => {
-  const life = newLife()
+  const life = startLife()
   const clock = virtualClock(0, parts.startsAt ?? START)
   const { point } = parts
   const inside: ProcessState<World> = {
@@ -181,7 +181,7 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
       return how
     },
     delayed: inside.delayed,
-    ...underWay(state)
+    ...isRunning(state)
   })
   return {
     ...watched,
@@ -197,7 +197,7 @@ const storageIn = <World>(inside: ProcessState<World>, opened: CheckpointStorage
   }
 }
 
-const underWay = (state: {
+const isRunning = (state: {
   calls: number
   progress: number
 }): Pick<CallWatch & RequestCallWatch, 'begun' | 'ended'> => ({
@@ -232,7 +232,7 @@ const requestsIn = <World>(inside: ProcessState<World>): Requests => {
       if (how === 'fails') oracle.pauses.failed()
       return how
     },
-    ...underWay(state)
+    ...isRunning(state)
   })
 }
 

@@ -1,5 +1,5 @@
 /** One session of a run: simulates an executor that obeys a plan. A real run can reach every state that it reaches. */
-import { mayStandAt } from '../../../domain/change/jobChanges.js'
+import { canMoveTo } from '../../../domain/change/jobChanges.js'
 import { overrides } from '../../../domain/plan/Overrides.js'
 import { attemptOf } from '../../../domain/checkpoint/Pending.js'
 import type { PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
@@ -42,9 +42,9 @@ export const pollJobs = (recorder: RunRecorder, choices: Choices): void => {
       const task = taskUnits(workflow, checkpoint.items).get(unit)
       if (task?.wait !== undefined && pending._tag !== 'Job') endWaitOf(recorder, choices, task, unit)
       else recorder.put(completion(recorder, choices, task, unit, attemptOf(pending)))
-    } else if (pending._tag === 'Answer' && fate === 1 && mayStandAt(checkpoint, unit)) {
+    } else if (pending._tag === 'Answer' && fate === 1 && canMoveTo(checkpoint, unit)) {
       recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, ...timedOut(recorder), retryable: false })
-    } else if (pending._tag === 'Job' && fate === 1 && mayStandAt(checkpoint, unit)) {
+    } else if (pending._tag === 'Job' && fate === 1 && canMoveTo(checkpoint, unit)) {
       const { error, outcome } = failedAttempt(recorder, choices, 1)
       recorder.put({ _tag: 'JobEnded', at: recorder.at(), unit, error, outcome, retryable: choices.below(2) === 1 })
     }

@@ -266,15 +266,15 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
   })
 ]
 
-interface Begun {
+interface InFlightUnit {
   readonly next: number
   readonly mayHaveActed: boolean
   readonly waits?: true
 }
 
 /** The units in flight after some changes, computed independently of the checkpoint. */
-const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, Begun> => {
-  const left = new Map<string, Begun>()
+const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUnit> => {
+  const left = new Map<string, InFlightUnit>()
   const failed = (unit: Unit, next: number, outcome: Outcome): void =>
     void left.set(unit, { next, mayHaveActed: outcome === 'unknown' })
   for (const change of changes) {

@@ -1,4 +1,4 @@
-/** The kit finds what is wrong with a store of artifacts: each mutant dies, by the case that names its flaw. */
+/** The kit finds faulty artifact stores: the case that names its flaw fails each mutant. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
 import {
@@ -11,8 +11,8 @@ import { artifactMutants, sampleArtifactSpec } from '../../mutants/artifacts.js'
 
 artifactConformanceTests({ describe, test }, sampleArtifactSpec)
 
-describe('the kit', () => {
-  test.each(artifactMutants)('kills the store that $flaw, by $killedBy', async ({ killedBy, spec }) => {
+describe('the kit for artifact stores', () => {
+  test.each(artifactMutants)('$killedBy fails a store that $flaw', async ({ killedBy, spec }) => {
     const { results } = await runArtifactConformance(spec, { only: [killedBy], limitMillis: 5_000 })
     assert.deepEqual(
       results.map(({ id, outcome }) => [id, outcome._tag]),
@@ -20,13 +20,13 @@ describe('the kit', () => {
     )
   })
 
-  test('has no two cases of one id, and each id is of its form', () => {
+  test('each case of an artifact store has its own valid id', () => {
     const ids = artifactStoreCases.map(({ id }) => id)
     assert.deepEqual(ids, [...new Set(ids)])
     for (const id of ids) assert.match(id, /^AS-[A-Z]+-\d\d$/)
   })
 
-  test('tries what a store does not claim where it can, and hints at it', async () => {
+  test('the kit tries unclaimed capabilities where it can, and suggests them', async () => {
     const { damage: _, ...spec } = { ...sampleArtifactSpec, capabilities: [] }
     const report = await runArtifactConformance(spec)
     assert.deepEqual(report.hints, ['every case for `large` passes: the store could claim it'])
@@ -36,11 +36,12 @@ describe('the kit', () => {
     assert.deepEqual(first?.outcome, { _tag: 'Failed', why: 'claimed, but the spec has no `damage`' })
   })
 
-  test('says which call of the store a failure is about', async () => {
-    const broken = artifactMutants.find(({ flaw }) => flaw === 'takes what is not there for an error') ?? assert.fail()
+  test('a failure names the call of the store', async () => {
+    const broken =
+      artifactMutants.find(({ flaw }) => flaw === 'reports a missing artifact as an error') ?? assert.fail()
     const { results } = await runArtifactConformance(broken.spec, { only: ['AS-NONE-01'] })
     const [outcome] = results.map((one) => one.outcome)
     assert.ok(outcome?._tag === 'Failed')
-    assert.match(outcome.why, /^get\("a", "x"\) was refused/)
+    assert.match(outcome.why, /^get\("a", "x"\): expected success/)
   })
 })

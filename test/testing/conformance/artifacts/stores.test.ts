@@ -18,7 +18,7 @@ const memorySpec: ArtifactSpec<MemoryData> = {
   capabilities: ['large']
 }
 
-/** The last byte of the file becomes another one. */
+/** Changes the last byte of the file. */
 const damage = (root: string, runId: string, id: string): Promise<void> => {
   const path = Layout.artifact(Layout.of(root, runId), id)
   const bytes = readFileSync(path)

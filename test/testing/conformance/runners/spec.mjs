@@ -1,4 +1,4 @@
-// A store with one fault, so that there is something to report: a removed run is forgotten, and its epoch with it.
+// A store with one fault, so that the report has a failure: it forgets a removed run and its epoch.
 import { memoryData, memoryStorage } from 'dogear/memory'
 
 export const spec = {

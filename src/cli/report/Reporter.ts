@@ -4,9 +4,10 @@ import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
 import { describePosition } from '../../domain/request/Pause.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { isTop, isWithin } from '../../domain/workflow/Unit.js'
-import { describe, describeRequest } from '../../executor/RunError.js'
+import { describe } from '../../executor/RunError.js'
+import { describeRequest } from '../../executor/storage/portErrors.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
-import type { Surroundings } from '../steps/commandStep.js'
+import type { CommandSettings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
 import * as Prefix from '../terminal/Prefixed.js'
 import type { Screen } from '../terminal/Screen.js'
@@ -20,10 +21,10 @@ import type { Wave } from './waves.js'
 import * as Waves from './waves.js'
 
 /** An observer of a run that also takes the output of its steps. `finish` flushes both and removes the live line. */
-export interface Narrator {
+export interface Reporter {
   readonly report: (event: Event) => void
-  readonly onOutput: Surroundings['onOutput']
-  readonly onWarning: Surroundings['onWarning']
+  readonly onOutput: CommandSettings['onOutput']
+  readonly onWarning: CommandSettings['onWarning']
   readonly finish: () => void
   readonly inFlight: () => ReadonlyArray<string>
 }
@@ -56,7 +57,7 @@ type Lines = ReadonlyArray<string>
 
 type Of<Tag extends Event['_tag']> = Event & { readonly _tag: Tag }
 
-export const make = (options: Options): Narrator => {
+export const make = (options: Options): Reporter => {
   const { screen, steps, now } = options
   const waves = Waves.make(steps, now)
   const state: State = { ...options, waves, active: new Map(), done: new Set(), decisions: new Map() }
@@ -114,7 +115,7 @@ const follow = (state: State, event: Event): void => {
     state.decisions = new Map(event.plan.decisions.map((one) => [one.unit, one]))
     for (const { _tag, unit, stepIndex } of event.plan.decisions)
       if (_tag === 'Skip' && isTop(unit)) done.add(stepIndex)
-  } else if (event._tag === 'RunWentBack') {
+  } else if (event._tag === 'WaveRestarted') {
     state.decisions = new Map()
     for (const index of done) if (index >= event.stepIndex) done.delete(index)
   } else if (event._tag === 'StepStarted') {
@@ -193,7 +194,7 @@ const linesOf = (state: State, event: Event): Lines => {
       // The end of the run reports an aborting check.
       return event.answer === 'abort' ? [] : [warning(`${event.unit}: ${event.wrong.join('; ')}; ${reaction(event)}`)]
     case 'RunRemoved':
-    case 'RunLeft':
+    case 'RunNotRemoved':
       return removal(event, style)
     case 'RunPaused':
       return paused(event, style.yellow)
@@ -202,7 +203,7 @@ const linesOf = (state: State, event: Event): Lines => {
     case 'EvidenceKept':
     case 'StepSuspended':
     case 'WorkspaceReady':
-    case 'RunWentBack':
+    case 'WaveRestarted':
     case 'RunFailed':
     case 'RunInterrupted':
     case 'RunFenced':
@@ -212,7 +213,7 @@ const linesOf = (state: State, event: Event): Lines => {
 
 /** Reports if the state of a completed run was kept, deleted or archived. */
 export const removal = (event: Event, style: Style): Lines => {
-  if (event._tag === 'RunLeft')
+  if (event._tag === 'RunNotRemoved')
     return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
   if (event._tag !== 'RunRemoved') return []
   return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${event.archivedAt}`]

@@ -13,7 +13,7 @@ import { collectEvidence } from '../../../executor/workspace/evidence.js'
 import type { Survey } from '../../../executor/planRun.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import { secure } from '../../../executor/secrets.js'
-import { goneOf, hasWorkspace, unlessGone } from '../../../executor/workspace/workspace.js'
+import { workspaceMissing, hasWorkspace, requireWorkspace } from '../../../executor/workspace/workspace.js'
 import type { CliError } from '../../CliError.js'
 import { code, describeFully, notDone } from '../../CliError.js'
 import type { ExitCode } from '../../ExitCode.js'
@@ -41,16 +41,16 @@ export interface Unrecorded {
 }
 
 /** `obstacles` are in the order in which a resume meets them. */
-export interface Outlook {
+export interface Preview {
   readonly obstacles: ReadonlyArray<Obstacle>
   readonly again: ReadonlyArray<Run>
   readonly unrecorded: ReadonlyArray<Unrecorded>
   readonly waits: boolean
 }
 
-export const CLEAR: Outlook = { obstacles: [], again: [], unrecorded: [], waits: false }
+export const CLEAR: Preview = { obstacles: [], again: [], unrecorded: [], waits: false }
 
-export const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
+export const previewOf = async (context: Context, view: RunView): Promise<Preview> => {
   const { checkpoint } = view
   const workflow = workflowOf(context, checkpoint)
   if (E.isLeft(workflow)) {
@@ -87,9 +87,9 @@ const planOf = (
   context: Context,
   program: Workflow & { readonly identity: WorkflowIdentity },
   { checkpoint, options, workspaceFound, plan }: Survey
-): Outlook => {
+): Preview => {
   if (E.isRight(plan)) {
-    const isGone = E.isLeft(unlessGone(checkpoint, plan.right, workspaceFound))
+    const isGone = E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
       answers(context, checkpoint.runId, {}, program, open)
     return {
@@ -143,7 +143,7 @@ export const obstacle = (error: CliError): Obstacle => ({
 })
 
 const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle => {
-  const error = goneOf(checkpoint)
+  const error = workspaceMissing(checkpoint)
   return obstacle(notDone(error, ofMissingWorkspace(context, error), checkpoint.runId))
 }
 

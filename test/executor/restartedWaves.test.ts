@@ -105,7 +105,7 @@ describe('a failed check after a wave', () => {
     const told = process.events.flatMap((event): ReadonlyArray<unknown> =>
       event._tag === 'StepsRunAgain'
         ? [event.units.map(({ unit, reason }) => [unit, reason._tag])]
-        : event._tag === 'RunWentBack' ||
+        : event._tag === 'WaveRestarted' ||
             event._tag === 'CheckFailed' ||
             (event._tag === 'StepStarted' && event.unit.startsWith('checks/'))
           ? [event._tag]
@@ -115,7 +115,7 @@ describe('a failed check after a wave', () => {
       'StepStarted',
       'StepStarted',
       'CheckFailed',
-      'RunWentBack',
+      'WaveRestarted',
       [
         ['checks/unit', 'Forced'],
         ['checks/lint', 'Forced']

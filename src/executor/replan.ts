@@ -12,7 +12,7 @@ import { report, timestamp } from './RunScope.js'
 import type { RecordError } from './storage/Recorder.js'
 import { reset } from './Values.js'
 
-export const planAgain = async (
+export const replan = async (
   { program, environment, recorder, policy }: RunScope,
   options: PlanOptions = {}
 ): Promise<E.Either<RunError, Planned>> => {
@@ -42,20 +42,20 @@ export const recordOverrides = async (
 }
 
 /** Equals a resume with `restartWave`, so that a resume after a crash continues correctly. */
-export const goBack = async (
+export const restart = async (
   scope: RunScope,
-  { unit, stepIndex }: StepEnd & { readonly _tag: 'Back' }
+  { unit, stepIndex }: StepEnd & { readonly _tag: 'Restart' }
 ): Promise<E.Either<RunError, ResumePlan>> => {
   const { environment, recorder, restarts } = scope
   const before = recorder.checkpoint()
-  const planned = await planAgain(scope, { restartWave: unit })
+  const planned = await replan(scope, { restartWave: unit })
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
   const recorded = await recordOverrides(scope, planned.right, BECAUSE_CHECK_FAILED)
   if (E.isLeft(recorded)) return recorded
   restarts.set(unit, (restarts.get(unit) ?? 0) + 1)
   const { runId } = before
-  report(environment, { _tag: 'RunWentBack', runId, unit, stepIndex })
+  report(environment, { _tag: 'WaveRestarted', runId, unit, stepIndex })
   const [first, ...more] = runsAgain(plan, before)
   if (first !== undefined) report(environment, { _tag: 'StepsRunAgain', runId, units: [first, ...more] })
   return E.right(plan)

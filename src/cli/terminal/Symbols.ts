@@ -1,7 +1,7 @@
-/** Marks for the states of units. */
+/** Symbols for the states of units. */
 
 /** `more` stands for omitted text. */
-export interface Marks {
+export interface Symbols {
   readonly completed: string
   readonly failed: string
   readonly inFlight: string
@@ -10,12 +10,19 @@ export interface Marks {
   readonly more: string
 }
 
-export const unicode: Marks = { completed: '✓', failed: '✗', inFlight: '⚡', pending: '◌', notStarted: '○', more: '…' }
+export const unicode: Symbols = {
+  completed: '✓',
+  failed: '✗',
+  inFlight: '⚡',
+  pending: '◌',
+  notStarted: '○',
+  more: '…'
+}
 
-export const ascii: Marks = { completed: '+', failed: 'x', inFlight: '*', pending: '~', notStarted: '-', more: '...' }
+export const ascii: Symbols = { completed: '+', failed: 'x', inFlight: '*', pending: '~', notStarted: '-', more: '...' }
 
 /** ASCII on a dumb terminal, and in a locale (LC_ALL, LC_CTYPE, LANG) without UTF-8; no locale decides nothing. */
-export const of = (environment: Readonly<Record<string, string | undefined>>): Marks => {
+export const of = (environment: Readonly<Record<string, string | undefined>>): Symbols => {
   const { LC_ALL: all = '', LC_CTYPE: characters = '', LANG: language = '', TERM: term } = environment
   const locale = [all, characters, language].find((one) => one !== '')
   return term !== 'dumb' && (locale === undefined || /utf-?8/i.test(locale)) ? unicode : ascii

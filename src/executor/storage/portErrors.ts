@@ -1,0 +1,144 @@
+/** Describes errors of ports for people: of storage, artifacts, requests and workspaces. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { ArtifactError } from '../../ports/ArtifactStore.js'
+import type { Fenced, HeldBy, ReadFailed, StorageError, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { NoWorktree, WorkspaceError } from '../../ports/Workspaces.js'
+
+/** Describes a storage error for people. */
+export const describeStorage = (error: StorageError): string => {
+  switch (error._tag) {
+    case 'HeldBy':
+      return describeHeld(error)
+    case 'Fenced':
+      return describeFenced(error)
+    case 'RevisionConflict':
+      return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
+    case 'Corrupt':
+      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed`
+    case 'UnsupportedFormat':
+      return `${error.where} has format ${error.found}; this version of Dogear reads up to ${error.supported}. Upgrade Dogear`
+    case 'TooLarge':
+      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
+    case 'InvalidRunId':
+      return `"${error.runId}" is not a valid run id: ${error.why}`
+    case 'Insecure':
+      return `${error.where} is not used: ${error.why}`
+    case 'ReadFailed':
+      return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
+    case 'WriteFailed':
+      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}. Earlier saves are intact. This write may still have taken effect; a resume continues from the stored state`
+  }
+}
+
+/** Describes how a process lost a run; an outcome does not know the claims. */
+export const describeFenced = ({
+  runId,
+  files,
+  by = O.none,
+  epoch
+}: Pick<Fenced, 'runId' | 'files'> & Partial<Fenced>): string => {
+  const claims = O.isSome(by) ? ` (claim ${by.value}, this one was ${epoch})` : ''
+  switch (files?.what) {
+    case undefined:
+      return `Run ${runId} was taken over by another process${claims}. Nothing was written since`
+    case 'Removed':
+      return `Run ${runId} was removed while it was active. Nothing was written since. Start it again if you still need it`
+    case 'Deleted':
+      return `Run ${runId} stopped: ${files.where} was deleted or moved while the run was active. Nothing was written since. Put it back and resume, or start the run again`
+    case 'Replaced':
+      return `Run ${runId} stopped: ${files.where} was replaced by another file while the run was active. Nothing was written since. Resume the run to continue from the current files`
+  }
+}
+
+const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
+  const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
+  const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
+  const hasNone = message === '' || message === code
+  return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
+}
+
+const withHint = (code: string, text: string): string => {
+  const limit = LIMITS[code]
+  return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
+}
+
+/** Describes why a request is unreadable, for people. */
+export const describeRequest = (error: StorageError): string => {
+  switch (error._tag) {
+    case 'Corrupt':
+      return `${error.where} is not a valid request: ${error.why}`
+    case 'TooLarge':
+      return `${error.where} is not a valid request: it has ${error.bytes} bytes`
+    default:
+      return describeStorage(error)
+  }
+}
+
+/** Describes an artifact error for people. */
+export const describeArtifact = (error: ArtifactError): string => {
+  switch (error._tag) {
+    case 'InvalidArtifactId':
+      return `"${error.id}" is not a valid artifact id: ${error.why}`
+    case 'Corrupt':
+      return `An artifact of run ${error.runId} cannot be read: ${error.where}: ${error.why}`
+    case 'TooLarge':
+      return `An artifact of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}`
+    case 'UnsupportedFormat':
+    case 'InvalidRunId':
+    case 'Insecure':
+    case 'ReadFailed':
+    case 'WriteFailed':
+      return describeStorage(error)
+  }
+}
+
+const biggest = (error: {
+  readonly biggest: ReadonlyArray<{ readonly path: string; readonly bytes: number }>
+}): string =>
+  error.biggest.length === 0
+    ? ''
+    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
+
+const HINTS: Readonly<Record<string, string>> = {
+  ENOSPC: ' (the disk is full: free some space and resume)',
+  EDQUOT: ' (the quota is used up: free some space and resume)',
+  EACCES: ' (no permission)',
+  EROFS: ' (the file system is read-only)',
+  EIO: ' (the device reports an error)'
+}
+
+/** The limits of a process. Their text replaces that of the cause. */
+const LIMITS: Readonly<Record<string, string>> = {
+  EMFILE: 'too many open files; raise `ulimit -n`, then try again',
+  ENFILE: 'too many open files on this machine; close some, then try again',
+  EFBIG: "the file exceeds this process's size limit; raise `ulimit -f`, then resume"
+}
+
+/** Describes a workspace error for people. */
+export const describeWorkspace = (error: WorkspaceError): string => {
+  switch (error._tag) {
+    case 'NoWorktree':
+      return `No worktree can be made from ${error.folder}: ${NO_WORKTREE[error.why]}`
+    case 'WorkspaceTaken':
+      return error.what === 'Folder'
+        ? `${error.path} already exists; delete it, or choose another run id`
+        : `Branch ${error.branch} of ${error.repository} is there already. Rename or delete it, or choose another id`
+    case 'Insecure':
+      return describeStorage(error)
+    case 'WorkspaceFailed':
+      return `${error.operation} failed in ${error.where}: ${withHint(error.code, error.why)}`
+  }
+}
+
+const NO_WORKTREE: Readonly<Record<NoWorktree['why'], string>> = {
+  NoGit: 'git could not be started. Install it, or take another workspace than "worktree"',
+  NoRepository:
+    'it is in no git repository. Begin one ("git init") and commit, or take another workspace than "worktree"',
+  Bare: 'its git repository has no working tree. Start in one that has',
+  NoCommit: 'its git repository has no commit yet. Make one'
+}
+
+const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy): string =>
+  liveness === 'undecided'
+    ? `Run ${runId} may be in progress: process ${pid} on ${host} has held it since ${since}, and its liveness is undecided; retry from this process, which keeps watching, or resume with takeOver if you know that the owner is dead`
+    : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
