@@ -3,7 +3,7 @@ export const quickest = (rounds: number, work: () => unknown): number => quickes
 
 /**
  * The same for two works that alternate, so that load on the machine slows down both. Garbage between the rounds, a different amount each
- * time, prevents that the collector always stops the same work.
+ * time, prevents the collector from always stopping the same work.
  */
 export const quickestOfBoth = (
   rounds: number,
