@@ -228,6 +228,51 @@ describe('a plan', () => {
     assert.deepEqual(of('notApplied'), ['Retry agent Failed', 'Retry agent/pay Failed'])
   })
 
+  const caught = [
+    done('agent/a', 1, {}),
+    running('agent/t/pay'),
+    failed('agent/t/pay', harmful),
+    done('agent/t', 2, {})
+  ]
+
+  test('a sub-step in doubt needs no answer while the completed sub-step around it is skipped', () => {
+    const checkpoint = after(...caught, done('agent/z', 3, {}))
+    assert.equal(State.failures(checkpoint.state).size, 0)
+    assert.deepEqual(decided(checkpoint), [
+      'Retry agent InFlight',
+      'Skip agent/a Completed',
+      'Skip agent/t Completed',
+      'Skip agent/z Completed'
+    ])
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/z' }).slice(1), [
+      'Skip agent/a Completed',
+      'Skip agent/t Completed',
+      'Run agent/z Forced'
+    ])
+  })
+
+  test('a sub-step in doubt needs an answer when the completed sub-step around it runs again', () => {
+    for (const end of [[], [done('agent')]]) {
+      const checkpoint = after(...caught, ...end)
+      const left = (fromStep: string, answer?: Answer): ReadonlyArray<string> =>
+        recorded(accepted(checkpoint, { fromStep, confirm: new Map(answer && [['agent/t/pay', answer]]) }))
+      assert.deepEqual(decided(checkpoint, { fromStep: 'agent/a' }).slice(1), [
+        'Run agent/a Forced',
+        'Confirm agent/t/pay EarlierStepRunsAgain',
+        'Run agent/t EarlierStepRunsAgain'
+      ])
+      assert.deepEqual(left('agent/a', { _tag: 'Again' }), ['first'])
+      assert.deepEqual(left('agent/a', { _tag: 'Done', output: 7 }), ['first', 'agent/t/pay'])
+      assert.deepEqual(left('agent/t'), ['first', 'agent/a'])
+      assert.deepEqual(left('agent/t/pay'), ['first', 'agent/a'])
+    }
+  })
+
+  test('a sub-step in doubt of a completed task can run again alone', () => {
+    const checkpoint = after(done('agent/a', 1, {}), running('agent/pay'), failed('agent/pay', harmful), done('agent'))
+    assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/pay' })), ['first', 'agent/a'])
+  })
+
   test('an answer for a sub-step is accepted even if another answer lets its task be skipped', () => {
     const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
     const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]

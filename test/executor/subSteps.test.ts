@@ -743,6 +743,23 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     assert.equal(planned.right.questions.length, 1)
   })
 
+  test('a nested sub-step in doubt needs no answer when its completed outer one is not run again', async () => {
+    const { go, ran } = runs()
+    let fails = true
+    const agent = async ({ step }: Context): Promise<unknown> => {
+      const paid = await step('outer', async (inner) => {
+        const paying = inner.step('pay', { idempotent: false }, () => Promise.reject(new Error('lost')))
+        return await paying.catch(() => (ran.push('pay'), 'perhaps'))
+      })
+      if (fails) throw new Error('broken')
+      return paid
+    }
+    assert.equal(errorOf(await go(agent)).message, 'broken')
+    fails = false
+    assert.equal(outputOf(await go(agent)), 'perhaps')
+    assert.deepEqual(ran, ['pay'])
+  })
+
   test('a nested sub-step may fail another group of its wave', async () => {
     const { environment, ran } = runs({ graceMillis: 10 })
     const run = async ({ step }: Pick<Context, 'step'>): Promise<void> => {

@@ -16,7 +16,7 @@ import {
   withoutEarlier,
   withoutEarlierWaits,
   wrongStart,
-  failedInDoubt
+  withDoubts
 } from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
@@ -249,11 +249,9 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const open = (): CheckpointState =>
     State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
-  const inDoubt = failedInDoubt(before.failures, unit)
-  const record = recordFrom(change, found)
   return E.right({
     state,
-    completedSteps: Units.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
+    completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), before.failures)),
     ...withoutPending(self, unit)
   })
 }

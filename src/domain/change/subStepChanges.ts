@@ -4,6 +4,7 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
@@ -65,14 +66,16 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
   const ready = ended(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
+  const failures = Units.without(before.failures, unit)
+  const record = { ...recordFrom(change, task), subStep: change.subStep ?? {} }
   return E.right({
     state: State.beforeStep(
       task.stepIndex,
       task.step.name,
       Units.without(before.inFlight, unit),
-      Units.without(before.failures, unit)
+      Units.outside(failures, unit)
     ),
-    completedSteps: Units.append(self.completedSteps, { ...recordFrom(change, task), subStep: change.subStep ?? {} }),
+    completedSteps: Units.append(self.completedSteps, withDoubts(record, failures)),
     ...withoutPending(self, unit)
   })
 }
@@ -108,8 +111,14 @@ const ended = (
     : refuse(self, change, 'NotInFlight', unit)
 }
 
-/** Returns the failed sub-steps of a task that are not idempotent and may have taken effect. */
-export const failedInDoubt = (failures: Units.Units<Failure>, task: Unit): ReadonlyArray<Unit> =>
-  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
+/** Returns the failed sub-steps in a unit that are not idempotent and may have taken effect. */
+export const failedInDoubt = (failures: Units.Units<Failure>, within: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, within).flatMap(({ unit, subStep, outcome }) =>
     subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
   )
+
+/** Names the failed sub-steps in doubt in the record of the unit whose code caught them. */
+export const withDoubts = (record: CompletedStep, failures: Units.Units<Failure>): CompletedStep => {
+  const inDoubt = failedInDoubt(failures, record.unit)
+  return inDoubt.length === 0 ? record : { ...record, inDoubt }
+}

@@ -228,6 +228,20 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'subSteps.ts', text: 'if (subStep !== undefined) add(unit, subStep)\n  for', instead: 'void unit\n  for' }
   ],
   [
+    'asks about a sub-step in doubt that its completed outer one caught',
+    'PL-SUB-01',
+    { module: 'decideSubSteps.ts', text: 'again === undefined && isCaught(', instead: 'again === null && isCaught(' }
+  ],
+  [
+    'forgets a sub-step in doubt that its completed outer one caught',
+    'PL-SUB-03',
+    {
+      module: 'subSteps.ts',
+      text: 'if (inDoubt !== undefined) for',
+      instead: 'if (subStep === undefined && inDoubt) for'
+    }
+  ],
+  [
     'forgets the open waits in the code of a task',
     'PL-SUB-01',
     { module: 'subSteps.ts', text: 'add(unit, {})', instead: 'void unit' }
