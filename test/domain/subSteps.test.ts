@@ -14,6 +14,7 @@ import { openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import type { SubStep } from '../../src/domain/checkpoint/SubStep.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
+import * as Units from '../../src/domain/checkpoint/Units.js'
 import * as Unit from '../../src/domain/workflow/Unit.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
@@ -350,6 +351,22 @@ describe('a plan', () => {
       'Run agent/use EarlierStepRunsAgain'
     ])
     assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
+  })
+
+  test('an attempt cut short stays marked as edited until it suspends or another one starts', () => {
+    const steps = [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]
+    const edit: Change = { _tag: 'WorkflowEdited', at, workflow: Identity.of({ name: 'w', steps }) }
+    const agent = (...changes: ReadonlyArray<Change>): unknown =>
+      Units.get(State.inFlight(after(...changes).state), 'agent')
+    const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
+    const suspended: Change = { _tag: 'Suspended', at, unit: 'agent', waits: ['agent/nap'] }
+    const edited = { unit: 'agent', attempt: 1, edited: true }
+    assert.deepEqual(agent(edit), edited)
+    assert.deepEqual(agent({ ...edit, workflow: defined.identity }), { unit: 'agent', attempt: 1 })
+    assert.deepEqual(agent(edit, running('agent')), edited)
+    assert.deepEqual(agent(edit, failed('agent'), running('agent')), { unit: 'agent', attempt: 1 })
+    assert.deepEqual(agent(edit, wait, suspended), { unit: 'agent', attempt: 1, suspended: true })
+    assert.deepEqual(agent(wait, suspended, edit), { unit: 'agent', attempt: 1, suspended: true })
   })
 
   test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {

@@ -365,6 +365,40 @@ describe('a call that differs from the record', () => {
   })
 })
 
+describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
+  /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step marked. */
+  const stopped = async () => {
+    const stopper = new AbortController()
+    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    await one.go(
+      async ({ step }) => {
+        await step('pay', () => {
+          stopper.abort()
+          return new Promise<number>(() => undefined)
+        })
+      },
+      { version: '1' }
+    )
+    const next = runs({ ...one.environment, interrupt: never })
+    const marked = async ({ step }: Context): Promise<unknown> =>
+      await step('pay', { idempotent: false }, next.noting('pay', 1))
+    return { next, marked }
+  }
+
+  test('it needs confirmation if its task was edited', async () => {
+    const { next, marked } = await stopped()
+    assert.equal(errorOf(await next.go(marked, { version: '2' })).code, 'SUB_STEP_IN_DOUBT')
+    const confirm = new Map([['agent/pay', { _tag: 'Done', output: 7 }]] as const)
+    assert.equal(outputOf(await next.go(marked, { version: '2' }, { confirm })), 7)
+    assert.deepEqual(next.ran, [])
+  })
+
+  test('it runs if its task was not edited, because it may not have started', async () => {
+    const { next, marked } = await stopped()
+    assert.equal(outputOf(await next.go(marked, { version: '1' })), 1)
+  })
+})
+
 describe('a sub-step that fails', () => {
   test('a task may catch the failure of a sub-step and continue', async () => {
     const { go, ran, noting } = runs()

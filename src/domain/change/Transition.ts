@@ -199,7 +199,10 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   }
   let { inFlight } = before
   for (const unit of starting) inFlight = Units.without(inFlight, unit)
-  inFlight = change.attempts.reduce(Units.append<InFlight>, inFlight)
+  for (const attempt of change.attempts) {
+    const isEdited = Units.get(before.inFlight, attempt.unit)?.edited === true
+    inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
+  }
   const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
   const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }

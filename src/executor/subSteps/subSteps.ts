@@ -222,13 +222,14 @@ const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => 
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
-/** Detects a call that may have run without a record of its start: as an idempotent one, or if the first call of its name was one. */
+/** Detects a call that may have run as an idempotent one, which records no start: its task was edited since, or the first call of its name was idempotent. */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
-  const { completedSteps } = root.scope.recorder.checkpoint()
+  const { completedSteps, state } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
   // A first call of this attempt was not in flight before.
   if (root.own.has(first)) return false
+  if (Units.get(State.inFlight(state), root.place.unit)?.edited === true) return true
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
