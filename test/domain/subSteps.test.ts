@@ -112,6 +112,23 @@ describe('a sub-step', () => {
     assert.deepEqual(paid.state, State.beforeStep(1, 'agent', [{ unit: 'agent', attempt: 1 }]))
   })
 
+  test('a failed attempt of a sub-step that did nothing leaves no record', () => {
+    const nothing = (unit: string, outcome: 'unknown' | 'notApplied' = 'notApplied'): Change => ({
+      _tag: 'AttemptFailed',
+      at,
+      unit,
+      attempt: 2,
+      startedAt: at,
+      error: { name: 'Error', message: 'busy' },
+      outcome,
+      delayBeforeNextMillis: 0
+    })
+    assert.deepEqual(after(running('agent/pay'), nothing('agent/pay')).state, after().state)
+    assert.equal(whyNot(after(running('agent/pay')), nothing('agent/pay', 'unknown')), 'NotInFlight')
+    assert.equal(whyNot(after(done('agent/pay', 1, {})), nothing('agent/pay')), 'NotInFlight')
+    assert.equal(whyNot(after(), nothing('agent/pay')), 'UnknownUnit')
+  })
+
   test('a sub-step stays recorded when its task completes, and is dropped with it', () => {
     const checkpoint = after(done('agent/turn', 1, {}), failed('agent/try', {}), done('agent'))
     assert.equal(checkpoint.state._tag, 'Completed')

@@ -492,10 +492,10 @@ describe('a sub-step that fails', () => {
   })
 
   test.each([true, false])(
-    'a stop while a sub-step waits for its next try records no failure of it: %s',
+    'a sub-step that is stopped while it waits for its next try runs again in the repeated attempt (idempotent: %s)',
     async (idempotent) => {
       const stop = new AbortController()
-      const { go, ran } = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
+      const { go, ran, environment } = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
       const retry = { ...retrying(3), delayMillis: 60_000, maxDelayMillis: 60_000 }
       const agent = async ({ step }: Context): Promise<unknown> =>
         await step('a', { retry, idempotent }, () => {
@@ -505,7 +505,10 @@ describe('a sub-step that fails', () => {
         })
       const stopped = ended(await go(agent))
       assert.equal(stopped.state._tag, 'Interrupted')
-      assert.equal(State.failures(stopped.state).size, idempotent ? 0 : 1)
+      assert.equal(State.failures(stopped.state).size, 0)
+      assert.deepEqual(ran, ['a'])
+      const next = runs({ ...environment, interrupt: never })
+      assert.equal(outputOf(await next.go(async ({ step }) => await step('a', { idempotent }, () => 'ok'))), 'ok')
     }
   )
 
@@ -551,6 +554,48 @@ describe('a sub-step that is not idempotent', () => {
     )
     assert.equal(outputOf(done), 'p-7')
     assert.deepEqual([...one.ran, ...next.ran], ['turn'])
+  })
+
+  test.each(['notApplied', 'unknown'] as const)(
+    'a stopped sub-step needs confirmation unless it reports that it did nothing: %s',
+    async (outcome) => {
+      const stop = new AbortController()
+      const one = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
+      const agent = (pay: (context: SubStepContext) => unknown) => async (context: Context) =>
+        await context.step('pay', { idempotent: false }, pay)
+      const stopped = await one.go(
+        agent(() => {
+          stop.abort()
+          return TE.left(transient(StepError.make('Aborted', 'nothing was sent'), outcome))
+        })
+      )
+      assert.deepEqual(
+        State.inFlight(ended(stopped).state).records.map(({ unit }) => unit),
+        outcome === 'unknown' ? ['agent', 'agent/pay'] : ['agent']
+      )
+      const next = runs({ ...one.environment, interrupt: never })
+      const resumed = await next.go(agent(next.noting('pay', 'paid')))
+      if (outcome === 'unknown') assert.ok(E.isLeft(resumed) && resumed.left._tag === 'Unconfirmed')
+      else assert.equal(outputOf(resumed), 'paid')
+    }
+  )
+
+  test('a sub-step that is stopped while its start is saved does not run, and needs no confirmation', async () => {
+    const stop = new AbortController()
+    const one = runs({
+      interrupt: { signal: stop.signal, reason: () => 'aborted' },
+      events: {
+        report: (event) => {
+          if (event._tag === 'StepStarted' && event.unit === 'agent/pay') stop.abort()
+        }
+      }
+    })
+    const agent = async ({ step }: Context): Promise<unknown> =>
+      await step('pay', { idempotent: false }, one.noting('pay', 'paid'))
+    assert.equal(ended(await one.go(agent)).state._tag, 'Interrupted')
+    assert.deepEqual(one.ran, [])
+    const next = runs({ ...one.environment, interrupt: never, events: { report: () => undefined } })
+    assert.equal(outputOf(await next.go(agent)), 'paid')
   })
 
   test('a task is not retried while the outcome of such a sub-step is unknown', async () => {

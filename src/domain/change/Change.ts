@@ -65,7 +65,7 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/** An attempt failed, and another follows after `delayBeforeNextMillis`. */
+/** An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped and did nothing. */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
   readonly attempt: number

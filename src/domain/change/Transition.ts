@@ -13,6 +13,7 @@ import { renewed } from '../checkpoint/IdempotencyKey.js'
 import {
   subStepCompleted,
   subStepFailed,
+  subStepUndone,
   withoutEarlier,
   withoutEarlierWaits,
   wrongStart,
@@ -221,7 +222,7 @@ const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionE
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (found === undefined) return subStepUndone(self, change)
   const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, change, {

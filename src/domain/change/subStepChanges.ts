@@ -15,6 +15,7 @@ import {
   recordFrom,
   refuse,
   runs,
+  subStepAt,
   taskAt,
   withAttempt,
   withoutPending
@@ -92,6 +93,19 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
     state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
     ...withoutPending(self, unit)
   })
+}
+
+/** Ends an attempt of a sub-step that did nothing. It leaves no record, as retries of sub-steps have none. */
+export const subStepUndone = (self: Fields, change: Change.AttemptFailed): Result => {
+  const { unit, outcome } = change
+  const task = subStepAt(self, unit)
+  if (task === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const { inFlight, failures } = openAt(self.state, task.stepIndex)
+  return outcome === 'notApplied' && runs(inFlight, unit)
+    ? E.right({
+        state: State.beforeStep(task.stepIndex, task.step.name, Units.without(inFlight, unit), failures)
+      })
+    : notInFlight(self, change, unit)
 }
 
 type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof openAt> }
