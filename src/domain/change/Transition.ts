@@ -8,7 +8,7 @@ import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
-import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
+import { isCollected, jobEnded, jobSubmitted, pendingFailed, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import {
   subStepCompleted,
@@ -274,6 +274,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
       ? refuse(self, change, 'WaveUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
+  if (isTask && definition.wait !== undefined) return pendingFailed(self, change, last)
   // A composite fails at its own check, when none of its parts runs.
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })
