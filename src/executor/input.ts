@@ -1,11 +1,8 @@
 /** Decides a run's input: the caller's, the initial one of a new run, or a replacement. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import { equals } from '../domain/data/Json.js'
-import type { Environment } from '../ports/Environment.js'
-import { load } from './callPort.js'
 import type { Program } from './program/Program.js'
 import type { RunError } from './RunError.js'
 import type { SecuredEnvironment } from './secrets.js'
@@ -60,18 +57,6 @@ export const recordable = (secured: SecuredEnvironment, { given, initial }: Inpu
   if (E.isLeft(shown)) return shown
   const first = E.isLeft(initial) ? initial : withoutSecrets(secured, initial.right)
   return E.right({ given: shown.right, initial: first })
-}
-
-/** Returns early, without a claim, if the run does not exist and cannot start. */
-export const unlessMissing = async (
-  environment: Environment,
-  runId: string,
-  { initial }: Inputs
-): Promise<E.Either<RunError, void>> => {
-  if (E.isRight(initial)) return E.right(undefined)
-  const there = await load(environment, runId)
-  if (E.isLeft(there)) return there
-  return O.isNone(there.right) ? initial : E.right(undefined)
 }
 
 /** The plan's options with the replacing input, which requires `fromStep`. */

@@ -4,9 +4,10 @@ import * as O from 'fp-ts/lib/Option.js'
 import { runsAgain } from '../domain/plan/Plan.js'
 import type { Claim, ClaimOptions, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
+import { load } from './callPort.js'
 import { execute } from './execute.js'
 import type { Executor } from './Executor.js'
-import { inputsOf, recordable, unlessMissing } from './input.js'
+import { inputsOf, recordable } from './input.js'
 import { checkDefinition } from './planRun.js'
 import type { Call, Prepared, WantedRun } from './prepare.js'
 import { prepareNew, prepareStored } from './prepare.js'
@@ -113,14 +114,18 @@ const checkCall = async <Outputs, Input>(
   if (E.isLeft(runnable)) return runnable
   const inputs = inputsOf(program, runId, request)
   if (E.isLeft(inputs)) return inputs
-  const missing = await unlessMissing(environment, runId, inputs.right)
-  if (E.isLeft(missing)) return missing
+  const { initial } = inputs.right
+  const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
+  // Without the claim, a run is loaded only to refuse early, or to plan no second workspace.
+  const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
+  if (E.isLeft(stored)) return stored
+  const isNew = O.isNone(stored.right)
+  if (E.isLeft(initial) && isNew) return initial
   const secured = await secure(environment, program)
   if (E.isLeft(secured)) return secured
   const input = recordable(secured.right, inputs.right)
   if (E.isLeft(input)) return input
-  const wanted = request._tag === 'Resume' ? undefined : request.options.workspace
-  const workspace = await workspaceFor(environment, runId, wanted)
+  const workspace = isNew ? await workspaceFor(environment, runId, wanted) : E.right(undefined)
   if (E.isLeft(workspace)) return workspace
   return E.right({
     environment: secured.right,

@@ -14,6 +14,7 @@ import { openQuestions } from '../../src/domain/plan/Plan.js'
 import { planResume } from '../../src/domain/plan/planResume.js'
 import type { SubStep } from '../../src/domain/checkpoint/SubStep.js'
 import { apply, replay } from '../../src/domain/change/Transition.js'
+import * as Units from '../../src/domain/checkpoint/Units.js'
 import * as Unit from '../../src/domain/workflow/Unit.js'
 import * as W from '../../src/domain/workflow/Workflow.js'
 import * as Identity from '../../src/domain/workflow/WorkflowIdentity.js'
@@ -109,6 +110,23 @@ describe('a sub-step', () => {
     assert.equal(whyNot(begun, running('agent/pay')), 'NotInFlight')
     const paid = after(running('agent/pay'), done('agent/pay', 1, harmful))
     assert.deepEqual(paid.state, State.beforeStep(1, 'agent', [{ unit: 'agent', attempt: 1 }]))
+  })
+
+  test('a failed attempt of a sub-step that did nothing leaves no record', () => {
+    const nothing = (unit: string, outcome: 'unknown' | 'notApplied' = 'notApplied'): Change => ({
+      _tag: 'AttemptFailed',
+      at,
+      unit,
+      attempt: 2,
+      startedAt: at,
+      error: { name: 'Error', message: 'busy' },
+      outcome,
+      delayBeforeNextMillis: 0
+    })
+    assert.deepEqual(after(running('agent/pay'), nothing('agent/pay')).state, after().state)
+    assert.equal(whyNot(after(running('agent/pay')), nothing('agent/pay', 'unknown')), 'NotInFlight')
+    assert.equal(whyNot(after(done('agent/pay', 1, {})), nothing('agent/pay')), 'NotInFlight')
+    assert.equal(whyNot(after(), nothing('agent/pay')), 'UnknownUnit')
   })
 
   test('a sub-step stays recorded when its task completes, and is dropped with it', () => {
@@ -228,6 +246,51 @@ describe('a plan', () => {
     assert.deepEqual(of('notApplied'), ['Retry agent Failed', 'Retry agent/pay Failed'])
   })
 
+  const caught = [
+    done('agent/a', 1, {}),
+    running('agent/t/pay'),
+    failed('agent/t/pay', harmful),
+    done('agent/t', 2, {})
+  ]
+
+  test('a sub-step in doubt needs no answer while the completed sub-step around it is skipped', () => {
+    const checkpoint = after(...caught, done('agent/z', 3, {}))
+    assert.equal(State.failures(checkpoint.state).size, 0)
+    assert.deepEqual(decided(checkpoint), [
+      'Retry agent InFlight',
+      'Skip agent/a Completed',
+      'Skip agent/t Completed',
+      'Skip agent/z Completed'
+    ])
+    assert.deepEqual(decided(checkpoint, { fromStep: 'agent/z' }).slice(1), [
+      'Skip agent/a Completed',
+      'Skip agent/t Completed',
+      'Run agent/z Forced'
+    ])
+  })
+
+  test('a sub-step in doubt needs an answer when the completed sub-step around it runs again', () => {
+    for (const end of [[], [done('agent')]]) {
+      const checkpoint = after(...caught, ...end)
+      const left = (fromStep: string, answer?: Answer): ReadonlyArray<string> =>
+        recorded(accepted(checkpoint, { fromStep, confirm: new Map(answer && [['agent/t/pay', answer]]) }))
+      assert.deepEqual(decided(checkpoint, { fromStep: 'agent/a' }).slice(1), [
+        'Run agent/a Forced',
+        'Confirm agent/t/pay EarlierStepRunsAgain',
+        'Run agent/t EarlierStepRunsAgain'
+      ])
+      assert.deepEqual(left('agent/a', { _tag: 'Again' }), ['first'])
+      assert.deepEqual(left('agent/a', { _tag: 'Done', output: 7 }), ['first', 'agent/t/pay'])
+      assert.deepEqual(left('agent/t'), ['first', 'agent/a'])
+      assert.deepEqual(left('agent/t/pay'), ['first', 'agent/a'])
+    }
+  })
+
+  test('a sub-step in doubt of a completed task can run again alone', () => {
+    const checkpoint = after(done('agent/a', 1, {}), running('agent/pay'), failed('agent/pay', harmful), done('agent'))
+    assert.deepEqual(recorded(accepted(checkpoint, { fromStep: 'agent/pay' })), ['first', 'agent/a'])
+  })
+
   test('an answer for a sub-step is accepted even if another answer lets its task be skipped', () => {
     const artifact = (sha: string) => ({ _tag: 'Artifact', path: 'a.out', size: 1, sha256: sha.repeat(64) }) as const
     const paid = [running('agent/pay'), done('agent/pay', 1, harmful)]
@@ -305,6 +368,22 @@ describe('a plan', () => {
       'Run agent/use EarlierStepRunsAgain'
     ])
     assert.deepEqual(recorded(accepted(checkpoint, options)), ['first', 'agent/turn'])
+  })
+
+  test('an attempt cut short stays marked as edited until it suspends or another one starts', () => {
+    const steps = [W.task('first'), W.task('agent', { definition: { version: '2' } }), W.task('last')]
+    const edit: Change = { _tag: 'WorkflowEdited', at, workflow: Identity.of({ name: 'w', steps }) }
+    const agent = (...changes: ReadonlyArray<Change>): unknown =>
+      Units.get(State.inFlight(after(...changes).state), 'agent')
+    const wait: Change = { _tag: 'WaitStarted', at, unit: 'agent/nap', wait: { _tag: 'Timer', wakeAt: at } }
+    const suspended: Change = { _tag: 'Suspended', at, unit: 'agent', waits: ['agent/nap'] }
+    const edited = { unit: 'agent', attempt: 1, edited: true }
+    assert.deepEqual(agent(edit), edited)
+    assert.deepEqual(agent({ ...edit, workflow: defined.identity }), { unit: 'agent', attempt: 1 })
+    assert.deepEqual(agent(edit, running('agent')), edited)
+    assert.deepEqual(agent(edit, failed('agent'), running('agent')), { unit: 'agent', attempt: 1 })
+    assert.deepEqual(agent(edit, wait, suspended), { unit: 'agent', attempt: 1, suspended: true })
+    assert.deepEqual(agent(wait, suspended, edit), { unit: 'agent', attempt: 1, suspended: true })
   })
 
   test('an edited task keeps its sub-steps, and a removed task with one in doubt is refused', () => {

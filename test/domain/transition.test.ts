@@ -663,6 +663,25 @@ describe('a recovery', () => {
   })
 })
 
+test('a wait that times out fails as a unit, not as a job', () => {
+  const identity = Identity.of({ name: 'release', steps: [W.task('approve', { wait: 'Answer' })] })
+  const waiting = from(start({ _tag: 'Started', at: AT, runId: 'run-1', workflow: identity, input: {} }), {
+    _tag: 'WaitStarted',
+    at: AT,
+    unit: 'approve',
+    wait: { _tag: 'Answer' }
+  })
+  const { error, outcome } = lost
+  const ended = apply(waiting, { _tag: 'JobEnded', at: AT, unit: 'approve', error, outcome, retryable: false })
+  assert.equal(E.isLeft(ended) && ended.left.why, 'NotPending')
+  const timesOut = { _tag: 'UnitFailed', at: AT, unit: 'approve', retryable: false, last: lost } as const
+  const failed = from(waiting, timesOut)
+  assert.equal(failed.state._tag, 'Failed')
+  assert.deepEqual([failed.pending.size, State.failures(failed.state).size, failed.renewals.size], [0, 1, 0])
+  const again = apply(failed, timesOut)
+  assert.equal(E.isLeft(again) && again.left.why, 'NotPending')
+})
+
 // ---------------------------------------------------------------------------------------------------------------------
 // status
 // ---------------------------------------------------------------------------------------------------------------------

@@ -87,6 +87,14 @@ describe('runOrResume without an input', () => {
     assert.equal((await loaded(memoryStorage(world.data)))._tag, 'None')
   })
 
+  test('runOrResume without input, with a workspace, loads an existing run once before the claim', async () => {
+    const world = await failed()
+    const process = newProcess(world)
+    const again = runOrResume(order(world), 'r', undefined, { workspace: 'directory' })
+    ended(await process.perform(again), 'Completed')
+    assert.deepEqual(process.calls.slice(0, process.calls.indexOf('claim')), ['load'])
+  })
+
   test('runOrResume without input starts a run with an empty input if the program accepts one', async () => {
     const world = newWorld()
     const program = pipe(

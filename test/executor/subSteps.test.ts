@@ -365,6 +365,40 @@ describe('a call that differs from the record', () => {
   })
 })
 
+describe('a sub-step declared non-idempotent after its attempt was cut short', () => {
+  /** A task that was stopped in an idempotent sub-step, and the same task with that sub-step marked. */
+  const stopped = async () => {
+    const stopper = new AbortController()
+    const one = runs({ interrupt: { signal: stopper.signal, reason: () => 'aborted' }, graceMillis: 20 })
+    await one.go(
+      async ({ step }) => {
+        await step('pay', () => {
+          stopper.abort()
+          return new Promise<number>(() => undefined)
+        })
+      },
+      { version: '1' }
+    )
+    const next = runs({ ...one.environment, interrupt: never })
+    const marked = async ({ step }: Context): Promise<unknown> =>
+      await step('pay', { idempotent: false }, next.noting('pay', 1))
+    return { next, marked }
+  }
+
+  test('it needs confirmation if its task was edited', async () => {
+    const { next, marked } = await stopped()
+    assert.equal(errorOf(await next.go(marked, { version: '2' })).code, 'SUB_STEP_IN_DOUBT')
+    const confirm = new Map([['agent/pay', { _tag: 'Done', output: 7 }]] as const)
+    assert.equal(outputOf(await next.go(marked, { version: '2' }, { confirm })), 7)
+    assert.deepEqual(next.ran, [])
+  })
+
+  test('it runs if its task was not edited, because it may not have started', async () => {
+    const { next, marked } = await stopped()
+    assert.equal(outputOf(await next.go(marked, { version: '1' })), 1)
+  })
+})
+
 describe('a sub-step that fails', () => {
   test('a task may catch the failure of a sub-step and continue', async () => {
     const { go, ran, noting } = runs()
@@ -458,10 +492,10 @@ describe('a sub-step that fails', () => {
   })
 
   test.each([true, false])(
-    'a stop while a sub-step waits for its next try records no failure of it: %s',
+    'a sub-step that is stopped while it waits for its next try runs again in the repeated attempt (idempotent: %s)',
     async (idempotent) => {
       const stop = new AbortController()
-      const { go, ran } = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
+      const { go, ran, environment } = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
       const retry = { ...retrying(3), delayMillis: 60_000, maxDelayMillis: 60_000 }
       const agent = async ({ step }: Context): Promise<unknown> =>
         await step('a', { retry, idempotent }, () => {
@@ -471,7 +505,10 @@ describe('a sub-step that fails', () => {
         })
       const stopped = ended(await go(agent))
       assert.equal(stopped.state._tag, 'Interrupted')
-      assert.equal(State.failures(stopped.state).size, idempotent ? 0 : 1)
+      assert.equal(State.failures(stopped.state).size, 0)
+      assert.deepEqual(ran, ['a'])
+      const next = runs({ ...environment, interrupt: never })
+      assert.equal(outputOf(await next.go(async ({ step }) => await step('a', { idempotent }, () => 'ok'))), 'ok')
     }
   )
 
@@ -517,6 +554,48 @@ describe('a sub-step that is not idempotent', () => {
     )
     assert.equal(outputOf(done), 'p-7')
     assert.deepEqual([...one.ran, ...next.ran], ['turn'])
+  })
+
+  test.each(['notApplied', 'unknown'] as const)(
+    'a stopped sub-step needs confirmation unless it reports that it did nothing: %s',
+    async (outcome) => {
+      const stop = new AbortController()
+      const one = runs({ interrupt: { signal: stop.signal, reason: () => 'aborted' } })
+      const agent = (pay: (context: SubStepContext) => unknown) => async (context: Context) =>
+        await context.step('pay', { idempotent: false }, pay)
+      const stopped = await one.go(
+        agent(() => {
+          stop.abort()
+          return TE.left(transient(StepError.make('Aborted', 'nothing was sent'), outcome))
+        })
+      )
+      assert.deepEqual(
+        State.inFlight(ended(stopped).state).records.map(({ unit }) => unit),
+        outcome === 'unknown' ? ['agent', 'agent/pay'] : ['agent']
+      )
+      const next = runs({ ...one.environment, interrupt: never })
+      const resumed = await next.go(agent(next.noting('pay', 'paid')))
+      if (outcome === 'unknown') assert.ok(E.isLeft(resumed) && resumed.left._tag === 'Unconfirmed')
+      else assert.equal(outputOf(resumed), 'paid')
+    }
+  )
+
+  test('a sub-step that is stopped while its start is saved does not run, and needs no confirmation', async () => {
+    const stop = new AbortController()
+    const one = runs({
+      interrupt: { signal: stop.signal, reason: () => 'aborted' },
+      events: {
+        report: (event) => {
+          if (event._tag === 'StepStarted' && event.unit === 'agent/pay') stop.abort()
+        }
+      }
+    })
+    const agent = async ({ step }: Context): Promise<unknown> =>
+      await step('pay', { idempotent: false }, one.noting('pay', 'paid'))
+    assert.equal(ended(await one.go(agent)).state._tag, 'Interrupted')
+    assert.deepEqual(one.ran, [])
+    const next = runs({ ...one.environment, interrupt: never, events: { report: () => undefined } })
+    assert.equal(outputOf(await next.go(agent)), 'paid')
   })
 
   test('a task is not retried while the outcome of such a sub-step is unknown', async () => {
@@ -741,6 +820,23 @@ describe('a sub-step in a sub-step that is not idempotent', () => {
     const planned = await planRun(agent as never, 'r', { restartWave: 'checks' })(environment)()
     assert.ok(E.isRight(planned))
     assert.equal(planned.right.questions.length, 1)
+  })
+
+  test('a nested sub-step in doubt needs no answer when its completed outer one is not run again', async () => {
+    const { go, ran } = runs()
+    let fails = true
+    const agent = async ({ step }: Context): Promise<unknown> => {
+      const paid = await step('outer', async (inner) => {
+        const paying = inner.step('pay', { idempotent: false }, () => Promise.reject(new Error('lost')))
+        return await paying.catch(() => (ran.push('pay'), 'perhaps'))
+      })
+      if (fails) throw new Error('broken')
+      return paid
+    }
+    assert.equal(errorOf(await go(agent)).message, 'broken')
+    fails = false
+    assert.equal(outputOf(await go(agent)), 'perhaps')
+    assert.deepEqual(ran, ['pay'])
   })
 
   test('a nested sub-step may fail another group of its wave', async () => {

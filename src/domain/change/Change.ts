@@ -65,7 +65,7 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/** An attempt failed, and another follows after `delayBeforeNextMillis`. */
+/** An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped and did nothing. */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
   readonly attempt: number
@@ -88,7 +88,7 @@ export interface UnitCompleted extends UnitFact {
 }
 
 /**
- * A unit failed, its retries spent. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings may still run, and
+ * A unit failed, its retries spent, or a wait timed out. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings may still run, and
  * so may the task of a sub-step.
  */
 export interface UnitFailed extends UnitFact {
@@ -110,7 +110,7 @@ export interface JobSubmitted extends UnitFact {
   readonly job?: Json
 }
 
-/** A pending unit failed: its job failed, is missing or returned an invalid result, or its wait timed out. Success is a `UnitCompleted`. */
+/** A pending job failed, is missing or returned an invalid result. Success is a `UnitCompleted`. */
 export interface JobEnded extends UnitFact {
   readonly _tag: 'JobEnded'
   readonly error: StepError

@@ -8,15 +8,16 @@ import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
 import * as Items from '../checkpoint/Items.js'
-import { isCollected, jobEnded, jobSubmitted, stateAfterJob, withKeys } from './jobChanges.js'
+import { isCollected, jobEnded, jobSubmitted, pendingFailed, stateAfterJob, withKeys } from './jobChanges.js'
 import { renewed } from '../checkpoint/IdempotencyKey.js'
 import {
   subStepCompleted,
   subStepFailed,
+  subStepUndone,
   withoutEarlier,
   withoutEarlierWaits,
   wrongStart,
-  failedInDoubt
+  withDoubts
 } from './subStepChanges.js'
 import { answered, suspended, waitStarted } from './waitChanges.js'
 import type { Result, TransitionError } from './transitionParts.js'
@@ -199,7 +200,10 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   }
   let { inFlight } = before
   for (const unit of starting) inFlight = Units.without(inFlight, unit)
-  inFlight = change.attempts.reduce(Units.append<InFlight>, inFlight)
+  for (const attempt of change.attempts) {
+    const isEdited = Units.get(before.inFlight, attempt.unit)?.edited === true
+    inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)
+  }
   const state = State.beforeStep(stepIndex, step.name, inFlight, failures)
   const pending = withoutEarlierWaits(self.pending, before.inFlight, tasks)
   const next = pending === self.pending ? { state } : { state, pending }
@@ -218,7 +222,7 @@ const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionE
 const attemptFailed = (self: Fields, change: Change.AttemptFailed): Result => {
   const { unit } = change
   const found = unitAt(self, unit)
-  if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  if (found === undefined) return subStepUndone(self, change)
   const before = openAt(self.state, found.stepIndex)
   if (!isInFlight(before.inFlight, change)) return notInFlight(self, change, unit)
   const failures = withAttempt(before.failures, unit, change, {
@@ -249,11 +253,9 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   const open = (): CheckpointState =>
     State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
   const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
-  const inDoubt = failedInDoubt(before.failures, unit)
-  const record = recordFrom(change, found)
   return E.right({
     state,
-    completedSteps: Units.append(self.completedSteps, inDoubt.length === 0 ? record : { ...record, inDoubt }),
+    completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), before.failures)),
     ...withoutPending(self, unit)
   })
 }
@@ -272,6 +274,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
       ? refuse(self, change, 'WaveUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
+  if (isTask && definition.wait !== undefined) return pendingFailed(self, change, last)
   // A composite fails at its own check, when none of its parts runs.
   const stands = isTask
     ? isInFlight(before.inFlight, { unit, attempt: last.attempt })

@@ -1,6 +1,6 @@
 /** Matches units by path and drops removed ones. Records keep their fingerprints, maps their items. */
 import type { Fields } from '../checkpoint/Checkpoint.js'
-import type { CheckpointState } from '../checkpoint/CheckpointState.js'
+import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
@@ -8,7 +8,7 @@ import { renewed } from '../checkpoint/IdempotencyKey.js'
 import type { Items } from '../checkpoint/Items.js'
 import { add, none } from '../checkpoint/Items.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
-import { hasBegun, unrecorded } from './transitionParts.js'
+import { hasBegun, isRunning, unrecorded } from './transitionParts.js'
 import type { FoundUnit } from '../checkpoint/Tree.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -94,7 +94,7 @@ const finishedOnly = (
   return completedSteps
 }
 
-/** Keeps the state of units that still exist with the same kind. */
+/** Keeps the state of units that still exist with the same kind. Marks the attempts of edited tasks that were cut short. */
 const stateAfterEdit = (
   { state, workflow: before, items: known, pending }: Pick<Fields, 'state' | 'workflow' | 'items' | 'pending'>,
   { completedSteps, workflow, items }: Pick<Fields, 'completedSteps' | 'workflow' | 'items'>
@@ -110,19 +110,20 @@ const stateAfterEdit = (
       if (definition?._tag === 'Task' && definition.wait !== undefined) return false
       return kind !== undefined && kind === find(before, known, unit, state.stepIndex)?.definition._tag
     }
+    const isEdited = (one: InFlight): boolean => {
+      const was = find(before, known, one.unit, state.stepIndex)?.definition
+      return isRunning(one) && was?.fingerprint !== find(workflow, items, one.unit, stepIndex)?.definition.fingerprint
+    }
+    const kept = Units.filter(State.inFlight(state), stays)
+    const failures = Units.filter(State.failures(state), stays)
+    const inFlight = [...kept].filter(isEdited).reduce((all, one) => Units.replace(all, { ...one, edited: true }), kept)
     switch (state._tag) {
       case 'Completed':
         return { ...state, stepIndex }
       case 'Failed':
       case 'BeforeStep':
-        return {
-          ...state,
-          stepIndex,
-          inFlight: Units.filter(state.inFlight, stays),
-          failures: Units.filter(state.failures, stays)
-        }
+        return { ...state, stepIndex, inFlight, failures }
       case 'Interrupted': {
-        const [inFlight, failures] = [Units.filter(state.inFlight, stays), Units.filter(state.failures, stays)]
         const isBegun =
           before.steps[state.stepIndex]?._tag === step._tag ||
           inFlight.size + failures.size > 0 ||

@@ -100,21 +100,32 @@ export const stateAfterJob = (
 /** Fails the step of a failed job, unless other groups are in flight. Later submissions have other keys. */
 export const jobEnded = (self: Fields, change: Change.JobEnded): Result => {
   const { unit } = change
-  const found = unitAt(self, unit)
   const job = Units.get(self.pending, unit)
-  if (job === undefined || found === undefined) return refuse(self, change, 'NotPending', unit)
+  if (job?._tag !== 'Job') return refuse(self, change, 'NotPending', unit)
+  const last = { ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) }
+  const failed = pendingFailed(self, change, last)
+  return E.isLeft(failed) ? failed : E.right({ ...failed.right, renewals: renewed(self.renewals, [unit]) })
+}
+
+/** Fails the step of a pending unit, unless other groups are in flight. */
+export const pendingFailed = (
+  self: Fields,
+  change: Change.JobEnded | Change.UnitFailed,
+  last: NonNullable<Change.UnitFailed['last']>
+): Result => {
+  const { unit, at } = change
+  const found = unitAt(self, unit)
+  if (found === undefined || !Units.has(self.pending, unit)) return refuse(self, change, 'NotPending', unit)
   if (!canMoveTo(self, unit)) return refuse(self, change, 'StandsElsewhere', unit)
   const { step, stepIndex } = found
   const before = openAt(self.state, stepIndex)
-  const attempt = keptAttempt({ ...change, attempt: Job.attemptOf(job), startedAt: Job.since(job) })
-  const failures = withAttempt(before.failures, unit, change, attempt)
+  const failures = withAttempt(before.failures, unit, last, keptAttempt({ ...last, at }))
   const retryable = change.retryable && !(self.state._tag === 'Failed' && !self.state.retryable)
   return E.right({
     state: runsAny(before.inFlight)
       ? State.beforeStep(stepIndex, step.name, before.inFlight, failures)
       : State.failed(stepIndex, step.name, failures, retryable, before.inFlight),
-    pending: Units.without(self.pending, unit),
-    renewals: renewed(self.renewals, [unit])
+    pending: Units.without(self.pending, unit)
   })
 }
 

@@ -4,6 +4,7 @@ import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { Failure, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
+import type { CompletedStep } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Result, TransitionError } from './transitionParts.js'
 import {
@@ -14,6 +15,7 @@ import {
   recordFrom,
   refuse,
   runs,
+  subStepAt,
   taskAt,
   withAttempt,
   withoutPending
@@ -65,14 +67,16 @@ export const subStepCompleted = (self: Fields, change: Change.UnitCompleted): Re
   const ready = ended(self, change)
   if (E.isLeft(ready)) return ready
   const { task, before } = ready.right
+  const failures = Units.without(before.failures, unit)
+  const record = { ...recordFrom(change, task), subStep: change.subStep ?? {} }
   return E.right({
     state: State.beforeStep(
       task.stepIndex,
       task.step.name,
       Units.without(before.inFlight, unit),
-      Units.without(before.failures, unit)
+      Units.outside(failures, unit)
     ),
-    completedSteps: Units.append(self.completedSteps, { ...recordFrom(change, task), subStep: change.subStep ?? {} }),
+    completedSteps: Units.append(self.completedSteps, withDoubts(record, failures)),
     ...withoutPending(self, unit)
   })
 }
@@ -89,6 +93,19 @@ export const subStepFailed = (self: Fields, change: Change.UnitFailed): Result =
     state: State.beforeStep(task.stepIndex, task.step.name, Units.without(before.inFlight, unit), failures),
     ...withoutPending(self, unit)
   })
+}
+
+/** Ends an attempt of a sub-step that did nothing. It leaves no record, as retries of sub-steps have none. */
+export const subStepUndone = (self: Fields, change: Change.AttemptFailed): Result => {
+  const { unit, outcome } = change
+  const task = subStepAt(self, unit)
+  if (task === undefined) return refuse(self, change, 'UnknownUnit', unit)
+  const { inFlight, failures } = openAt(self.state, task.stepIndex)
+  return outcome === 'notApplied' && runs(inFlight, unit)
+    ? E.right({
+        state: State.beforeStep(task.stepIndex, task.step.name, Units.without(inFlight, unit), failures)
+      })
+    : notInFlight(self, change, unit)
 }
 
 type SubStepEnd = { readonly task: NonNullable<ReturnType<typeof taskAt>>; readonly before: ReturnType<typeof openAt> }
@@ -108,8 +125,14 @@ const ended = (
     : refuse(self, change, 'NotInFlight', unit)
 }
 
-/** Returns the failed sub-steps of a task that are not idempotent and may have taken effect. */
-export const failedInDoubt = (failures: Units.Units<Failure>, task: Unit): ReadonlyArray<Unit> =>
-  Units.within(failures, task).flatMap(({ unit, subStep, outcome }) =>
+/** Returns the failed sub-steps in a unit that are not idempotent and may have taken effect. */
+export const failedInDoubt = (failures: Units.Units<Failure>, within: Unit): ReadonlyArray<Unit> =>
+  Units.within(failures, within).flatMap(({ unit, subStep, outcome }) =>
     subStep?.idempotent === false && outcome === 'unknown' ? [unit] : []
   )
+
+/** Names the failed sub-steps in doubt in the record of the unit whose code caught them. */
+export const withDoubts = (record: CompletedStep, failures: Units.Units<Failure>): CompletedStep => {
+  const inDoubt = failedInDoubt(failures, record.unit)
+  return inDoubt.length === 0 ? record : { ...record, inDoubt }
+}

@@ -95,11 +95,12 @@ export const unitAt = ({ workflow, items, state }: Fields, unit: Unit): FoundUni
 export const taskAt = ({ workflow, items, state }: Fields, unit: Unit): ReturnType<typeof taskAround<StepIdentity>> =>
   taskAround(workflow, items, unit, state.step === top(unit) ? state.stepIndex : state.stepIndex + 1)
 
-/** Finds the task of a sub-step that is recorded, failed or in flight. */
+/** Finds the task of a sub-step that is recorded, failed, in flight or in doubt. */
 export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> => {
   const isKnown =
     Units.get(self.completedSteps, unit)?.subStep !== undefined ||
-    [State.failures(self.state), State.inFlight(self.state), self.pending].some((all) => Units.has(all, unit))
+    [State.failures(self.state), State.inFlight(self.state), self.pending].some((all) => Units.has(all, unit)) ||
+    [...ancestors(unit)].some((above) => Units.get(self.completedSteps, above)?.inDoubt?.includes(unit) === true)
   return isKnown ? taskAt(self, unit) : undefined
 }
 

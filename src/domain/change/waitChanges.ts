@@ -64,6 +64,7 @@ export const suspended = (self: Fields, change: Change.Suspended): Result => {
     return notInFlight(self, change, unit)
   if (waits.length === 0 || waits.some((wait) => !Units.has(self.pending, wait)))
     return refuse(self, change, 'NotPending', unit)
-  const inFlight = Units.replace(state.inFlight, { ...attempt, suspended: true })
+  // A suspended attempt has no open sub-step, so it is not `edited` either.
+  const inFlight = Units.replace(state.inFlight, { unit, attempt: attempt.attempt, suspended: true })
   return E.right({ state: { ...state, inFlight }, pending: dropped.reduce(Units.without<PendingUnit>, self.pending) })
 }

@@ -14,6 +14,7 @@ import { from, none } from './Units.js'
 
 /**
  * An attempt that started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code only waited, and was dropped.
+ * `edited`: its task was edited after the attempt was cut short, so that sub-steps that are not idempotent may have run as idempotent ones.
  *
  * @category model
  */
@@ -21,6 +22,7 @@ export interface InFlight {
   readonly unit: Unit
   readonly attempt: number
   readonly suspended?: true
+  readonly edited?: true
 }
 
 /** A failed attempt. Times are UTC, ISO 8601. `delayBeforeNextMillis`: the delay before the retry, absent if there is none. */

@@ -34,7 +34,7 @@ export type ExpectedEvidence =
  * - `startedAt`, `completedAt`: UTC, ISO 8601.
  * - `assumed`: a user or host declared it done.
  * - `subStep`: the recorded call of a sub-step. `fingerprint` is then that of its task.
- * - `inDoubt`: for a task, its failed sub-steps that are not idempotent and may have acted.
+ * - `inDoubt`: its failed sub-steps, or nested ones of a sub-step, that are not idempotent and may have acted.
  *
  * @category model
  */

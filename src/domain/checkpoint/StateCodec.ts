@@ -42,7 +42,8 @@ export const outcome: t.Type<Outcome> = oneOf<Outcome>('notApplied', 'unknown')
 export const inFlight: t.Type<InFlight> = fields<InFlight>('an attempt in flight', {
   unit: t.string,
   attempt: natural,
-  suspended: optional(t.literal(true))
+  suspended: optional(t.literal(true)),
+  edited: optional(t.literal(true))
 })
 
 const failedAttempt: t.Type<FailedAttempt> = fields<FailedAttempt>('a failed attempt', {

@@ -5,7 +5,7 @@ import type { PlanContext } from './PlanContext.js'
 import { recordOf } from './PlanContext.js'
 import type { KnownSubStep } from './subSteps.js'
 import { restartedBy, restartOf } from './subSteps.js'
-import { nameOf } from '../workflow/Unit.js'
+import { ancestors, nameOf } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
 import type { Placed, Planned } from './decideTask.js'
@@ -39,10 +39,18 @@ export const decideWithSubSteps = (
   if (decision._tag !== 'Skip')
     for (const known of all) {
       const again = whole ?? restarted?.get(known.unit)
+      if (again === undefined && isCaught(context, known)) continue
       const isRepeated = again === undefined && Units.has(context.inFlight, unit)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
   return record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
+}
+
+/** Detects a sub-step in doubt inside a recorded one: it runs again only with that one. */
+const isCaught = (context: PlanContext, { unit }: KnownSubStep): boolean => {
+  if (recordOf(context, unit) !== undefined) return false
+  for (const above of ancestors(unit)) if (recordOf(context, above)?.subStep !== undefined) return true
+  return false
 }
 
 const IN_DOUBT = 'SUB_STEP_IN_DOUBT'

@@ -14,7 +14,7 @@ export interface KnownSubStep {
   readonly call: SubStep
 }
 
-/** By task: the recorded sub-steps in order, then failed ones, then those in flight, then pending ones. */
+/** By task: the recorded sub-steps in order, each after those in doubt in it, then failed ones, those in flight, and pending ones. */
 export type SubStepsByTask = ReadonlyMap<Unit, ReadonlyArray<KnownSubStep>>
 
 /** The recorded, failed and in-flight sub-steps of a checkpoint. */
@@ -27,12 +27,10 @@ export const subStepsOf = ({ completedSteps, state, pending, workflow, items }: 
     if (known === undefined) all.set(task, [{ unit, call }])
     else known.push({ unit, call })
   }
-  const failed: Array<Unit> = []
   for (const { unit, subStep, inDoubt } of completedSteps) {
+    if (inDoubt !== undefined) for (const one of inDoubt) add(one, NOT_IDEMPOTENT)
     if (subStep !== undefined) add(unit, subStep)
-    for (const one of inDoubt ?? []) failed.push(one)
   }
-  for (const unit of failed) add(unit, NOT_IDEMPOTENT)
   for (const { unit, subStep } of State.failures(state)) if (subStep !== undefined) add(unit, subStep)
   for (const { unit } of State.inFlight(state))
     if (!isTop(unit) && find(workflow, items, unit, state.stepIndex) === undefined) add(unit, NOT_IDEMPOTENT)

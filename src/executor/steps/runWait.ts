@@ -1,7 +1,5 @@
 /** Runs a unit that only waits. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { JobEnded } from '../../domain/change/Change.js'
-import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import type { StartWait } from '../program/awaits.js'
 import { stageCompleted, unitCompleted } from '../storage/changes.js'
 import { endFailed } from './ends.js'
@@ -32,7 +30,7 @@ export const runWait = async (
     case 'Rejected':
       return E.right({ _tag: 'Pending' })
     case 'TimedOut':
-      return await endFailed(scope, [timedOut(wait, at)], false)
+      return await endFailed(scope, [timeout(wait, at)], false)
     case 'Completed': {
       const { output } = end
       const times = { attempt: 1, startedAt: Date.parse(wait.startedAt), endedAt: now }
@@ -40,9 +38,4 @@ export const runWait = async (
       return E.right({ _tag: 'Done' })
     }
   }
-}
-
-const timedOut = (wait: PendingWait, at: string): JobEnded => {
-  const { unit, retryable, last } = timeout(wait, at)
-  return { _tag: 'JobEnded', at, unit, error: last.error, outcome: last.outcome, retryable }
 }

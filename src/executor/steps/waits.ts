@@ -61,6 +61,7 @@ export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undef
 }
 
 export const timeout = ({ unit, startedAt }: PendingWait, at: string) => ({
+  _tag: 'UnitFailed' as const,
   at,
   unit,
   retryable: false,

@@ -21,9 +21,10 @@ import { begin } from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
 import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
-import { subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
+import { attemptFailed, subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
 import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
+import { NOT_STARTED } from '../steps/guarded.js'
 import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import { waitOf } from '../steps/waits.js'
@@ -222,19 +223,21 @@ const outputOf = ({ unit, convert }: Call, output: Json | undefined): Ending => 
 const recorded = ({ error, outcome, subStep }: State.Failure): StepFailure =>
   subStep?.transient === true ? Failure.transient(error, outcome) : Failure.permanent(error, outcome)
 
-/** Detects a call that may have run without a record of its start: as an idempotent one, or if the first call of its name was one. */
+/** Detects a call that may have run as an idempotent one, which records no start: its task was edited since, or the first call of its name was idempotent. */
 const mayBeInFlight = ({ root }: Level, { unit }: Call): boolean => {
   if (!root.isRepeated) return false
-  const { completedSteps } = root.scope.recorder.checkpoint()
+  const { completedSteps, state } = root.scope.recorder.checkpoint()
   const first = withoutNumber(unit)
   // A first call of this attempt was not in flight before.
   if (root.own.has(first)) return false
+  if (Units.get(State.inFlight(state), root.place.unit)?.edited === true) return true
   const before = unit === first ? undefined : Units.get(completedSteps, first)?.subStep
   return before !== undefined && before.idempotent !== false
 }
 
+/** Runs a sub-step and records its end. A stopped one has no record, so the repeated attempt of its task runs it again. */
 const run = async (level: Level, call: Call): Promise<Ending> => {
-  const { scope, own } = level.root
+  const { scope, own, place } = level.root
   const { clock, random } = scope.environment
   const { unit, subStep, options } = call
   own.add(unit)
@@ -247,29 +250,37 @@ const run = async (level: Level, call: Call): Promise<Ending> => {
   }
   for (let number = 1; ; number++) {
     const startedAt = clock.now()
-    const ended = await attemptOnce(level, call, number)
-    const endedAt = clock.now()
-    if (ended._tag === 'Stopped' || ended._tag === 'Suspended') return E.left(stoppingOf(level).reason ?? ENDED)
+    // It may have been stopped while its start was saved.
+    const isStopped = subStep.idempotent === false && stoppingOf(level).aborted
+    const ended = isStopped ? UNSTARTED : await attemptOnce(level, call, number)
+    const times = { attempt: number, startedAt, endedAt: clock.now() }
     if (ended._tag === 'Done') {
       scope.values.hasEvidence ||= ended.evidence.length > 0
-      const times = { attempt: number, startedAt, endedAt }
       const saved = await save(scope, [unitCompleted(unit, times, { ...ended, subStep })])
       return E.isLeft(saved) ? saved : outputOf(call, ended.output)
     }
-    const { failure } = ended
-    const wait = mayRetry(ended, subStep.idempotent !== false)
-      ? delay(options.retry ?? noRetry, { attempt: number, elapsedMillis: endedAt - first, random: random() })
-      : O.none
-    if (O.isSome(wait)) {
+    if (ended._tag === 'Failed') {
+      const { failure } = ended
+      const wait = mayRetry(ended, subStep.idempotent !== false)
+        ? delay(options.retry ?? noRetry, { attempt: number, elapsedMillis: times.endedAt - first, random: random() })
+        : O.none
+      if (O.isNone(wait)) {
+        const saved = await save(scope, [subStepFailed(unit, subStep, failure, times)])
+        return E.isLeft(saved) ? saved : E.left(errorOf(failure))
+      }
       await sleepUnless(clock, wait.value, stoppingOf(level))
       if (!stoppingOf(level).aborted) continue
-      // A call that is not idempotent records that it did nothing. Any other runs again, with all its attempts.
-      if (subStep.idempotent !== false) return E.left(stoppingOf(level).reason ?? ENDED)
     }
-    const saved = await save(scope, [subStepFailed(unit, subStep, failure, { attempt: number, startedAt, endedAt })])
-    return E.isLeft(saved) ? saved : E.left(errorOf(failure))
+    const failure = ended._tag === 'Suspended' ? undefined : ended.failure
+    const isUndone = subStep.idempotent === false && failure?.outcome === 'notApplied'
+    const saved = isUndone
+      ? await save(scope, [attemptFailed({ ...place, unit }, failure, times, 0)])
+      : E.right(undefined)
+    return E.isLeft(saved) ? saved : E.left(stoppingOf(level).reason ?? ENDED)
   }
 }
+
+const UNSTARTED: AttemptResult = { _tag: 'Stopped', failure: NOT_STARTED }
 
 const attemptOnce = async (level: Level, call: Call, number: number): Promise<AttemptResult> => {
   const { scope, place } = level.root

@@ -142,7 +142,7 @@ const ending = async (level: Level, unit: Unit, convert: Call['convert']): Promi
     }
     case 'TimedOut': {
       const failed = timeout(wait, timestamp(now))
-      const saved = await saving([{ _tag: 'UnitFailed', ...failed, subStep }])
+      const saved = await saving([{ ...failed, subStep }])
       return E.isLeft(saved) ? saved : E.left(errorOf(Failure.permanent(failed.last.error, 'notApplied')))
     }
     case 'Completed': {

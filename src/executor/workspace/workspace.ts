@@ -34,17 +34,13 @@ export const callWorkspaces = <A>(
     return { _tag: 'WorkspaceFailed', where: 'the workspaces', operation, code: 'THREW', why: message, cause }
   })
 
-/** Plans the workspace of a new run. Creates nothing, and calls no port if the run exists. */
+/** Plans the workspace of a new run. Creates nothing. */
 export const workspaceFor = async (
-  environment: Environment,
+  { workspaces }: Environment,
   runId: string,
   wanted: WantedWorkspace | undefined
 ): Promise<E.Either<RunError, Workspace | undefined>> => {
   if (typeof wanted !== 'string') return E.right(wanted)
-  const there = await load(environment, runId)
-  if (E.isLeft(there)) return there
-  if (O.isSome(there.right)) return E.right(undefined)
-  const { workspaces } = environment
   return workspaces === undefined ? none(runId) : await callWorkspaces('plan', () => workspaces.plan(runId, wanted))
 }
 

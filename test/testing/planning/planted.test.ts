@@ -20,9 +20,12 @@ interface Fault {
   readonly instead: string
 }
 
+let built = 0
+
 /** The laws on a planner with a fault. Fails unless the text occurs exactly once. */
-const lawsOver = async ({ module, text, instead }: Fault, name: string): Promise<typeof Laws> => {
-  const outfile = join(folder, `${name}.mjs`)
+const lawsOver = async ({ module, text, instead }: Fault): Promise<typeof Laws> => {
+  // A file that was imported before is not read again.
+  const outfile = join(folder, `${++built}.mjs`)
   await build({
     entryPoints: [join(root, 'src/testing/planning/checkPlanLaws.ts')],
     plugins: [
@@ -225,6 +228,20 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     { module: 'subSteps.ts', text: 'if (subStep !== undefined) add(unit, subStep)\n  for', instead: 'void unit\n  for' }
   ],
   [
+    'asks about a sub-step in doubt that its completed outer one caught',
+    'PL-SUB-01',
+    { module: 'decideSubSteps.ts', text: 'again === undefined && isCaught(', instead: 'again === null && isCaught(' }
+  ],
+  [
+    'forgets a sub-step in doubt that its completed outer one caught',
+    'PL-SUB-03',
+    {
+      module: 'subSteps.ts',
+      text: 'if (inDoubt !== undefined) for',
+      instead: 'if (subStep === undefined && inDoubt) for'
+    }
+  ],
+  [
     'forgets the open waits in the code of a task',
     'PL-SUB-01',
     { module: 'subSteps.ts', text: 'add(unit, {})', instead: 'void unit' }
@@ -291,14 +308,14 @@ describe('planted faults of the planner', () => {
 
   for (const [what, id, fault] of FAULTS) {
     test(`a law fails for a planner that ${what}`, async () => {
-      const { planLaws } = await lawsOver(fault, id)
+      const { planLaws } = await lawsOver(fault)
       const law = planLaws.find((one) => one.id === id) ?? assert.fail(id)
       assert.equal(law.check({}, { numRuns: 1500, seed: 1 }).holds, false)
     })
   }
 
   test('the laws hold for a planner without a fault', async () => {
-    const { planLaws } = await lawsOver({ module: 'none', text: '', instead: '' }, 'none')
+    const { planLaws } = await lawsOver({ module: 'none', text: '', instead: '' })
     for (const [, id] of FAULTS) {
       const result = planLaws.find((one) => one.id === id)?.check({}, { numRuns: sweep ? 300 : 8, seed: 1 })
       assert.equal(result?.holds, true, result?.why)

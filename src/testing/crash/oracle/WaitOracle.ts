@@ -139,7 +139,6 @@ const check = (
         found(change.unit, `${change.unit} was completed, and then an answer to it was recorded`)
       break
     case 'UnitCompleted':
-    case 'JobEnded':
     case 'UnitFailed': {
       const { unit } = change
       const wait = open.get(unit)
@@ -163,7 +162,7 @@ const timeOf = (wait: Wait): string => (wait._tag === 'Timer' ? wait.wakeAt : wa
 const checkEnd = (
   wait: PendingWait,
   answer: Json | undefined,
-  change: Change.UnitCompleted | Change.UnitFailed | Change.JobEnded,
+  change: Change.UnitCompleted | Change.UnitFailed,
   found: (unit: Unit, what: string) => void
 ): void => {
   const { unit } = wait
@@ -213,11 +212,9 @@ const follow = (kept: Kept, change: Change.Change): void => {
       done.add(change.unit)
       forget([open, answers, suspended], (unit) => isWithin(unit, change.unit))
       break
-    case 'JobEnded':
-      open.delete(change.unit)
-      break
     case 'UnitFailed':
       suspended.delete(change.unit)
+      open.delete(change.unit)
       if (change.subStep === undefined) {
         kept.ended.add(change.unit)
         break

@@ -85,8 +85,7 @@ function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generato
   yield
   const fate = choices.below(8)
   if (fate === 7) return 'crashed'
-  // The code of a sub-step does not catch the failure of a nested one that is in doubt.
-  if (fate > 3 || isInDoubt(recorder, unit)) {
+  if (fate > 3) {
     const last = failedAttempt(recorder, choices, 1)
     recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1, last, subStep })
   } else recorder.put({ ...completion(recorder, choices, undefined, unit, 1), subStep })

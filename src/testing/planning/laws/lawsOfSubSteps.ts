@@ -19,7 +19,7 @@ import { law, planOf } from './PlanLaw.js'
 export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   law(
     'PL-SUB-01',
-    'a plan decides once about each known sub-step of a task that it does not skip, right after that task',
+    'a plan decides once about each known sub-step of a task that it does not skip, right after that task, except about one in doubt inside of a recorded one',
     moment,
     (moment) => {
       const { decisions } = planOf(moment)
@@ -34,7 +34,11 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
           found.get(task.unit)?.push(decision.unit)
         }
       }
-      const known = [...knownIn(moment.checkpoint)]
+      const { completedSteps } = moment.checkpoint
+      const isCaught = (unit: Unit): boolean =>
+        !Units.has(completedSteps, unit) &&
+        [...ancestors(unit)].some((above) => isSubStep(above) && Units.has(completedSteps, above))
+      const known = [...knownIn(moment.checkpoint)].filter((unit) => !isCaught(unit))
       for (const { unit, _tag } of decisions) {
         if (isSubStep(unit)) continue
         const expected = _tag === 'Skip' ? [] : known.filter((one) => taskOf(one) === unit)
@@ -62,11 +66,12 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-SUB-03',
-    'fromStep at a recorded sub-step runs it, its nested ones and all recorded after it again, and keeps those before it',
+    'fromStep at a recorded sub-step runs it, its nested ones and all recorded after it again, keeps those before it, and asks about one in doubt inside of a later one',
     (of) => fc.tuple(moment(of), numbers),
     ([moment, chance], samples) => {
       const choices = choicesOf(chance)
-      const records = [...moment.checkpoint.completedSteps].map(({ unit }) => unit).filter(isSubStep)
+      const { completedSteps } = moment.checkpoint
+      const records = [...completedSteps].map(({ unit }) => unit).filter(isSubStep)
       if (records.length === 0) return
       const from = pick(choices, records)
       const outputs = chooseOutputs(choices, moment, samples)
@@ -78,6 +83,9 @@ export const lawsOfSubSteps: ReadonlyArray<PlanLaw> = [
       for (const [index, unit] of ofTask.entries()) {
         const isKept = index < ofTask.indexOf(from) && !isWithin(unit, from)
         assert.equal(decided.get(unit) === 'Skip', isKept, unit)
+        const expected = isKept ? undefined : isWithin(unit, from) ? 'Run' : 'Confirm'
+        for (const nested of Units.get(completedSteps, unit)?.inDoubt ?? [])
+          assert.equal(decided.get(nested), expected, nested)
       }
     }
   ),
