@@ -5,7 +5,7 @@ import { chmod, copyFile, readdir, readFile, rename, rm, writeFile } from 'node:
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -22,6 +22,16 @@ const treeShakeable = {
     )
     context.onResolve({ filter: /^io-ts$/ }, (from) =>
       context.resolve('io-ts/es6/index.js', { kind: from.kind, resolveDir: from.resolveDir })
+    )
+  }
+}
+
+/** Leaves imports of other bundles, and of packages. */
+const converted = {
+  name: 'converted',
+  setup(context) {
+    context.onResolve({ filter: /^/ }, ({ path, kind }) =>
+      kind === 'entry-point' ? undefined : { path: path.replace(/^(\..*)\.js$/, '$1.cjs'), external: true }
     )
   }
 }
@@ -52,8 +62,9 @@ await clearAway()
 emitTypes()
 await keepReachableTypes()
 const library = await bundleLibrary()
+await convertToCommonJs(library)
 const bundledFiles = await bundleCommand()
-await writeNotices(fresh, 'Dogear', library)
+await writeNotices(fresh, 'Dogear', Object.keys(library.inputs))
 await writeNotices(dirname(freshCommand), 'The dogear command', bundledFiles)
 await writeSchema()
 await putInPlace()
@@ -124,7 +135,40 @@ async function bundleLibrary() {
     chunkNames: 'chunks/[name]-[hash]',
     external: [...Object.keys(manifest.dependencies), 'fast-check']
   })
-  return Object.keys(metafile.inputs)
+  return metafile
+}
+
+/** Writes the files that `require` leads to: each bundle that they need once more, as CommonJS. */
+async function convertToCommonJs({ outputs }) {
+  const needed = new Set()
+  const visit = (path) => {
+    if (needed.has(path)) return
+    needed.add(path)
+    for (const { path: imported, external } of outputs[path].imports) if (!external) visit(imported)
+  }
+  for (const { require } of Object.values(manifest.exports))
+    if (require !== undefined) {
+      const path = join(fresh, relative('dist', require))
+      visit(relative(root, path.replace(/cjs$/, 'js')))
+      // With "module": "node16" a CommonJS module may not name an ES module.
+      const types = `// @ts-ignore\nexport * from './${basename(path, '.cjs')}.js'\n`
+      await writeFile(path.replace(/cjs$/, 'd.cts'), types)
+    }
+  await build({
+    ...bundling,
+    splitting: false,
+    format: 'cjs',
+    minify: true,
+    entryPoints: [...needed],
+    outdir: fresh,
+    outbase: fresh,
+    outExtension: { '.js': '.cjs' },
+    // Test runners that have no `import` of ES modules have no `import()` either.
+    supported: { 'dynamic-import': false },
+    define: { 'import.meta.url': '$url' },
+    banner: { js: `'use strict';const $url=require('node:url').pathToFileURL(__filename).href;` },
+    plugins: [converted]
+  })
 }
 
 /** Bundles the command; what it imports dynamically becomes a chunk of its own, so that `--version` loads next to nothing. */
@@ -140,8 +184,7 @@ async function bundleCommand() {
     },
     outdir,
     chunkNames: '[name]-[hash]',
-    minifyWhitespace: true,
-    minifySyntax: true,
+    minify: true,
     sourcemap: 'linked',
     sourcesContent: false,
     external: Object.keys(manifest.dependencies),
@@ -158,7 +201,7 @@ async function bundleCommand() {
 async function writeSchema() {
   const { status, stdout } = spawnSync(process.execPath, [freshCommand, 'schema'], { encoding: 'utf8' })
   if (status !== 0) throw new Error('dogear schema failed')
-  await writeFile(join(fresh, 'workflow.schema.json'), stdout)
+  await writeFile(join(fresh, 'workflow.schema.json'), JSON.stringify(JSON.parse(stdout)))
 }
 
 /** The licences of what went into a bundle ask to be passed on with it. */

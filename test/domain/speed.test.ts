@@ -231,7 +231,7 @@ describe('loading', () => {
         assert.ok(E.isRight(planResume(checkpoint.right, workflow)))
       }
       quickest(5, load)
-      const [parsed, loaded] = quickestOfBoth(15, parse, load)
+      const [parsed, loaded] = quickestOfBoth(40, parse, load)
       const content = parse()
       const decoded = quickest(15, () => assert.ok(E.isRight(decode(content))))
       report(

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path'
 export interface Manifest {
   readonly name: string
   readonly version: string
-  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>
+  readonly exports: Readonly<Record<string, string | { readonly require?: string; readonly default: string }>>
   readonly bin: Readonly<Record<string, string>>
   readonly dependencies: Readonly<Record<string, string>>
   readonly peerDependencies: Readonly<Record<string, string>>

@@ -18,6 +18,6 @@ const program = workflow('bundled')
   })
   .step('third', () => note('third'))
 
-runOutcome(program, { id: 'r', storage: jsonFileStorage(state), input: {} }).then((outcome) => {
+export const ended = runOutcome(program, { id: 'r', storage: jsonFileStorage(state), input: {} }).then((outcome) => {
   writeSync(1, `${outcome._tag} ${JSON.stringify(outcome.error ?? {})}\n`)
 })

@@ -1,11 +1,13 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { build } from 'esbuild'
+import { dirname, join, normalize, resolve } from 'node:path'
+import { build, transformSync } from 'esbuild'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { outsideFences } from '../docs/markdown.js'
 import { nodes } from '../matrix/nodes.js'
 import { type Consumer, consume, entryPoints, killInSecondStep, manifest, root, start } from './consumer.js'
+import { versions } from './tools.js'
 
 const nodeVersions = new Map([[process.version, process.execPath], ...nodes()])
 
@@ -43,6 +45,37 @@ async function probe(
   return new Map(JSON.parse(stdout) as ReadonlyArray<readonly [string, Found]>)
 }
 
+const alone: Array<string> = []
+afterAll(() => {
+  for (const folder of alone) rmSync(folder, { recursive: true, force: true })
+})
+
+const host = readFileSync(join(import.meta.dirname, 'host.mjs'), 'utf8')
+
+/** A program as one file (`require`: a CommonJS program), in its own folder or in the consumer's. */
+const bundled = async (
+  format: 'esm' | 'cjs' | 'require',
+  isAlone: boolean,
+  text = host
+): Promise<{ readonly file: string; readonly folder: string }> => {
+  const folder = mkdtempSync(join(isAlone ? tmpdir() : consumer.folder, 'bundle-'))
+  if (isAlone) alone.push(folder)
+  const file = join(folder, format === 'esm' ? 'host.mjs' : 'host.cjs')
+  const contents = format === 'require' ? transformSync(text, { format: 'cjs' }).code : text
+  const stdin = { contents, resolveDir: consumer.folder }
+  await build({ stdin, outfile: file, bundle: true, platform: 'node', format: format === 'esm' ? 'esm' : 'cjs' })
+  return { file, folder }
+}
+
+/** Kills a bundled host in its second step, and starts it again. */
+const expectToResume = async (node: string, file: string, folder: string): Promise<void> => {
+  const [state, log] = [join(folder, 'state'), join(folder, 'log')]
+  expect(await killInSecondStep(node, file, state, log, 'first')).toBe('first\nsecond\n')
+  const resumed = await start(folder, node, file, state, log, 'second')
+  expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
+  expect(readFileSync(log, 'utf8')).toBe('first\nsecond\nsecond\nthird\n')
+}
+
 describe.each([...nodeVersions])('on Node %s', (_, node) => {
   let imported: ReadonlyMap<string, Found>
   let required: ReadonlyMap<string, Found>
@@ -55,6 +88,23 @@ describe.each([...nodeVersions])('on Node %s', (_, node) => {
     const exported = imported.get(entryPoint)?.exports ?? []
     expect(exported).not.toEqual([])
     expect(required.get(entryPoint)?.exports).toEqual(exported)
+  })
+
+  test('require and import load the same module', async () => {
+    const script = consumer.write(
+      'same.mjs',
+      `import { createRequire } from 'node:module'
+const require = createRequire(import.meta.url)
+for (const name of ${JSON.stringify(entryPoints)}) console.log(require(name) === (await import(name)))
+`
+    )
+    const { stdout, stderr } = await start(consumer.folder, node, script)
+    expect(stdout, stderr).toBe('true\n'.repeat(entryPoints.length))
+  })
+
+  test('a run of a bundled program is killed and resumes', async () => {
+    const { file, folder } = await bundled('esm', true)
+    await expectToResume(node, file, folder)
   })
 
   test('the command prints its version', async () => {
@@ -117,37 +167,81 @@ export const broken = {
 })
 
 describe('a program bundled by esbuild', () => {
-  /** The bundled file, in its own folder or in the consumer's. */
-  const bundled = async (format: 'esm' | 'cjs', isAlone: boolean): Promise<{ file: string; folder: string }> => {
-    const folder = mkdtempSync(join(isAlone ? tmpdir() : consumer.folder, 'bundle-'))
-    if (isAlone) alone.push(folder)
-    const file = join(folder, format === 'esm' ? 'host.mjs' : 'host.cjs')
-    await build({ entryPoints: [copied('host.mjs')], outfile: file, bundle: true, platform: 'node', format })
-    return { file, folder }
-  }
-
-  const alone: Array<string> = []
-  afterAll(() => {
-    for (const folder of alone) rmSync(folder, { recursive: true, force: true })
-  })
-
   const places = [
     ['beside the packages that it needs', false],
     ['with nothing beside it', true]
   ] as const
-  const cases = (['esm', 'cjs'] as const).flatMap((format) =>
+  const cases = (['esm', 'cjs', 'require'] as const).flatMap((format) =>
     places.map(([where, isAlone]) => ({ format, where, isAlone }))
   )
 
   test.each(cases)('a bundled program runs, is killed, and resumes ($format, $where)', async ({ format, isAlone }) => {
     const { file, folder } = await bundled(format, isAlone)
-    const [state, log] = [join(folder, 'state'), join(folder, 'log')]
-    expect(await killInSecondStep(process.execPath, file, state, log, 'first')).toBe('first\nsecond\n')
-    const resumed = await start(folder, process.execPath, file, state, log, 'second')
-    expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
-    expect(readFileSync(log, 'utf8')).toBe('first\nsecond\nsecond\nthird\n')
-    const copy = JSON.parse(readFileSync(join(state, 'runs/r/checkpoint.json'), 'utf8')) as { state: { _tag: string } }
+    await expectToResume(process.execPath, file, folder)
+    const copy = JSON.parse(readFileSync(join(folder, 'state/runs/r/checkpoint.json'), 'utf8')) as {
+      readonly state: { readonly _tag: string }
+    }
     expect(copy.state._tag).toBe('Completed')
+  })
+
+  test.each(['esm', 'cjs'] as const)(
+    'a store in a child process says that it needs dogear outside of the bundle (%s)',
+    async (format) => {
+      const text = `import { storageProcess } from '${manifest.name}/node'\nstorageProcess('x').catch(({ message }) => console.log(message))`
+      const { file, folder } = await bundled(format, true, text)
+      const { stdout } = await start(folder, process.execPath, file)
+      expect(stdout).toBe(
+        'storageProcess: a bundle lacks the file of the child process; leave dogear out of the bundle\n'
+      )
+    }
+  )
+})
+
+describe('the CommonJS form', () => {
+  const forms = Object.entries(manifest.exports).flatMap(([path, target]) =>
+    typeof target === 'object' && target.require !== undefined
+      ? [{ name: path.replace(/^\./, manifest.name), file: `./node_modules/${manifest.name}/${target.require}` }]
+      : []
+  )
+
+  test('every entry point but the kit has one, which offers the same', async () => {
+    expect(forms.map(({ name }) => name)).toEqual(entryPoints.filter((name) => name !== `${manifest.name}/testing`))
+    const imported = await probe(process.execPath, 'import', ...forms.map(({ name }) => name))
+    const required = await probe(process.execPath, 'require', ...forms.map(({ file }) => file))
+    const offers = (found: typeof imported, by: 'name' | 'file'): readonly unknown[] =>
+      forms.map((form) => found.get(form[by])?.exports)
+    expect(offers(required, 'file')).toEqual(offers(imported, 'name'))
+  })
+
+  test('the ES module form runs its workflows, on its stores, and recognises its errors', async () => {
+    const text = `import { createRequire } from 'node:module'
+import { isRunFailure, runOutcome } from '${manifest.name}/promise'
+const require = createRequire(import.meta.url)
+const { jsonFileStorage } = require('./node_modules/${manifest.name}/dist/adapters/json-file/index.cjs')
+const { runOrResume, workflow } = require('./node_modules/${manifest.name}/dist/promise/index.cjs')
+const storage = jsonFileStorage('mixed')
+const program = (isBroken) =>
+  workflow('mixed').step('parts', async ({ step }) => (await step('one', () => 1)) + (await step('two', () => 2)))
+    .step('last', ({ outputs }) => { if (isBroken) throw new Error('broken'); return outputs.parts })
+const failed = await runOrResume(program(true), { id: 'r', storage }).catch((error) => error)
+console.log(isRunFailure(failed), JSON.stringify((await runOutcome(program(false), { id: 'r', storage })).outputs))
+`
+    const ended = await start(consumer.folder, process.execPath, consumer.write('mixed.mjs', text))
+    expect(ended).toEqual({ code: 0, stdout: 'true {"parts":3,"last":3}\n', stderr: '' })
+  })
+
+  test('it starts a store in a child process', async () => {
+    const script = consumer.write(
+      'child.cjs',
+      `const { storageProcess } = require('./node_modules/${manifest.name}/dist/adapters/node/index.cjs')
+const store = './node_modules/${manifest.name}/dist/adapters/memory.js'
+storageProcess(store, 'memoryStorage').then(async ({ storage, kill }) => {
+  console.log((await storage.claim('r', { host: 'a', pid: 1 })())._tag)
+  await kill()
+})
+`
+    )
+    expect((await start(consumer.folder, process.execPath, script)).stdout).toBe('Right\n')
   })
 })
 
@@ -206,6 +300,15 @@ describe('the types', () => {
     expect(errors.filter((line) => !isOfTyped(line))).toEqual([])
   })
 
+  test('a CommonJS module type-checks with "module": "node16" against all but the kit', async () => {
+    const names = entryPoints.filter((name) => !name.endsWith('/testing'))
+    consumer.write('node16.cts', names.map((name, i) => `${cjs(`_${i}`, name)}\nvoid _${i}\n`).join(''))
+    const compilerOptions = { ...options, module: 'node16' }
+    const tsconfig = consumer.write('node16.json', JSON.stringify({ compilerOptions, files: ['node16.cts'] }))
+    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+    expect((await start(consumer.folder, process.execPath, tsc, '--project', tsconfig)).stdout).toBe('')
+  })
+
   test('no exported type is any', () => {
     const found = errors.filter(isOfTyped)
     expect(found).toHaveLength(entryPoints.length)
@@ -231,12 +334,22 @@ describe('the types', () => {
     expect(stdout).toContain('All good!')
   })
 
-  test('every resolution that a module-aware consumer uses finds the right types', async () => {
+  test.each([
+    ['a module-aware consumer', ['--profile', 'esm-only']],
+    ['a CommonJS consumer of all but the kit', ['--profile', 'node16', '--exclude-entrypoints', './testing']]
+  ])('every resolution of %s finds the right types', async (_, profile) => {
     const attw = join(root, 'node_modules/.bin/attw')
-    const how = ['--profile', 'esm-only', '--no-definitely-typed', '--format', 'ascii', '--no-color']
+    const how = [...profile, '--no-definitely-typed', '--format', 'ascii', '--no-color']
     const { code, stdout, stderr } = await start(root, attw, consumer.tarball, ...how)
     expect(code, stdout + stderr).toBe(0)
   })
+})
+
+test('the guide names the versions of Jest, Bun, Deno and esbuild that are tested', () => {
+  const guide = readFileSync(join(root, 'docs/guide/embedding.md'), 'utf8')
+  const tested = { ...versions, esbuild: manifest.devDependencies['esbuild'] }
+  const missing = Object.entries(tested).filter(([tool, version]) => !guide.includes(`\n| ${tool} | ${version} |`))
+  expect(missing).toEqual([])
 })
 
 describe('the tarball', () => {
@@ -292,6 +405,21 @@ describe('the tarball', () => {
     const top = ['CHANGELOG.md', 'LICENSE', 'README.md', 'benchmarks', 'dist', 'docs', 'examples', 'package.json']
     expect(readdirSync(consumer.installed).filter((name) => !top.includes(name))).toEqual([])
     expect(top.filter((name) => !existsSync(join(consumer.installed, name)))).toEqual([])
+  })
+
+  test('it has every file that its pages link to', () => {
+    const pagesIn = readdirSync(consumer.installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.md')
+    )
+    const targets = pagesIn.flatMap((page) =>
+      outsideFences(readFileSync(join(consumer.installed, page), 'utf8')).flatMap((line) =>
+        [...line.replace(/`[^`]*`/g, '').matchAll(/\]\(([^)\s#]+)/g)]
+          .filter(([, to = '']) => !/^[a-z]+:/.test(to))
+          .map(([, to = '']) => normalize(join(dirname(page), to)))
+      )
+    )
+    expect(targets).toContain('docs/guide/embedding.md')
+    expect(targets.filter((path) => !existsSync(join(consumer.installed, path)))).toEqual([])
   })
 })
 

@@ -1,6 +1,7 @@
 /** Runs a store in a child process that a test can kill. */
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcess, Control } from 'node:child_process'
 import { fork } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { resolve as resolvePath } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
@@ -70,7 +71,12 @@ export const storageProcess = async (
   exportName = 'storage',
   argument?: Json
 ): Promise<StorageProcess> => {
-  const line = open()
+  const file = childFile()
+  if (file === undefined)
+    return Promise.reject(
+      new Error('storageProcess: a bundle lacks the file of the child process; leave dogear out of the bundle')
+    )
+  const line = open(file)
   const kill = async (): Promise<void> => {
     line.child.ref()
     line.child.kill('SIGKILL')
@@ -96,8 +102,15 @@ const urlOf = (module: URL | string): string => {
   return module.startsWith('file:') ? module : pathToFileURL(resolvePath(module)).href
 }
 
-const open = (): Line => {
-  const child = fork(fileURLToPath(new URL('./storageProcessChild.js', import.meta.url)), {
+/** `undefined` in a bundle of a program, which has no such file beside it; in CommonJS form it does not know its own URL either. */
+const childFile = (): string | undefined => {
+  const url = import.meta.url as string | undefined
+  const path = url === undefined ? '' : fileURLToPath(new URL('./storageProcessChild.js', url))
+  return existsSync(path) ? path : undefined
+}
+
+const open = (file: string): Line => {
+  const child = fork(file, {
     serialization: 'advanced',
     stdio: ['ignore', 2, 2, 'ipc']
   })
@@ -133,12 +146,14 @@ const started = async ({ child, exited }: Line, request: Request): Promise<strin
   return Promise.race([said, exited.then((how) => `The process of the store ended before it could be used: ${how}`)])
 }
 
-/** The channel keeps this process alive only while a call waits for an answer. */
+/** The channel keeps this process alive only while a call waits for an answer. In Bun it has neither function. */
 const rest = ({ child, waiting }: Line): void => {
   if (waiting.size > 0) return
   child.unref()
-  child.channel?.unref()
+  channelOf(child)?.unref?.()
 }
+
+const channelOf = ({ channel }: ChildProcess): Partial<Control> | null | undefined => channel
 
 const settle = (line: Line, reply: Reply): void => {
   switch (reply._tag) {
@@ -165,7 +180,7 @@ const call = (line: Line, method: Method, args: ReadonlyArray<unknown>): Promise
     line.calls += 1
     line.waiting.set(line.calls, { resolve, reject })
     line.child.ref()
-    line.child.channel?.ref()
+    channelOf(line.child)?.ref?.()
     // If the process dies before it receives the message, its death rejects the call.
     line.child.send({ _tag: 'Call', id: line.calls, method, args } satisfies Request, () => undefined)
   })

@@ -38,8 +38,14 @@ export const find = <N extends Node>(
   const stepIndex = indexOfStep(steps, name, expected)
   const step = stepIndex === undefined ? undefined : steps[stepIndex]
   if (stepIndex === undefined || step === undefined) return undefined
+  const definition = findIn(step, items, unit)
+  return definition === undefined ? undefined : { definition, step, stepIndex }
+}
+
+/** Finds a unit by its path in its top-level step. */
+export const findIn = <N extends Node>(step: N, items: Items, unit: Unit): N | undefined => {
   let definition = step
-  let above = name
+  let above = top(unit)
   for (let path = childToward(above, unit); path !== undefined; path = childToward(above, unit)) {
     const key = nameOf(path)
     const part = partNamed(definition, above, key, items)
@@ -49,7 +55,7 @@ export const find = <N extends Node>(
     definition = part
     above = path
   }
-  return { definition, step, stepIndex }
+  return definition
 }
 
 /** Finds the task of a sub-step, and its path. `expected`: as in {@link find}. */

@@ -43,14 +43,15 @@ export interface OfUnit {
 
 /** The places of each unit's records, newest first. All versions of a list share it, so each verifies a place. */
 interface Index {
-  readonly placed: Map<Unit, Placed>
+  readonly placed: Map<Unit, Placed | number>
   /** The parts of each unit, built on first use. */
   parts: Map<Unit, Set<Unit>> | undefined
 }
 
+/** A place, and the one before it; most units have had one place only. */
 interface Placed {
   readonly place: number
-  readonly before: Placed | undefined
+  readonly before: Placed | number
 }
 
 /** A type with plain arrays for its lists by unit, as in JSON. */
@@ -98,12 +99,12 @@ const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> =>
 
 const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
   const places = Vec.from(records)
-  const placed = new Map<Unit, Placed>()
+  const placed = new Map<Unit, number>()
   let [place, steps] = [0, 0]
   let twice: Unit | undefined
   for (const { unit } of places) {
     if (placed.has(unit)) twice ??= unit
-    else placed.set(unit, { place, before: undefined })
+    else placed.set(unit, place)
     place += 1
     if (isTop(unit)) steps += 1
   }
@@ -112,7 +113,7 @@ const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
 
 const only = <A extends OfUnit>(record: A): Units<A> => {
   const { unit } = record
-  const placed = new Map([[unit, { place: 0, before: undefined }]])
+  const placed = new Map([[unit, 0]])
   return make(Vec.append<A>(Vec.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
 }
 
@@ -128,7 +129,9 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   if (size === 0) return only(record)
   if (has(self, unit)) return indexed([...self, record])
   const before = index.placed.get(unit)
-  if (before?.place !== places.length) index.placed.set(unit, { place: places.length, before })
+  const place = places.length
+  if (before === undefined) index.placed.set(unit, place)
+  else if (newestOf(before) !== place) index.placed.set(unit, { place, before })
   if (index.parts !== undefined) addPart(index.parts, unit)
   return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
 }
@@ -170,9 +173,12 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
 /** Returns the place of a unit's record. */
 export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | undefined => {
   let placed = index.placed.get(unit)
-  while (placed !== undefined && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
-  return placed?.place
+  while (typeof placed === 'object' && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
+  const place = placed === undefined ? -1 : newestOf(placed)
+  return Vec.at(places, place)?.unit === unit ? place : undefined
 }
+
+const newestOf = (placed: Placed | number): number => (typeof placed === 'number' ? placed : placed.place)
 
 /** Returns the record of a unit. O(log n). `expected`: its usual place, which is tried first. */
 export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {

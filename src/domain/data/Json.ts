@@ -213,10 +213,9 @@ const same = (a: Json, b: Json, depth: number): boolean => {
     )
   }
   const keys = Object.keys(a)
-  return (
-    keys.length === Object.keys(b).length &&
-    keys.every((key) => Object.hasOwn(b, key) && same(a[key] as Json, b[key] as Json, depth + 1))
-  )
+  if (keys.length !== Object.keys(b).length) return false
+  for (const key of keys) if (!Object.hasOwn(b, key) || !same(a[key] as Json, b[key] as Json, depth + 1)) return false
+  return true
 }
 
 // --- refinements

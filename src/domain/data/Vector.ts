@@ -20,9 +20,21 @@ export interface Vector<A> extends Iterable<A> {
   readonly tail: ReadonlyArray<A>
 }
 
-function* walk<A>(this: Vector<A>): Iterator<A> {
-  for (let start = 0; start < this.length; start += WIDTH) yield* leafFor(this, start)
+/** Not a generator, whose results cannot be optimized away. */
+function walk<A>(this: Vector<A>): Iterator<A> {
+  let [at, leaf]: [number, ReadonlyArray<A>] = [0, []]
+  return {
+    next: () => {
+      if (at >= this.length) return END
+      const slot = at & MASK
+      if (slot === 0) leaf = leafFor(this, at)
+      at += 1
+      return { done: false, value: leaf[slot] as A }
+    }
+  }
 }
+
+const END = { done: true, value: undefined } as const
 
 const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArray<A>): Vector<A> => ({
   length,
@@ -36,17 +48,18 @@ export const empty: Vector<never> = make<never>(0, BITS, [], [])
 
 /** Builds a vector in linear time. */
 export const from = <A>(items: Iterable<A>): Vector<A> => {
-  let trie: Vector<A> = empty
-  let tail: Array<A> = []
-  for (const item of items) {
-    if (tail.length === WIDTH) {
-      trie = withLeaf(trie, tail, [])
-      tail = []
-    }
-    tail.push(item)
-  }
-  return make(trie.length + tail.length, trie.shift, trie.root, tail)
+  const all = Array.isArray(items) ? (items as ReadonlyArray<A>) : [...items]
+  if (all.length <= WIDTH) return make(all.length, BITS, [], all.slice())
+  const inTail = ((all.length - 1) & MASK) + 1
+  const tail = all.slice(all.length - inTail)
+  let shift = BITS
+  let nodes: ReadonlyArray<Node<A>> = chunks(all, all.length - inTail)
+  for (; nodes.length > WIDTH; shift += BITS) nodes = chunks(nodes, nodes.length)
+  return make(all.length, shift, nodes as Node<A>, tail)
 }
+
+const chunks = <A>(all: ReadonlyArray<A>, length: number): ReadonlyArray<ReadonlyArray<A>> =>
+  Array.from({ length: Math.ceil(length / WIDTH) }, (_, n) => all.slice(n * WIDTH, Math.min(length, (n + 1) * WIDTH)))
 
 /** Returns the vector with one more element. O(log32 n). */
 export const append = <A>(self: Vector<A>, item: A): Vector<A> => {

@@ -12,10 +12,10 @@ import { hasRecords } from './PlanContext.js'
 import { isSubStepInDoubt } from './subSteps.js'
 import { unrecorded } from '../change/transitionParts.js'
 import type { Node } from '../workflow/Node.js'
-import { find, taskAround } from '../checkpoint/Tree.js'
+import { find, findIn, taskAround } from '../checkpoint/Tree.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { fromTop, join, nameOf, parent, top } from '../workflow/Unit.js'
+import { fromTop, isWithin, join, nameOf, parent, top } from '../workflow/Unit.js'
 import type { Group, Step, Workflow } from '../workflow/Workflow.js'
 import { tasks } from '../workflow/Workflow.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
@@ -54,13 +54,12 @@ const wrongRecord = ({ unit, stepIndex, subStep }: CompletedStep, checkpoint: Ch
   const { workflow, items } = checkpoint
   const step = workflow.steps[stepIndex]
   if (step === undefined) return `a record names step ${stepIndex}, but there are ${workflow.steps.length} steps`
-  const name = top(unit)
-  if (step.name !== name) return `step ${stepIndex} is "${step.name}", but a record calls it "${name}"`
-  const found = find(workflow, items, unit, stepIndex)
+  if (!isWithin(unit, step.name)) return `step ${stepIndex} is "${step.name}", but a record calls it "${top(unit)}"`
+  const found = findIn(step, items, unit)
   if (found === undefined && subStep !== undefined)
     return isUnit(checkpoint, unit, stepIndex) ? undefined : `"${unit}" is recorded, but there is no such task`
   if (found === undefined || subStep !== undefined) return `"${unit}" is recorded, but there is no such unit`
-  const missing = unrecorded(checkpoint, unit, found.definition)
+  const missing = found._tag === 'Task' ? undefined : unrecorded(checkpoint, unit, found)
   return missing === undefined ? undefined : `"${unit}" is recorded completed, but its part "${missing}" is not`
 }
 

@@ -17,7 +17,7 @@ import { isComposite, listedParts } from '../workflow/Node.js'
 import type { SubStepsByTask } from './subSteps.js'
 import { subStepsOf } from './subSteps.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, join, parent } from '../workflow/Unit.js'
+import { ancestors, isChild, join, parent } from '../workflow/Unit.js'
 import type { Step, Workflow } from '../workflow/Workflow.js'
 
 /**
@@ -103,8 +103,9 @@ const compositesWithRecords = (records: Iterable<CompletedStep>): ReadonlySet<Un
   const begun = new Set<Unit>()
   let last: Unit | undefined
   for (const { unit, subStep } of records) {
-    const above = subStep === undefined ? parent(unit) : undefined
-    if (above === undefined || above === last) continue
+    if (subStep !== undefined || (last !== undefined && isChild(unit, last))) continue
+    const above = parent(unit)
+    if (above === undefined) continue
     last = above
     begun.add(above)
     for (const one of ancestors(above)) begun.add(one)

@@ -11,7 +11,7 @@ import { isWithin, join } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { MapStep, Sequence, Step, Task, Wave, Workflow } from '../workflow/Workflow.js'
 import { isIdempotent, listedParts } from '../workflow/Node.js'
-import type { At, Decided, Described, Placed, Planned } from './decideTask.js'
+import type { Placed, Planned } from './decideTask.js'
 import {
   ASSUMED,
   aboutOf,
@@ -29,37 +29,34 @@ import { decideWithSubSteps } from './decideSubSteps.js'
 
 export const decideAll = (context: PlanContext, workflow: Workflow, out: Planned): void => {
   const demandOf = context.demands.ofParts(undefined, workflow, 'none')
-  for (const [stepIndex, step] of workflow.steps.entries()) {
-    const { name } = step
-    const demand = demandOf(stepIndex, name)
-    decide(context, step, { unit: name, stepIndex, demand, expected: stepIndex, keptAbove: undefined }, out)
-  }
+  workflow.steps.forEach((task, stepIndex) => {
+    const { name: unit, summary } = task
+    const record = recordOf(context, unit, stepIndex)
+    const demand = demandOf(stepIndex, unit)
+    decide(context, { unit, stepIndex, summary, task, record, demand, keptAbove: undefined }, out)
+  })
 }
 
-const decide = (context: PlanContext, step: Step, at: At, out: Planned): Decided => {
-  switch (step._tag) {
+/** Appends the decision about a unit, then those about its parts. Returns whether all of them have records that count. */
+const decide = (context: PlanContext, placed: Placed<Step>, out: Planned): boolean => {
+  switch (placed.task._tag) {
     case 'Task':
-      return decideLeaf(context, step, at, out)
+      return decideLeaf(context, placed as Placed<Task>, out)
     case 'Sequence':
     case 'Wave':
-      return decideComposite(context, step, at, out)
+      return decideComposite(context, placed as Placed<Sequence | Wave>, out)
     case 'Map':
-      return decideMap(context, step, at, out)
+      return decideMap(context, placed as Placed<MapStep>, out)
   }
 }
 
-const decideLeaf = (context: PlanContext, task: Task, at: At, out: Planned): Decided => {
-  const subSteps = context.subSteps.size === 0 ? undefined : context.subSteps.get(at.unit)
-  if (subSteps !== undefined) return decideWithSubSteps(context, task, at, subSteps, out)
-  const { unit, stepIndex, demand, expected, keptAbove } = at
-  const record = recordOf(context, unit, expected)
-  const placed: Placed<Task> = { unit, stepIndex, demand, expected, keptAbove, task, record }
+const decideLeaf = (context: PlanContext, placed: Placed<Task>, out: Planned): boolean => {
+  const { unit, record } = placed
+  const subSteps = context.subSteps.size === 0 ? undefined : context.subSteps.get(unit)
+  if (subSteps !== undefined) return decideWithSubSteps(context, placed, subSteps, out)
   const { open } = context.evidence
-  const isDone =
-    record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(at.unit))
-  const decision = decideTask(context, placed, out)
-  out.decisions.push(decision)
-  return { decision, isDone }
+  out.decisions.push(decideTask(context, placed, out))
+  return record !== undefined && repeats(context, placed) === undefined && (open.size === 0 || !open.has(unit))
 }
 
 /** Decisions for the parts of a map that was just expanded: the map's own, for each part. */
@@ -70,59 +67,49 @@ export const decideItems = (
 ): ReadonlyArray<Run> => {
   const reason: RunReason = decision._tag === 'Run' ? decision.reason : { _tag: 'NotStarted' }
   const found: Array<Run> = []
-  const visit = (step: Step, unit: Unit, task: Described): void => {
-    found.push(run({ unit, stepIndex, task }, reason))
-    if (step._tag === 'Sequence' || step._tag === 'Wave')
-      for (const part of listedParts<Step>(step)) visit(part, join(unit, part.name), part)
+  const visit = (task: Step, unit: Unit, summary: string): void => {
+    found.push(run({ unit, stepIndex, summary, task }, reason))
+    if (task._tag === 'Sequence' || task._tag === 'Wave')
+      for (const part of listedParts<Step>(task)) visit(part, join(unit, part.name), part.summary)
   }
-  for (const { key } of items) visit(each, join(unit, key), ofItem(each, key))
+  for (const { key } of items) visit(each, join(unit, key), summaryOf(each, key))
   return found
 }
 
-/** The body of a map as the definition of one item. No spread: 100,000 of them would take many times as long. */
-const ofItem = <S extends Step>(each: S, key: string): S => {
-  const summary = each.summary === each.name ? key : each.summary
-  if (each._tag !== 'Task') return { ...each, name: key, summary }
-  const { fingerprint, idempotent, captures, numbered, wait, accepts, artifactPaths: leaves } = each
-  return {
-    _tag: 'Task',
-    name: key,
-    summary,
-    fingerprint,
-    idempotent,
-    captures,
-    numbered,
-    wait,
-    accepts,
-    artifactPaths: leaves
-  } as Step as S
-}
+const summaryOf = ({ name, summary }: Step, key: string): string => (summary === name ? key : summary)
 
-const decideMap = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
-  const items = itemsDue(context, at)
-  if (items === undefined) return decideUnknown(context, map, at, out)
-  return decideParts(context, map, at, items.length, (index) => ofItem(map.each, items[index]?.key ?? ''), out)
+const decideMap = (context: PlanContext, placed: Placed<MapStep>, out: Planned): boolean => {
+  const items = itemsDue(context, placed)
+  return items === undefined
+    ? decideUnknown(context, placed, out)
+    : decideParts(
+        context,
+        placed,
+        items.map(({ key }) => key),
+        () => placed.task.each,
+        out
+      )
 }
 
 /**
  * Returns the items that a plan uses, or undefined if the map computes them again. A map without items that runs again only computes them.
  */
-const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: At): ReadonlyArray<Item> | undefined => {
+const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Placed): ReadonlyArray<Item> | undefined => {
   const items = checkpoint.items.get(unit)
   const isAgain = evidence.again.has(unit) || typeof demand === 'object'
   return isRerun(demand) || (items?.length === 0 && isAgain) ? undefined : items
 }
 
 /** A map without items is decided as one task. Parts with other items may have acted. */
-const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned): Decided => {
-  const { name, summary, fingerprint } = map
-  const { unit } = at
+const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
+  const { unit } = map
+  const { name, summary, fingerprint, ownFingerprint } = map.task
   const task: Task = {
     _tag: 'Task',
     name,
     summary,
     fingerprint,
-    idempotent: isIdempotent(map) && !hasHarmfulSubSteps(context, unit),
+    idempotent: isIdempotent(map.task) && !hasHarmfulSubSteps(context, unit),
     captures: [],
     numbered: false,
     accepts: hasNoOutput
@@ -131,18 +118,15 @@ const decideUnknown = (context: PlanContext, map: MapStep, at: At, out: Planned)
   const [pending] = Units.within(context.checkpoint.pending, unit)
   const edited = editedIn(context, unit)
   const placed: Placed<Task> = {
-    ...at,
+    ...map,
     task,
-    ownFingerprint: map.ownFingerprint,
-    record: recordOf(context, unit),
+    ownFingerprint,
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
     ...(edited === undefined ? {} : { edited })
   }
-  const isDone = placed.record !== undefined && repeats(context, placed) === undefined
-  const decision = decideTask(context, placed, out)
-  out.decisions.push(decision)
-  return { decision, isDone }
+  out.decisions.push(decideTask(context, placed, out))
+  return placed.record !== undefined && repeats(context, placed) === undefined
 }
 
 /** Detects sub-steps of a map's items that are not idempotent. */
@@ -165,48 +149,62 @@ const editedIn = ({ evidence: { edited } }: PlanContext, map: Unit): Edited | un
 const hasNoOutput: Task['accepts'] = (output) =>
   output === undefined ? E.right(undefined) : E.left({ path: '$', expected: 'no output, as a map has none of its own' })
 
-const decideComposite = (context: PlanContext, step: Sequence | Wave, at: At, out: Planned): Decided => {
-  const parts = listedParts<Step>(step)
-  return decideParts(context, step, at, parts.length, (index) => parts[index] as Step, out)
+const decideComposite = (context: PlanContext, placed: Placed<Sequence | Wave>, out: Planned): boolean => {
+  const parts = listedParts<Step>(placed.task)
+  return decideParts(
+    context,
+    placed,
+    parts.map(({ name }) => name),
+    (index) => parts[index] as Step,
+    out
+  )
 }
 
 /** Decides about the parts of a composite, then about the composite. Its decision comes first. */
 const decideParts = (
   context: PlanContext,
-  step: Sequence | Wave | MapStep,
-  at: At,
-  count: number,
+  composite: Placed<Sequence | Wave | MapStep>,
+  names: ReadonlyArray<string>,
   partAt: (index: number) => Step,
   out: Planned
-): Decided => {
-  const { unit, stepIndex, demand } = at
+): boolean => {
+  const { unit, stepIndex, task: step, demand, record } = composite
   const demandOf = context.demands.ofParts(unit, step, demand)
   const own = wholeOf(context, unit)
-  const keptAbove = own.kept ?? at.keptAbove
+  const keptAbove = own.kept ?? composite.keptAbove
   const here = out.decisions.length
-  const record = recordOf(context, unit, at.expected)
-  const placed: Placed = { ...at, task: step, ownFingerprint: step.ownFingerprint, record }
+  const placed: Placed = { ...composite, ownFingerprint: step.ownFingerprint }
   out.decisions.push(skip(placed, ASSUMED))
   const decisions: Array<Decision> = []
   let isDone = true
-  let expected = count === 0 ? undefined : Units.placeOf(context.checkpoint.completedSteps, join(unit, partAt(0).name))
-  for (let index = 0; index < count; index++) {
-    const part = partAt(index)
-    const { name } = part
-    const decided = decide(
+  let expected =
+    names.length === 0 ? undefined : Units.placeOf(context.checkpoint.completedSteps, join(unit, names[0] as string))
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] as string
+    const task = partAt(index)
+    const part = join(unit, name)
+    const at = out.decisions.length
+    const isPartDone = decide(
       context,
-      part,
-      { unit: join(unit, name), stepIndex, demand: demandOf(index, name), expected, keptAbove },
+      {
+        unit: part,
+        stepIndex,
+        summary: step._tag === 'Map' ? summaryOf(task, name) : task.summary,
+        task,
+        record: recordOf(context, part, expected),
+        demand: demandOf(index, name),
+        keptAbove
+      },
       out
     )
-    decisions.push(decided.decision)
-    isDone &&= decided.isDone
+    decisions.push(out.decisions[at] as Decision)
+    isDone &&= isPartDone
     if (expected !== undefined) expected += 1
   }
   const decision = ofWhole(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
   out.decisions[here] = decision
   if (isDone) missingBefore(context, placed, out)
-  return { decision, isDone: isDone && record !== undefined && decision._tag === 'Skip' }
+  return isDone && record !== undefined && decision._tag === 'Skip'
 }
 
 /** The changed evidence of a composite itself: kept, in need of an answer, or in question. */

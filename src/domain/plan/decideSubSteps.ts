@@ -8,20 +8,18 @@ import { restartedBy, restartOf } from './subSteps.js'
 import { nameOf } from '../workflow/Unit.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Task } from '../workflow/Workflow.js'
-import type { At, Decided, Placed, Planned } from './decideTask.js'
+import type { Placed, Planned } from './decideTask.js'
 import { decideTask, repeats, skip } from './decideTask.js'
 
 /** Decides about a task with recorded sub-steps. If one of them runs again, so does the task. */
 export const decideWithSubSteps = (
   context: PlanContext,
-  task: Task,
-  at: At,
+  at: Placed<Task>,
   all: ReadonlyArray<KnownSubStep>,
   out: Planned
-): Decided => {
+): boolean => {
   const { evidence, from } = context
-  const { unit, stepIndex } = at
-  const record = recordOf(context, unit, at.expected)
+  const { unit, stepIndex, task, record } = at
   const whole = repeats(context, at)
   const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.due) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
@@ -31,8 +29,6 @@ export const decideWithSubSteps = (
   const placed: Placed<Task> = {
     ...at,
     demand,
-    task,
-    record,
     ...(wait === undefined ? {} : task.idempotent ? { pending: wait } : { hasBegun: true })
   }
   const decision = decideTask(context, placed, out)
@@ -46,14 +42,13 @@ export const decideWithSubSteps = (
       const isRepeated = again === undefined && Units.has(context.inFlight, unit)
       out.decisions.push(decideSubStep(context, known, { stepIndex, task, again, isRepeated }, out))
     }
-  const isDone = record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
-  return { decision, isDone }
+  return record !== undefined && whole === undefined && restart === undefined && !evidence.open.has(unit)
 }
 
 const IN_DOUBT = 'SUB_STEP_IN_DOUBT'
 
 /** Finds the first wait of a suspended task. */
-const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: At, all: ReadonlyArray<KnownSubStep>) => {
+const suspendedBy = ({ inFlight, pending }: PlanContext, { unit }: Placed, all: ReadonlyArray<KnownSubStep>) => {
   if (Units.get(inFlight, unit)?.suspended !== true) return undefined
   const first = all.find((known) => Units.has(pending, known.unit))
   return first === undefined ? undefined : Units.get(pending, first.unit)
@@ -88,11 +83,11 @@ const decideSubStep = (
   const placed: Placed<Task> = {
     unit,
     stepIndex,
-    demand: again ?? 'none',
-    expected: undefined,
-    keptAbove: undefined,
+    summary: name,
     task,
     record,
+    demand: again ?? 'none',
+    keptAbove: undefined,
     ...(pending === undefined ? {} : { pending }),
     // A sub-step in doubt with neither record nor state is only named by the record of its completed task.
     hasBegun: record === undefined && !Units.has(context.failures, unit) && !Units.has(context.inFlight, unit)

@@ -25,50 +25,44 @@ export interface Planned {
   readonly problems: Array<PlanProblem>
 }
 
-/** The decision about a unit. `isDone`: it and all its parts have records that count. */
-export interface Decided {
-  readonly decision: Decision
-  readonly isDone: boolean
-}
-
-/** A unit before its record is read. `expected`: the usual place of its record; `keptAbove`: the accepted evidence of an ancestor. */
-export interface At {
-  readonly unit: Unit
-  readonly stepIndex: number
-  readonly demand: Demand
-  readonly expected: number | undefined
-  readonly keptAbove: Kept | undefined
-}
-
 /**
- * A unit with its definition and its record. `ownFingerprint`: of a composite, the fingerprint in its record. For a map without items:
- * `hasBegun`: a part of it started; `pending`: what a part waits for; `edited`: changed evidence of its parts.
+ * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, its key unless the body of its map has
+ * one; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
+ * without items: `hasBegun`: a part of it started; `pending`: what a part waits for; `edited`: changed evidence of its parts.
  */
-export interface Placed<A extends Described = Described> extends At {
-  readonly task: A
+export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly record: CompletedStep | undefined
+  readonly demand: Demand
+  readonly keptAbove: Kept | undefined
   readonly hasBegun?: boolean
   readonly ownFingerprint?: string
   readonly pending?: PendingUnit
   readonly edited?: Edited
 }
 
-export type Described = Pick<Task, 'summary' | 'fingerprint'>
+type Described = Pick<Task, 'fingerprint'>
 
-export type Subject = Pick<Placed, 'unit' | 'stepIndex' | 'task'>
+/** A unit that a decision is about. */
+export interface Subject<A extends Described = Described> {
+  readonly unit: Unit
+  readonly stepIndex: number
+  readonly summary: string
+  readonly task: A
+}
 
 export const aboutOf = ({
   unit,
   stepIndex,
-  task: { summary, fingerprint }
-}: Placed): Omit<Skip, '_tag' | 'reason'> => ({
+  summary,
+  task: { fingerprint }
+}: Subject): Omit<Skip, '_tag' | 'reason'> => ({
   unit,
   stepIndex,
   summary,
   fingerprint
 })
 
-export const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reason: SkipReason): Skip => ({
+export const skip = ({ unit, stepIndex, summary, task: { fingerprint } }: Subject, reason: SkipReason): Skip => ({
   _tag: 'Skip',
   unit,
   stepIndex,
@@ -77,7 +71,7 @@ export const skip = ({ unit, stepIndex, task: { summary, fingerprint } }: Subjec
   reason
 })
 
-export const run = ({ unit, stepIndex, task: { summary, fingerprint } }: Subject, reason: RunReason): Run => ({
+export const run = ({ unit, stepIndex, summary, task: { fingerprint } }: Subject, reason: RunReason): Run => ({
   _tag: 'Run',
   unit,
   stepIndex,
@@ -212,10 +206,7 @@ const assume = (
 }
 
 /** Returns why a unit runs whatever is recorded, or undefined. */
-export const repeats = (
-  { evidence: { due } }: PlanContext,
-  { unit, demand }: Pick<At, 'unit' | 'demand'>
-): RunReason | undefined => {
+export const repeats = ({ evidence: { due } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
   if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
   return due.get(unit) ?? (demand === 'none' ? undefined : demand)
 }

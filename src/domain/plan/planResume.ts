@@ -114,19 +114,17 @@ const read = (
   context: PlanContext,
   input: Json | undefined
 ): ResumePlan => {
-  const skipSteps = new Set<number>()
-  let first: Decision | undefined
-  for (const decision of decisions) {
-    if (!isTop(decision.unit)) continue
-    if (decision._tag === 'Skip') skipSteps.add(decision.stepIndex)
-    else first ??= decision
-  }
+  const first = decisions.find(({ _tag, unit }) => _tag !== 'Skip' && isTop(unit))
+  let skipSteps: ReadonlySet<number> | undefined
   let variables: Variables | undefined
   return {
     decisions,
     startIndex: first?.stepIndex ?? workflow.steps.length,
     retryCurrent: first !== undefined && first.unit === checkpoint.state.step && isTriedAgain(checkpoint),
-    skipSteps,
+    get skipSteps() {
+      skipSteps ??= skippedIn(decisions)
+      return skipSteps
+    },
     get variables() {
       variables ??= variablesOf(
         input === undefined ? checkpoint.input : input,
@@ -138,6 +136,9 @@ const read = (
     ...(input === undefined ? {} : { input })
   }
 }
+
+const skippedIn = (decisions: ReadonlyArray<Decision>): ReadonlySet<number> =>
+  new Set(decisions.filter(({ _tag, unit }) => _tag === 'Skip' && isTop(unit)).map(({ stepIndex }) => stepIndex))
 
 const isTriedAgain = ({ state }: Checkpoint): boolean =>
   State.match({

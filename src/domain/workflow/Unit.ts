@@ -96,6 +96,10 @@ export const top = (unit: Unit): Unit => {
 /** Returns whether a unit is a top-level step. */
 export const isTop = (unit: Unit): boolean => !unit.includes('/')
 
+/** Returns whether a unit is a part of another, on the level below it. */
+export const isChild = (unit: Unit, parent: Unit): boolean =>
+  unit.lastIndexOf('/') === parent.length && unit.startsWith(parent)
+
 /**
  * Returns whether a unit is the ancestor itself or part of it.
  *
