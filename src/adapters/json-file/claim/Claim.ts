@@ -260,15 +260,15 @@ const readBelow = async (
   before: O.Option<Journals>
 ): Promise<E.Either<StorageError, ClaimBase>> => {
   if (!reads) return E.right(NOTHING)
-  const glance = await Copy.probe(context, layout)
-  if (E.isLeft(glance)) return glance
+  const probed = await Copy.probe(context, layout)
+  if (E.isLeft(probed)) return probed
   const known = O.isSome(before) ? await stillHolds(context, layout, number, before.value) : E.right(false)
   if (E.isLeft(known)) return known
   const journals = known.right ? E.right(before) : await Read.readJournals(context, layout, number)
   if (E.isLeft(journals)) return journals
   if (O.isNone(journals.right)) return E.right(NOTHING)
   const { newest } = journals.right.value
-  const content = await Read.contentOf(context, layout, glance.right, journals.right.value)
+  const content = await Read.contentOf(context, layout, probed.right, journals.right.value)
   return E.map((stored: O.Option<Content>): ClaimBase => {
     if (O.isNone(stored)) return { content: stored, found: { epoch: 0, revision: -1 }, newest }
     const { found, revision } = stored.value

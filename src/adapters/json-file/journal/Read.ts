@@ -200,12 +200,12 @@ const describe = (number: number, damage: ReadonlyArray<Journal.Damage>): Readon
 export const contentOf = async (
   context: Context,
   layout: Layout.Layout,
-  glance: Copy.Probe,
+  probed: Copy.Probe,
   journals: Journals
 ): Promise<E.Either<StorageError, O.Option<Content>>> => {
   const { newest, damage } = journals
   const reached = newest === undefined ? -1 : Journal.newestRevision(newest.journal)
-  const ahead = glance._tag === 'Copy' && isAhead(glance.of, journals, reached) ? glance.of : undefined
+  const ahead = probed._tag === 'Copy' && isAhead(probed.of, journals, reached) ? probed.of : undefined
   if (ahead !== undefined) {
     const copy = await Copy.read(context, layout)
     if (E.isLeft(copy)) return copy
@@ -213,8 +213,8 @@ export const contentOf = async (
   }
   if (newest !== undefined) return E.right(O.some(fromJournal(newest, [...damage, ...describeAhead(ahead)])))
   if (damage.length > 0) return E.left(corrupt(layout.runId, layout.history, damage.join('; ')))
-  const isForeign = glance._tag === 'Copy' && journals.lineage !== undefined && glance.of.lineage !== journals.lineage
-  return glance._tag === 'Absent' || isForeign
+  const isForeign = probed._tag === 'Copy' && journals.lineage !== undefined && probed.of.lineage !== journals.lineage
+  return probed._tag === 'Absent' || isForeign
     ? E.right(O.none)
     : E.left(corrupt(layout.runId, layout.copy, 'it was changed, and no journal has a checkpoint'))
 }
@@ -299,14 +299,14 @@ const readOnceMore = async (
   const there = isThere(context, layout)
   if (E.isLeft(there)) return there
   if (!there.right) return E.right(O.none)
-  const glance = await Copy.probe(context, layout)
-  if (E.isLeft(glance)) return glance
+  const probed = await Copy.probe(context, layout)
+  if (E.isLeft(probed)) return probed
   const journals = await readJournals(context, layout)
   if (E.isLeft(journals)) return journals
   if (O.isNone(journals.right)) return E.right(O.none)
-  const content = await contentOf(context, layout, glance.right, journals.right.value)
+  const content = await contentOf(context, layout, probed.right, journals.right.value)
   // The next claim continues this lineage; a new one would make the copy, perhaps all that is left, belong to another run.
-  const lineage = journals.right.value.lineage ?? (glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined)
+  const lineage = journals.right.value.lineage ?? (probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined)
   return E.right(O.some({ journals: { ...journals.right.value, lineage }, content }))
 }
 
@@ -324,8 +324,8 @@ export const readHighest = async (
     if (E.isLeft(read)) return read
     if (O.isNone(read.right) && numbers.length > 0) continue
     const highest = O.toUndefined(read.right)
-    const glance = await Copy.probe(context, layout)
-    const told = E.isRight(glance) && glance.right._tag === 'Copy' ? glance.right.of.lineage : undefined
+    const probed = await Copy.probe(context, layout)
+    const told = E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined
     const lineage = highest?.claim?.lineage ?? told
     const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
     return E.right(O.some({ journals, content: E.right(O.none) }))
