@@ -72,7 +72,8 @@ interface Dropped {
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
   const asIs = asItIs(plan)
-  const held = heldUnits(checkpoint)
+  let held: ReadonlySet<Unit> | undefined
+  const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
   let first: Decision | undefined
   const ofLeaf = (decision: Decision): Dropped => {
     const { unit } = decision
@@ -81,10 +82,10 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     const record = Units.get(checkpoint.completedSteps, unit)
     if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
     // Attempts of a unit that is assumed done end with the assumption.
-    if (decision._tag === 'Skip' && record === undefined && held.has(unit) && !checkpoint.items.has(unit)) return KEPT
+    if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !checkpoint.items.has(unit)) return KEPT
     const isDropped =
       record !== undefined ||
-      (first !== undefined && held.has(unit)) ||
+      (first !== undefined && isHeld(unit)) ||
       (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
       (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.givesUp !== undefined))
     if (isDropped) first ??= decision
@@ -116,7 +117,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     let isAfter = false
     for (const part of parts) {
       const { unit } = part.decision
-      const one: Dropped = !isAfter ? ofNode(part) : held.has(unit) ? { units: [unit], keeps: false } : NOTHING
+      const one: Dropped = !isAfter ? ofNode(part) : isHeld(unit) ? { units: [unit], keeps: false } : NOTHING
       isAfter ||= one.units.length > 0
       dropped.push(one)
     }

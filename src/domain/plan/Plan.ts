@@ -359,12 +359,16 @@ export const runsAgain = (
   for (const [index, decision] of plan.decisions.entries())
     if (decision._tag === 'Run' && !hasParts(plan, index)) again.set(decision.unit, decision)
   if (again.size === 0) return []
-  const recorded = new Set<string>()
-  for (const { unit } of completedSteps) {
-    recorded.add(unit)
-    for (const above of ancestors(unit)) recorded.add(above)
+  const recorded = new Set<Run>()
+  const look = (unit: Unit): void => {
+    const run = again.get(unit)
+    if (run !== undefined) recorded.add(run)
   }
-  return [...again].flatMap(([unit, decision]) => (recorded.has(unit) ? [decision] : []))
+  for (const { unit } of completedSteps) {
+    look(unit)
+    for (const above of ancestors(unit)) look(above)
+  }
+  return recorded.size === 0 ? [] : [...again.values()].filter((run) => recorded.has(run))
 }
 
 /**
