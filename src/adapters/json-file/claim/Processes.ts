@@ -55,15 +55,15 @@ export const nodeProcesses: Processes = {
 
 let known: ProcessIdentity | undefined
 
-const identify = (): ProcessIdentity => (known ??= hasProc() ? fromProc() : fromNode())
+const identify = (): ProcessIdentity => (known ??= fromProcIfThere() ?? fromNode())
 
-/** True if `/proc` identifies this process. A shortage of resources throws instead of counting as false. */
-const hasProc = (): boolean => {
+/** Undefined if `/proc` does not identify this process; a shortage of resources throws. */
+const fromProcIfThere = (): ProcessIdentity | undefined => {
   try {
-    fromProc()
-    return true
+    return fromProc()
   } catch (cause) {
-    return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))
+    if (['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))) throw cause
+    return undefined
   }
 }
 
