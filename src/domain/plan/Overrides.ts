@@ -9,6 +9,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import { equals } from '../data/Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
+import type { SubStep } from '../checkpoint/SubStep.js'
 import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
 import { find, partNames } from '../checkpoint/Tree.js'
@@ -131,10 +132,11 @@ const KEPT: Dropped = { units: [], keeps: true }
 
 const NOTHING: Dropped = { units: [], keeps: false }
 
-const joined = (all: ReadonlyArray<Dropped>): Dropped => ({
-  units: all.flatMap(({ units }) => units),
-  keeps: all.some(({ keeps }) => keeps)
-})
+const joined = (all: ReadonlyArray<Dropped>): Dropped => {
+  const dropping = all.filter(({ units }) => units.length > 0)
+  const keeps = all.some((one) => one.keeps)
+  return dropping.length === 0 ? (keeps ? KEPT : NOTHING) : { units: dropping.flatMap(({ units }) => units), keeps }
+}
 
 /** The units with records or state, and their ancestors. */
 const heldUnits = ({ state, completedSteps, items, pending, submissions }: Checkpoint): ReadonlySet<Unit> => {
@@ -230,7 +232,11 @@ const assumed = (
 ): ReadonlyArray<Change.Assumed> => {
   const { completedSteps, items } = known.checkpoint
   const found: Array<Change.Assumed> = []
-  const subSteps = new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))
+  let subSteps: ReadonlyMap<Unit, SubStep> | undefined
+  const subStepAt = (unit: Unit): SubStep | undefined =>
+    (subSteps ??= new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))).get(
+      unit
+    )
   const hasAllParts = (step: Step, unit: Unit): boolean =>
     partNames(step, unit, items)?.every((name) => Units.has(completedSteps, join(unit, name))) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
@@ -240,9 +246,10 @@ const assumed = (
     const record = Units.get(completedSteps, unit)
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
-    if (step === undefined && subSteps.has(unit)) {
+    const call = step === undefined ? subStepAt(unit) : undefined
+    if (call !== undefined) {
       if (record !== undefined && !isTakenBack(decision)) return
-      const { transient: _, ...subStep } = subSteps.get(unit) ?? {}
+      const { transient: _, ...subStep } = call
       found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
     } else if (step?._tag !== 'Task') {
       if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))
