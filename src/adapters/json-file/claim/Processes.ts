@@ -55,15 +55,15 @@ export const nodeProcesses: Processes = {
 
 let known: ProcessIdentity | undefined
 
-const identify = (): ProcessIdentity => (known ??= fromProcIfThere() ?? fromNode())
+const identify = (): ProcessIdentity => (known ??= hasProc() ? (known ?? fromProc()) : fromNode())
 
-/** Undefined if `/proc` does not identify this process; a shortage of resources throws. */
-const fromProcIfThere = (): ProcessIdentity | undefined => {
+/** True if `/proc` identifies this process, which is then known. A shortage of resources throws instead of counting as false. */
+const hasProc = (): boolean => {
   try {
-    return fromProc()
+    known = fromProc()
+    return true
   } catch (cause) {
-    if (['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))) throw cause
-    return undefined
+    return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))
   }
 }
 
