@@ -19,6 +19,7 @@ import type { Event } from '../ports/Events.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import { artifactsFor } from './workspace/artifacts.js'
 import type { Attempt } from './steps/Attempt.js'
+import { signalOf } from './steps/Attempt.js'
 import type { Program, ProgramStep, StepArtifacts, StepContext } from './program/Program.js'
 import { onAbort } from './onAbort.js'
 import type { RequestWatch } from './requests/RequestWatch.js'
@@ -130,23 +131,23 @@ export const report = ({ events }: Environment, event: Event): void => {
   }
 }
 
-/** Makes what the code of an attempt gets. `own`: its own folder; `calls`: what runs its sub-steps and waits. */
-export const contextFor = (
+/** Makes what the code of an attempt gets. `own`: its own folder; `lazy`: makes what runs its sub-steps and waits. */
+export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   scope: RunScope,
   place: Place,
   attempt: Attempt,
-  { own, calls = NO_CALLS }: { readonly own?: string | undefined; readonly calls?: Calls } = {}
+  { own, lazy }: { readonly own?: string | undefined; readonly lazy?: Lazy } = {}
 ): StepContext<unknown, unknown> => {
   const checkpoint = scope.recorder.checkpoint()
   const { runId, items, workspace } = checkpoint
   const folder = own ?? workspace?.path
   const { unit } = place
-  const { step, sleep, waitFor } = calls
   // Spreads of optional fields would take most of the time.
-  const context: Calls & { [key: string]: unknown } = { runId, unit, attempt: attempt.number, step, sleep, waitFor }
+  const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number }
   if (workspace !== undefined) context['workspace'] = workspace
   if (folder !== undefined) context['folder'] = folder
-  Object.defineProperty(context, SOURCE, { value: { scope, place, attempt, checkpoint, made: {} } satisfies Source })
+  const source: Source = { scope, place, attempt, checkpoint, lazy: lazy as Source['lazy'], made: undefined }
+  Object.defineProperty(context, SOURCE, { value: source })
   const whole = Object.defineProperties(context, DERIVED) as unknown as StepContext<unknown, unknown>
   const around = Items.around(items, unit)
   return around === undefined ? whole : withItem(scope, place, whole, around)
@@ -157,47 +158,59 @@ interface Source {
   readonly place: Place
   readonly attempt: Attempt
   readonly checkpoint: Checkpoint
-  readonly made: ContextCache
+  readonly lazy: LazyCalls<unknown> | undefined
+  made: ContextCache | undefined
 }
 
 const SOURCE = Symbol('source')
 
-const derived = <A>(make: (source: Source) => A): PropertyDescriptor => ({
+const derived = <A>(make: (source: Source, made: ContextCache) => A): PropertyDescriptor => ({
   enumerable: true,
   configurable: true,
   get(this: { readonly [SOURCE]: Source }): A {
-    return make(this[SOURCE])
+    const source = this[SOURCE]
+    return make(source, (source.made ??= {}))
   }
 })
+
+const callsOf = ({ lazy }: Source, made: ContextCache): Calls => (made.calls ??= lazy?.callsOf(lazy) ?? NO_CALLS)
 
 /**
  * Fields that are made when they are first read, as copies of what is stored, so that a resumed run reads the same. All contexts share
  * these getters: closures for each attempt would cost more than the rest of it.
  */
 const DERIVED: PropertyDescriptorMap = {
-  idempotencyKey: derived(({ made, checkpoint, place: { unit } }) => {
+  step: derived((source, made) => callsOf(source, made).step),
+  sleep: derived((source, made) => callsOf(source, made).sleep),
+  waitFor: derived((source, made) => callsOf(source, made).waitFor),
+  idempotencyKey: derived(({ checkpoint, place: { unit } }, made) => {
     const submitted = get(checkpoint.submissions, unit) ?? get(checkpoint.pending, unit)
     const key = submitted !== undefined && 'key' in submitted ? submitted.key : undefined
     return (made.key ??= key ?? IdempotencyKey.of(checkpoint, unit))
   }),
-  input: derived(({ made, scope, checkpoint: { input } }) => {
+  input: derived(({ scope, checkpoint: { input } }, made) => {
     const decode = (): unknown => orStored(scope.program.decodeInput(structuredClone(input)), input)
     return (made.input ??= { value: decode() }).value
   }),
   outputs: derived(
-    ({ made, scope: { program, values }, checkpoint: { items }, place }) =>
+    ({ scope: { program, values }, checkpoint: { items }, place }, made) =>
       (made.outputs ??= outputsFor(program, { values, items }, place))
   ),
   variables: derived(
-    ({ made, scope: { program, values }, checkpoint: { items, input }, place }) =>
+    ({ scope: { program, values }, checkpoint: { items, input }, place }, made) =>
       (made.variables ??= variablesFor(program, { values, items }, place, input))
   ),
   secrets: derived(({ scope }) => scope.environment.vault.values),
-  signal: derived(({ attempt }) => attempt.signal()),
-  artifacts: derived(({ made, scope, place, attempt }) => (made.artifacts ??= artifactsFor({ scope, place, attempt })))
+  signal: derived(({ attempt }) => signalOf(attempt)),
+  artifacts: derived(({ scope, place, attempt }, made) => (made.artifacts ??= artifactsFor({ scope, place, attempt })))
 }
 
 export type Calls = Pick<StepContext<unknown>, 'step' | 'sleep' | 'waitFor'>
+
+/** Makes the calls of an attempt when its code first reads one. */
+export interface LazyCalls<Self> {
+  readonly callsOf: (self: Self) => Calls
+}
 
 const onlyInRun = (): Promise<never> => Promise.reject(Object.assign(new Error(ONLY_IN_RUN.message), ONLY_IN_RUN))
 
@@ -229,6 +242,7 @@ const withItem = <A extends StepContext<unknown, unknown>>(
 }
 
 interface ContextCache {
+  calls?: Calls
   key?: string
   input?: { readonly value: unknown }
   outputs?: unknown

@@ -16,12 +16,15 @@ export const onAbort = (signal: AbortSignal, then: () => void): (() => void) => 
   }
   const hearers = HEARERS.get(signal) ?? listen(signal)
   hearers.all.add(then)
-  return () => {
-    hearers.all.delete(then)
-    if (hearers.all.size > 0) return
-    HEARERS.delete(signal)
-    signal.removeEventListener('abort', hearers.notify)
-  }
+  return () => ignoreAbort(signal, then)
+}
+
+/** Removes what `onAbort` was given, for those who do not want to keep a function for that. */
+export const ignoreAbort = (signal: AbortSignal, then: () => void): void => {
+  const hearers = HEARERS.get(signal)
+  if (hearers?.all.delete(then) !== true || hearers.all.size > 0) return
+  HEARERS.delete(signal)
+  signal.removeEventListener('abort', hearers.notify)
 }
 
 const listen = (signal: AbortSignal): Listeners => {

@@ -369,11 +369,6 @@ const call = async (
         waitFor: { value: NO_CALLS.waitFor, enumerable: true }
       }) as StepContext<unknown, unknown> & ForJob
     )
-  return await runAttempt(
-    scope,
-    place,
-    { ...task, ...how, ...kept, run, job: undefined },
-    job.attempt ?? 1,
-    scope.stopping
-  )
+  const step = { ...task, ...how, ...kept, run, job: undefined }
+  return await runAttempt(scope, { place, step, stopping: scope.stopping }, job.attempt ?? 1)
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
@@ -15,6 +17,7 @@ import type * as Change from '../../src/domain/change/Change.js'
 import type * as ProgramType from '../../src/executor/program/Program.js'
 import { Checkpoint, poll, Program, resume, run } from '../../src/index.js'
 import { workflow } from '../../src/promise/index.js'
+import type { LooseSpec } from './fixtures.js'
 import { ended, group, newProcess, newWorld, policy, quiet, right, stored, task } from './fixtures.js'
 import { nameOf } from '../../src/domain/workflow/Unit.js'
 import { quickest } from '../quickest.js'
@@ -54,6 +57,61 @@ const cost = async (
 
 /** The number of steps of the longest run. */
 const LONGEST = sweep ? 100_000 : 40_000
+
+/** Collects garbage, and returns what is left. */
+const heapBytes = (): number => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+describe('a large wave', () => {
+  test.each([
+    [
+      'a group of a wave',
+      (names: ReadonlyArray<string>, spec: LooseSpec) =>
+        Program.waveOf(
+          'all',
+          names.map((name) => group(name, spec))
+        )
+    ],
+    [
+      'an item of a map',
+      (names: ReadonlyArray<string>, spec: LooseSpec) =>
+        Program.mapOf('all', task('it', spec), { forEach: () => E.right(names), key: (item) => E.right(String(item)) })
+    ]
+  ] as const)(
+    'in flight, %s holds less than 2.3 KB of heap, the record of its start included',
+    { timeout: 120_000 },
+    async (_, build) => {
+      const count = 5_000
+      const held = async (): Promise<number> => {
+        let [begun, before, most] = [0, 0, 0]
+        let release = (): void => undefined
+        const gate = new Promise<E.Either<never, number>>((resolve) => (release = () => resolve(E.right(1))))
+        const hold: LooseSpec['run'] = () => () => {
+          if (++begun === count) {
+            most = heapBytes()
+            release()
+          }
+          return gate
+        }
+        const names = Array.from({ length: count }, (_, n) => `n${n}`)
+        const program = Program.fromSteps('large', [build(names, { run: hold })])
+        const environment = nodeEnvironment(memoryStorage())
+        before = heapBytes()
+        ended(await run(program, 'r', {})(environment)(), 'Completed')
+        return (most - before) / count
+      }
+      // The first run compiles.
+      await held()
+      const bytes = await held()
+      assert.ok(bytes < 2_300, `${bytes.toFixed(0)} bytes`)
+    }
+  )
+})
 
 describe('a long run', () => {
   test(

@@ -182,13 +182,22 @@ const put = (target: Record<string, Json>, key: string, value: Json): void => {
  * @category destructors
  */
 export const canonical = (value: Json): string => {
-  if (isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (typeof value === 'string') return quoted(value)
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const fields = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json)}`)
-  return `{${fields.join(',')}}`
+  let text = ''
+  if (isArray(value)) {
+    for (const item of value) text += `${text === '' ? '[' : ','}${canonical(item)}`
+    return text === '' ? '[]' : `${text}]`
+  }
+  for (const key of Object.keys(value).sort())
+    text += `${text === '' ? '{' : ','}${quoted(key)}:${canonical(value[key] as Json)}`
+  return text === '' ? '{}' : `${text}}`
 }
+
+/** Most strings need no escape, and testing for that is faster than `JSON.stringify`. */
+const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text))
+
+const PLAIN = /^[ !#-[\]-~]*$/
 
 /**
  * Returns whether two JSON values are equal; key order does not matter.

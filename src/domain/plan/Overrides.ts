@@ -9,6 +9,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import * as Units from '../checkpoint/Units.js'
 import { equals } from '../data/Json.js'
 import type { Decision, DecisionTree, PlanOptions, ResumePlan, Skip, SkipReason } from './Plan.js'
+import type { SubStep } from '../checkpoint/SubStep.js'
 import { decisionTrees } from './Plan.js'
 import { isSubStepInDoubt, subStepsOf } from './subSteps.js'
 import { find, partNames } from '../checkpoint/Tree.js'
@@ -72,7 +73,8 @@ interface Dropped {
 const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
   const { checkpoint, plan } = known
   const asIs = asItIs(plan)
-  const held = heldUnits(checkpoint)
+  let held: ReadonlySet<Unit> | undefined
+  const isHeld = (unit: Unit): boolean => (held ??= heldUnits(checkpoint)).has(unit)
   let first: Decision | undefined
   const ofLeaf = (decision: Decision): Dropped => {
     const { unit } = decision
@@ -81,10 +83,10 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     const record = Units.get(checkpoint.completedSteps, unit)
     if (decision._tag === 'Skip' && record !== undefined && !isReplaced(decision, record)) return KEPT
     // Attempts of a unit that is assumed done end with the assumption.
-    if (decision._tag === 'Skip' && record === undefined && held.has(unit) && !checkpoint.items.has(unit)) return KEPT
+    if (decision._tag === 'Skip' && record === undefined && isHeld(unit) && !checkpoint.items.has(unit)) return KEPT
     const isDropped =
       record !== undefined ||
-      (first !== undefined && held.has(unit)) ||
+      (first !== undefined && isHeld(unit)) ||
       (checkpoint.items.get(unit)?.length ?? 0) > 0 ||
       (decision._tag === 'Run' && (isAsked(decision, asIs) || decision.abandons !== undefined))
     if (isDropped) first ??= decision
@@ -116,7 +118,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     let isAfter = false
     for (const part of parts) {
       const { unit } = part.decision
-      const one: Dropped = !isAfter ? ofNode(part) : held.has(unit) ? { units: [unit], keeps: false } : NOTHING
+      const one: Dropped = !isAfter ? ofNode(part) : isHeld(unit) ? { units: [unit], keeps: false } : NOTHING
       isAfter ||= one.units.length > 0
       dropped.push(one)
     }
@@ -130,10 +132,11 @@ const KEPT: Dropped = { units: [], keeps: true }
 
 const NOTHING: Dropped = { units: [], keeps: false }
 
-const joined = (all: ReadonlyArray<Dropped>): Dropped => ({
-  units: all.flatMap(({ units }) => units),
-  keeps: all.some(({ keeps }) => keeps)
-})
+const joined = (all: ReadonlyArray<Dropped>): Dropped => {
+  const dropping = all.filter(({ units }) => units.length > 0)
+  const keeps = all.some((one) => one.keeps)
+  return dropping.length === 0 ? (keeps ? KEPT : NOTHING) : { units: dropping.flatMap(({ units }) => units), keeps }
+}
 
 /** The units with records or state, and their ancestors. */
 const heldUnits = ({ state, completedSteps, items, pending, submissions }: Checkpoint): ReadonlySet<Unit> => {
@@ -229,7 +232,11 @@ const assumed = (
 ): ReadonlyArray<Change.Assumed> => {
   const { completedSteps, items } = known.checkpoint
   const found: Array<Change.Assumed> = []
-  const subSteps = new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))
+  let subSteps: ReadonlyMap<Unit, SubStep> | undefined
+  const subStepAt = (unit: Unit): SubStep | undefined =>
+    (subSteps ??= new Map([...subStepsOf(known.checkpoint).values()].flat().map(({ unit, call }) => [unit, call]))).get(
+      unit
+    )
   const hasAllParts = (step: Step, unit: Unit): boolean =>
     partNames(step, unit, items)?.every((name) => Units.has(completedSteps, join(unit, name))) ?? true
   const visit = ({ decision, parts }: DecisionTree): void => {
@@ -239,9 +246,10 @@ const assumed = (
     const record = Units.get(completedSteps, unit)
     const step = definitionOf(known, decision)
     const output = 'output' in decision.reason ? decision.reason.output : record?.output
-    if (step === undefined && subSteps.has(unit)) {
+    const call = step === undefined ? subStepAt(unit) : undefined
+    if (call !== undefined) {
       if (record !== undefined && !isTakenBack(decision)) return
-      const { transient: _, ...subStep } = subSteps.get(unit) ?? {}
+      const { transient: _, ...subStep } = call
       found.push({ _tag: 'Assumed', at, unit, ...(output === undefined ? {} : { output }), captured: [], subStep })
     } else if (step?._tag !== 'Task') {
       if (record === undefined || isTakenBack(decision) || (step !== undefined && !hasAllParts(step, unit)))

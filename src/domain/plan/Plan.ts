@@ -10,6 +10,7 @@ import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import { sha256 } from '../data/Digest.js'
 import type { Json } from '../data/Json.js'
 import { canonical } from '../data/Json.js'
+import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
 import { ancestors, isWithin, parent } from '../workflow/Unit.js'
 import type { WorkflowProblem } from '../workflow/Workflow.js'
@@ -320,8 +321,16 @@ export interface DecisionTree {
   readonly parts: ReadonlyArray<DecisionTree>
 }
 
-/** Returns the decisions of a plan as a tree. */
+/** Returns the decisions of a plan as a tree. Cached: a plan never changes. */
 export const decisionTrees = ({ decisions }: Pick<ResumePlan, 'decisions'>): ReadonlyArray<DecisionTree> => {
+  const known = TREES.get(decisions) ?? treesOf(decisions)
+  TREES.set(decisions, known)
+  return known
+}
+
+const TREES = new WeakMap<ReadonlyArray<Decision>, ReadonlyArray<DecisionTree>>()
+
+const treesOf = (decisions: ReadonlyArray<Decision>): ReadonlyArray<DecisionTree> => {
   const top: Array<DecisionTree> = []
   /** The parts of the units around the next decision, innermost last. */
   const open: Array<{ readonly unit: Unit | undefined; readonly parts: Array<DecisionTree> }> = [
@@ -355,16 +364,15 @@ export const runsAgain = (
   plan: ResumePlan,
   { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
 ): ReadonlyArray<Run> => {
-  const again = new Map<string, Run>()
-  for (const [index, decision] of plan.decisions.entries())
-    if (decision._tag === 'Run' && !hasParts(plan, index)) again.set(decision.unit, decision)
-  if (again.size === 0) return []
-  const recorded = new Set<string>()
-  for (const { unit } of completedSteps) {
-    recorded.add(unit)
-    for (const above of ancestors(unit)) recorded.add(above)
-  }
-  return [...again].flatMap(([unit, decision]) => (recorded.has(unit) ? [decision] : []))
+  const records = Units.from(completedSteps)
+  const above = new Set<Unit>()
+  for (const { unit } of records) for (const one of ancestors(unit)) above.add(one)
+  return plan.decisions.filter(
+    (decision, index): decision is Run =>
+      decision._tag === 'Run' &&
+      (Units.has(records, decision.unit) || above.has(decision.unit)) &&
+      !hasParts(plan, index)
+  )
 }
 
 /**

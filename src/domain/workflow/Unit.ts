@@ -72,7 +72,9 @@ export const parent = (unit: Unit): Unit | undefined => {
 }
 
 /** The ancestors of a unit, from its parent to the top-level step. */
-export function* ancestors(unit: Unit): Iterable<Unit> {
+export const ancestors = (unit: Unit): Iterable<Unit> => (isTop(unit) ? [] : ancestorsBelowTop(unit))
+
+function* ancestorsBelowTop(unit: Unit): Iterable<Unit> {
   for (let end = unit.lastIndexOf('/'); end !== -1; end = unit.lastIndexOf('/', end - 1)) yield unit.slice(0, end)
 }
 

@@ -336,6 +336,15 @@ export const MAX_UNITS = 1_000_000
  * @category validation
  */
 export const problems = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
+  const known = PROBLEMS.get(workflow) ?? problemsOf(workflow)
+  PROBLEMS.set(workflow, known)
+  return known
+}
+
+/** A workflow never changes, and its executor and its planner both check it. */
+const PROBLEMS = new WeakMap<Workflow, ReadonlyArray<WorkflowProblem>>()
+
+const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
   const found: Array<WorkflowProblem> = []
   let units = 0
   const add = (more: Iterable<WorkflowProblem>): void => {

@@ -1,102 +1,104 @@
-/** One attempt of a unit: its signal, its timeout and its artifacts. It must not know checkpoints. */
+/** One attempt of a unit: its signal, its timeout and its artifacts. Thousands may be in flight, so it has no closures. It must not know checkpoints. */
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Clock } from '../../ports/Clock.js'
-import { onAbort } from '../onAbort.js'
+import { ignoreAbort, onAbort } from '../onAbort.js'
 import { sleep } from '../sleep.js'
 
 /** The first reason counts. */
 export type Halt = 'timeout' | 'stop'
 
+/** `signal`: of code outside of an attempt, which has no limits. */
 export interface Attempt {
   readonly number: number
-  /** Fires when the attempt ends early. Created on first use: most attempts never use it, and it is expensive. */
-  readonly signal: () => AbortSignal
-  /** Stops the clock while a user answers a prompt. */
-  readonly outsideTimeout: <A>(act: () => Promise<A>) => Promise<A>
-  readonly halted: () => Halt | undefined
-  readonly isOver: () => boolean
-  /** Records an artifact, in place of an earlier one with its id. */
-  readonly put: (artifact: Evidence & { readonly _tag: 'Stored' }) => void
-  readonly stored: () => ReadonlyArray<Evidence>
-  /** Ends it without an outcome: its signal fires, and its code is dropped. */
-  readonly suspend: () => void
-  /** Stops its clock. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
-  readonly end: () => void
+  readonly limits?: Limits
+  readonly signal?: AbortSignal
+  onStop: (() => void) | undefined
+  isOver: boolean
+  halt?: { readonly why: Halt; readonly reason: unknown }
+  timer?: Timer
+  controller?: AbortController
+  grace?: AbortController
+  artifacts?: Map<string, Evidence>
 }
 
-/** When an attempt ends early: after its timeout, or when the execution stops; and the grace of its code then. */
+/** When an attempt ends early: after its timeout, or at a stop; and the grace of its code then, after which `giveUp` is called. */
 export interface Limits {
+  readonly environment: { readonly clock: Clock; readonly graceMillis: number }
   readonly stopping: AbortSignal
   readonly timeoutMillis: number | undefined
-  readonly graceMillis: number
+  readonly giveUp: (end: { readonly _tag: 'GraceExpired' }) => void
 }
 
-/** `giveUp` is called if the grace ends before `end`. */
-export const begin = (clock: Clock, number: number, limits: Limits, giveUp: () => void): Attempt => {
-  const { stopping, timeoutMillis, graceMillis } = limits
-  let controller: AbortController | undefined
-  let halted: { readonly why: Halt; readonly reason: unknown } | undefined
-  let grace: AbortController | undefined
-  let isOver = false
-  let artifacts: Map<string, Evidence> | undefined
-  const halt = (why: Halt, reason: unknown): void => {
-    if (halted !== undefined) return
-    halted = { why, reason }
-    controller?.abort(reason)
-    grace = new AbortController()
-    onceSlept(clock, graceMillis, grace.signal, giveUp)
-  }
-  const ignore = onAbort(stopping, () => halt('stop', stopping.reason))
-  const timer =
-    timeoutMillis === undefined
-      ? undefined
-      : makeTimer(clock, timeoutMillis, () => halt('timeout', timedOut(timeoutMillis)))
-  const end = (): void => {
-    isOver = true
-    ignore()
-    timer?.end()
-    grace?.abort()
-  }
-  return {
-    number,
-    signal: () => {
-      controller ??= new AbortController()
-      if (halted !== undefined) controller.abort(halted.reason)
-      return controller.signal
-    },
-    outsideTimeout: (act) => (timer === undefined ? act() : timer.outsideTimeout(act)),
-    halted: () => halted?.why,
-    isOver: () => isOver,
-    put: (artifact) => void (artifacts ??= new Map()).set(artifact.id, artifact),
-    stored: () => (artifacts === undefined ? NOTHING : [...artifacts.values()]),
-    suspend: () => {
-      end()
-      controller?.abort(SUSPENDED)
-    },
-    end
-  }
+export const begin = (number: number, limits: Limits): Attempt => {
+  const attempt: Attempt = { number, limits, onStop: undefined, isOver: false }
+  const onStop = onStopOf(attempt, limits)
+  attempt.onStop = onStop
+  onAbort(limits.stopping, onStop)
+  if (limits.timeoutMillis !== undefined) attempt.timer = timeout(attempt, limits, limits.timeoutMillis)
+  return attempt
+}
+
+// Separate functions, because the closures of one function keep the variables of all of them.
+
+const onStopOf = (attempt: Attempt, limits: Limits) => (): void => halt(attempt, limits, 'stop', limits.stopping.reason)
+
+const timeout = (attempt: Attempt, limits: Limits, millis: number): Timer =>
+  makeTimer(limits.environment.clock, millis, () => halt(attempt, limits, 'timeout', timedOut(millis)))
+
+const halt = (attempt: Attempt, { environment, giveUp }: Limits, why: Halt, reason: unknown): void => {
+  if (attempt.halt !== undefined) return
+  attempt.halt = { why, reason }
+  attempt.controller?.abort(reason)
+  attempt.grace = new AbortController()
+  onceSlept(environment.clock, environment.graceMillis, attempt.grace.signal, () => giveUp({ _tag: 'GraceExpired' }))
+}
+
+/** For code that runs outside of an attempt: a check of a composite, or the items of a map. */
+export const noAttempt = (signal: AbortSignal): Attempt => ({ number: 1, signal, onStop: undefined, isOver: false })
+
+/** Fires when the attempt ends early. Created on first use: most attempts never use it, and it is expensive. */
+export const signalOf = (attempt: Attempt): AbortSignal => {
+  if (attempt.signal !== undefined) return attempt.signal
+  const controller = (attempt.controller ??= new AbortController())
+  if (attempt.halt !== undefined) controller.abort(attempt.halt.reason)
+  return controller.signal
+}
+
+/** Stops the clock while a user answers a prompt. */
+export const outsideTimeout = <A>({ timer }: Attempt, act: () => Promise<A>): Promise<A> =>
+  timer?.outsideTimeout(act) ?? act()
+
+/** Records an artifact, in place of an earlier one with its id. */
+export const put = (attempt: Attempt, artifact: Evidence & { readonly _tag: 'Stored' }): void =>
+  void (attempt.artifacts ??= new Map()).set(artifact.id, artifact)
+
+export const stored = ({ artifacts }: Attempt): ReadonlyArray<Evidence> =>
+  artifacts === undefined ? NOTHING : [...artifacts.values()]
+
+const NOTHING: ReadonlyArray<Evidence> = []
+
+/** Ends it without an outcome: its signal fires, and its code is dropped. */
+export const suspend = (attempt: Attempt): void => {
+  end(attempt)
+  attempt.controller?.abort(SUSPENDED)
 }
 
 const SUSPENDED = new DOMException('the attempt is suspended: its code runs again when a wait ends', 'Suspended')
 
-/** For code that runs outside of an attempt: a check of a composite, or the items of a map. */
-export const noAttempt = (signal: AbortSignal): Attempt => ({
-  number: 1,
-  signal: () => signal,
-  outsideTimeout: (act) => act(),
-  halted: () => undefined,
-  isOver: () => false,
-  put: () => undefined,
-  stored: () => NOTHING,
-  suspend: () => undefined,
-  end: () => undefined
-})
-
-const NOTHING: ReadonlyArray<Evidence> = []
+/** Stops its clock. Artifacts that its code puts later are refused: they could replace those of the next attempt. */
+export const end = (attempt: Attempt): void => {
+  attempt.isOver = true
+  if (attempt.onStop !== undefined && attempt.limits !== undefined) ignoreAbort(attempt.limits.stopping, attempt.onStop)
+  attempt.timer?.end()
+  attempt.grace?.abort()
+}
 
 export const timedOut = (millis = 0): DOMException => new DOMException(`timed out after ${millis} ms`, 'TimeoutError')
 
-type Timer = Pick<Attempt, 'outsideTimeout' | 'end'>
+interface Timer {
+  readonly outsideTimeout: <A>(act: () => Promise<A>) => Promise<A>
+  readonly end: () => void
+}
 
 const makeTimer = (clock: Clock, millis: number, over: () => void): Timer => {
   let left = millis

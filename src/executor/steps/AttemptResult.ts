@@ -13,7 +13,7 @@ import type { ProgramTask } from '../program/Program.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import { notAwaited } from '../subSteps/subStepFailures.js'
 import type { Attempt } from './Attempt.js'
-import { timedOut } from './Attempt.js'
+import { stored as storedIn, timedOut } from './Attempt.js'
 
 /** A stopped attempt has a failure if its code failed. `again`: a user asked for another attempt. */
 export type AttemptResult =
@@ -31,7 +31,7 @@ export type CodeEnd =
 /** Work that succeeded counts despite a stop. `refused`: why it fails in any case; `open`: sub-steps that were not awaited. */
 export const judge = (
   end: CodeEnd,
-  attempt: Pick<Attempt, 'halted' | 'stored'>,
+  attempt: Attempt,
   {
     timeoutMillis,
     refused,
@@ -49,11 +49,11 @@ export const judge = (
   if (wrong === undefined && end._tag === 'Value') {
     const output = encode(end.value)
     if (E.isLeft(output)) return { _tag: 'Failed', failure: output.left, settled }
-    const stored = attempt.stored()
+    const stored = storedIn(attempt)
     const evidence = stored.length === 0 ? end.evidence : [...end.evidence, ...stored]
     return { _tag: 'Done', output: output.right, evidence }
   }
-  const halted = attempt.halted()
+  const halted = attempt.halt?.why
   const late =
     halted === 'timeout'
       ? Failure.transient(StepError.make('TimeoutError', timedOut(timeoutMillis).message, { code: 'TIMEOUT' }))

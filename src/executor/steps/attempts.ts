@@ -1,134 +1,100 @@
-/** Runs the attempts of a task: timeouts, retries, stops. */
+/** Runs one attempt of a task: its code, its timeout, its stop. */
 import * as E from 'fp-ts/lib/Either.js'
-import * as O from 'fp-ts/lib/Option.js'
-import { failures } from '../../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
-import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
-import { delay } from '../../domain/workflow/RetryPolicy.js'
 import type { Json } from '../../domain/data/Json.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
-import type { TransitionError } from '../../domain/change/Transition.js'
-import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { Attempt } from './Attempt.js'
+import { begin, end, outsideTimeout, suspend } from './Attempt.js'
 import type { AttemptResult, CodeEnd } from './AttemptResult.js'
-import { judge, mayRetry, redacted } from './AttemptResult.js'
-import { begin } from './Attempt.js'
-import { attemptFailed, attemptsStart, subStepsUndone } from '../storage/changes.js'
+import { judge } from './AttemptResult.js'
+import { subStepsUndone } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
-import { CHECK_FAILED, guarded, NOT_STARTED } from './guarded.js'
+import { guarded, NOT_STARTED } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
-import type { AttemptTimes, RunScope, TaskResult } from '../RunScope.js'
-import { contextFor, report } from '../RunScope.js'
+import type { DueStep, RunScope } from '../RunScope.js'
+import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
-import { sleepUnless } from '../sleep.js'
-import type { Closed } from '../subSteps/subSteps.js'
+import type { AttemptCalls, Closed } from '../subSteps/subSteps.js'
 import { settledIn } from '../subSteps/subStepVersions.js'
-import { subStepsOfAttempt } from '../subSteps/subSteps.js'
+import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
+import type { OwnPlace } from '../workspace/workspace.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
-import { get } from '../../domain/checkpoint/Units.js'
 
-/** The first attempt is durably started. Later ones are made durable here, each before it starts. */
-export const runAttempts = async (
-  scope: RunScope,
-  place: Place,
-  task: ProgramTask,
-  first: number,
-  stopping: AbortSignal
-): Promise<E.Either<StorageError | TransitionError, TaskResult>> => {
-  const { clock, random } = scope.environment
-  let begunAt = first === 1 ? undefined : begunBefore(scope, place)
-  for (let attempt = first; ; attempt++) {
-    const startedAt = clock.now()
-    begunAt ??= startedAt
-    const result = redacted(scope.environment, task, await runAttempt(scope, place, task, attempt, stopping))
-    const ended = { attempt, startedAt, endedAt: clock.now() }
-    if (result._tag === 'Done') return E.right({ ...result, ...ended })
-    if (result._tag === 'Suspended') return E.right(result)
-    if (result._tag === 'Stopped') return E.right(stopped(result.failure, ended))
-    const { failure } = result
-    const retry = retryOf(task, failure)
-    const wait =
-      result.again === true
-        ? AT_ONCE
-        : mayRetry(result, task.idempotent)
-          ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: random() })
-          : O.none
-    if (O.isNone(wait)) return E.right({ _tag: 'Failed', failure, ...ended })
-    scope.recorder.stage([attemptFailed(place, failure, ended, wait.value)])
-    const saved = await scope.recorder.commit()
-    if (E.isLeft(saved)) return saved
-    tellOfRetry(scope, place, retry, failure, attempt, wait.value)
-    await sleepUnless(clock, wait.value, stopping)
-    if (stopping.aborted) return E.right({ _tag: 'Stopped' })
-    const { unit } = place
-    const next = { unit, attempt: attempt + 1 }
-    scope.recorder.stage([attemptsStart(scope, [next], task.job === undefined ? [] : [unit])])
-    const started = await scope.recorder.commit()
-    if (E.isLeft(started)) return started
-  }
+/** The code of one attempt. Thousands may run at once, so it is one record, and no async function or promise of ours waits for it. */
+export interface Running<Self> {
+  readonly scope: RunScope
+  readonly due: DueTask
+  readonly number: number
+  /** Called once, when the code has ended, or is not waited for any more. */
+  readonly onEnd: (running: Self, end: Settled) => void
+  /** Undefined until the code is called. */
+  calls: AttemptCalls | undefined
 }
 
-const AT_ONCE = O.some(0)
+export type DueTask = Pick<DueStep<ProgramTask>, 'place' | 'step' | 'stopping'>
 
-/** The retry policy: the task's own, or the guard's if a check failed. */
-const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
-  guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
-
-const tellOfRetry = (
-  { environment, recorder }: RunScope,
-  place: Place,
-  { attempts }: RetryPolicy,
-  { error }: StepFailure,
-  attempt: number,
-  delayMillis: number
-): void => {
-  const { runId } = recorder.checkpoint()
-  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, maxAttempts: attempts, delayMillis, error })
-}
-
-const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>
-  failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
-
-/** The start of a first attempt in another process: `withinMillis` counts from there. */
-const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
-  const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
-  return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
-}
+type OneAttempt = Running<OneAttempt>
 
 /** Runs a task's code once, and stops waiting when the grace after a stop or timeout is over. */
-export const runAttempt = async (
-  scope: RunScope,
-  place: Place,
-  task: ProgramTask,
-  number: number,
-  stopping: AbortSignal
+export const runAttempt = async (scope: RunScope, due: DueTask, number: number): Promise<AttemptResult> =>
+  await new Promise((resolve) => {
+    const onEnd: OneAttempt['onEnd'] = (running, end) => resolve(conclude(running, end))
+    start<OneAttempt>({ scope, due, number, onEnd, calls: undefined })
+  })
+
+/** Calls a task's code; at once, unless it needs a folder of its own first. */
+export const start = <R extends Running<R>>(running: R): void => {
+  const { scope, due } = running
+  const { place, step: task, stopping } = due
+  if (stopping.aborted) return running.onEnd(running, NEVER_STARTED)
+  if (task.workspace === undefined) return callCode(running, undefined)
+  void ownPlace(scope, place, task.workspace).then((own) =>
+    E.isLeft(own)
+      ? running.onEnd(running, { _tag: 'NotStarted', result: { _tag: 'Failed', failure: own.left, settled: true } })
+      : callCode(running, own.right)
+  )
+}
+
+const NEVER_STARTED: Settled = { _tag: 'NotStarted', result: { _tag: 'Stopped', failure: NOT_STARTED } }
+
+const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): void => {
+  const { scope, due, number } = running
+  const { environment } = scope
+  const { place, step: task, stopping } = due
+  const settle = (end: Settled): void => {
+    if (running.calls?.isClosed === false) running.onEnd(running, end)
+  }
+  const attempt = begin(number, { environment, stopping, timeoutMillis: task.timeoutMillis, giveUp: settle })
+  const calls = subStepsOfAttempt(scope, due, attempt, settle)
+  running.calls = calls
+  const context = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
+  callTask(own?.scope ?? scope, place, task, context, attempt).then(settle, (error: unknown) =>
+    settle({ _tag: 'Error', error })
+  )
+}
+
+/** Judges how a task's code ended. */
+export const conclude = async (
+  { scope, due: { place, step: task }, ...running }: Pick<Running<never>, 'scope' | 'due' | 'calls'>,
+  ended: Settled
 ): Promise<AttemptResult> => {
-  if (stopping.aborted) return { _tag: 'Stopped', failure: NOT_STARTED }
-  const own = task.workspace === undefined ? undefined : await ownPlace(scope, place, task.workspace)
-  if (own !== undefined && E.isLeft(own)) return { _tag: 'Failed', failure: own.left, settled: true }
-  const { clock, graceMillis } = scope.environment
-  const limits = { stopping, timeoutMillis: task.timeoutMillis, graceMillis }
-  const { promise, resolve } = settling()
-  const attempt = begin(clock, number, limits, () => resolve({ _tag: 'GraceExpired' }))
-  const suspend = (): void => resolve({ _tag: 'Suspended' })
-  const calls = subStepsOfAttempt(scope, place, task.idempotent, attempt, suspend)
-  const context = contextFor(scope, place, attempt, { own: own?.right.folder, calls })
-  void callTask(own?.right.scope ?? scope, place, task, context, attempt.outsideTimeout, resolve)
-  const ended = await promise
-  const closing = calls.close()
+  if (ended._tag === 'NotStarted') return ended.result
+  const calls = running.calls as AttemptCalls
+  const { attempt } = calls
+  const closing = closeCalls(calls)
   const { left: open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_LEFT : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
-    attempt.suspend()
+    suspend(attempt)
     scope.interruptedUnits.add(place.unit)
     return { _tag: 'Suspended', waits, ...(dropped.length === 0 ? {} : { dropped }) }
   }
-  attempt.end()
+  end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft(notStorable)(encodeOf(task)(value))
-  const judged = judge(ended._tag === 'Suspended' ? REFUSED : ended, attempt, {
+  const judged = judge(codeEnd(ended), attempt, {
     timeoutMillis: task.timeoutMillis,
     refused,
     open,
@@ -139,8 +105,12 @@ export const runAttempt = async (
   return judged._tag === 'Failed' ? settledIn(scope, place, place.unit, judged, isOverrun) : judged
 }
 
-/** The code still waits although its attempt was refused. */
-const REFUSED: CodeEnd = { _tag: 'Error', error: undefined }
+const codeEnd = (settled: Exclude<Settled, { readonly _tag: 'NotStarted' }>): CodeEnd => {
+  if (settled._tag === 'Right') return { _tag: 'Value', value: settled.right, evidence: NO_EVIDENCE }
+  if (settled._tag === 'Left') return { _tag: 'Error', error: settled.left }
+  // The code still waits although its attempt was refused.
+  return settled._tag === 'Suspended' ? { _tag: 'Error', error: undefined } : settled
+}
 
 const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefined, isOverrun: false }
 
@@ -153,40 +123,48 @@ const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
     StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
   )
 
-const settling = (): { readonly promise: Promise<Settled>; readonly resolve: (settled: Settled) => void } => {
-  let resolve: (settled: Settled) => void = () => undefined
-  const promise = new Promise<Settled>((settle) => (resolve = settle))
-  return { promise, resolve }
-}
+/** What the code of a task returned, or how it ended otherwise. */
+export type Settled =
+  | CodeEnd
+  | E.Either<unknown, unknown>
+  | { readonly _tag: 'Suspended' }
+  | { readonly _tag: 'NotStarted'; readonly result: AttemptResult }
 
-type Settled = CodeEnd | { readonly _tag: 'Suspended' }
-
-/** Catches what the task's code throws. */
-const callTask = async (
+const callTask = (
   scope: RunScope,
   place: Place,
   task: ProgramTask,
   context: Parameters<ProgramTask['run']>[0],
-  outsideTimeout: Attempt['outsideTimeout'],
-  done: (settled: Settled) => void
-): Promise<void> => {
-  const { guard } = task
+  attempt: Attempt
+): Promise<Settled> => {
   try {
-    if (guard !== undefined) {
-      const ended = await guarded(scope, place, guard, context, () => task.run(context)(), outsideTimeout)
-      const { folder } = context
-      const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
-      return done(isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended)
-    }
-    const result = await task.run(context)()
-    done(
-      E.isRight(result)
-        ? { _tag: 'Value', value: result.right, evidence: NO_EVIDENCE }
-        : { _tag: 'Error', error: result.left }
-    )
+    return task.guard === undefined
+      ? task.run(context)()
+      : callGuarded(scope, place, task, task.guard, context, attempt)
   } catch (error) {
-    done({ _tag: 'Error', error })
+    return Promise.resolve(E.left(error))
   }
+}
+
+const callGuarded = async (
+  scope: RunScope,
+  place: Place,
+  task: ProgramTask,
+  guard: NonNullable<ProgramTask['guard']>,
+  context: Parameters<ProgramTask['run']>[0],
+  attempt: Attempt
+): Promise<CodeEnd> => {
+  const ended = await guarded(
+    scope,
+    place,
+    guard,
+    context,
+    () => task.run(context)(),
+    (act) => outsideTimeout(attempt, act)
+  )
+  const { folder } = context
+  const isElsewhere = task.workspace !== undefined && folder !== undefined && ended._tag === 'Value'
+  return isElsewhere ? { ...ended, evidence: seenFrom(folder, ended.evidence) } : ended
 }
 
 const NO_EVIDENCE: ReadonlyArray<Evidence> = []

@@ -11,7 +11,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import { noAttempt } from './Attempt.js'
 import { mapExpanded } from '../storage/changes.js'
 import { failComposite } from './compositeChecks.js'
-import type { ProgramMap, ProgramWave } from '../program/Program.js'
+import type { ProgramGroup, ProgramMap, ProgramStep, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
@@ -55,13 +55,17 @@ const waveOf = (
   summary,
   fingerprint,
   ownFingerprint,
-  groups: items.map(({ key }) => ({ ...each, name: key, needs: NO_NEEDS })),
+  groups: items.map(({ key }) => named(each, key)),
   concurrency: map.concurrency,
   onFailure: map.onFailure,
   guard: map.guard
 })
 
-const NO_NEEDS: ReadonlyArray<string> = []
+/** The body of a map under the key of an item. It inherits the rest: there may be many thousands. */
+const named = (each: ProgramStep, key: string): ProgramGroup =>
+  Object.create(each, { name: { value: key, enumerable: true }, needs: NO_NEEDS }) as ProgramGroup
+
+const NO_NEEDS: PropertyDescriptor = { value: [], enumerable: true }
 
 /** Computes the items. Invalid items are a permanent failure with nothing applied. */
 const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepFailure, ReadonlyArray<Item>> => {

@@ -1,10 +1,19 @@
-/** Runs a task and records its start, its attempts and its end. */
+/** Runs a task: its attempts, and the record of its start and its end. */
 import * as E from 'fp-ts/lib/Either.js'
-import { runAttempts } from './attempts.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { failures } from '../../domain/checkpoint/CheckpointState.js'
+import { get } from '../../domain/checkpoint/Units.js'
+import type { StepFailure } from '../../domain/data/StepFailure.js'
+import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
+import { delay } from '../../domain/workflow/RetryPolicy.js'
+import { mayRetry, redacted } from './AttemptResult.js'
+import type { Running, Settled } from './attempts.js'
+import { conclude, start } from './attempts.js'
 import {
-  nextAttempt,
+  attemptFailed,
   attemptsStart,
   jobSubmitted,
+  nextAttempt,
   stageCompleted,
   taskFailed,
   taskStopped,
@@ -12,9 +21,13 @@ import {
   unitCompleted
 } from '../storage/changes.js'
 import { endFailed } from './ends.js'
+import { CHECK_FAILED } from './guarded.js'
 import type { ProgramStep, ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
+import type { AttemptTimes, DueStep, RunScope, StepEnd, TaskResult } from '../RunScope.js'
+import { report } from '../RunScope.js'
+import { sleepUnless } from '../sleep.js'
+import type { Place } from '../Values.js'
 
 export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
   step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
@@ -27,36 +40,112 @@ export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promi
   recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? [] : [unit])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const ended = await runStarted(scope, due, attempt)
+  const ended = await new Promise<Ending>((resolve) => runStarted(scope, due, attempt, resolve))
   return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, [], ended.right.retryable) : ended
 }
 
-/** Runs a task whose start is recorded, and stages its end. */
-export const runStarted = async (
+/** A task whose start is recorded. Later attempts are recorded, each before it starts. */
+interface TaskRun extends Running<TaskRun> {
+  readonly due: DueStep<ProgramTask>
+  readonly done: (ending: Ending | Promise<Ending>) => void
+  readonly startedAt: number
+  readonly begunAt: number
+}
+
+type Ending = E.Either<RecordError, StepEnd>
+
+/** Runs a task whose start is recorded, stages its end, and calls `done`. */
+export const runStarted = (
   scope: RunScope,
-  { place, step: task, stopping }: DueStep<ProgramTask>,
-  attempt: number
-): Promise<E.Either<RecordError, StepEnd>> => {
+  due: DueStep<ProgramTask>,
+  number: number,
+  done: TaskRun['done'],
+  begunAt = number === 1 ? undefined : begunBefore(scope, due.place)
+): void => {
+  const startedAt = scope.environment.clock.now()
+  const run: TaskRun = { scope, due, number, onEnd, calls: undefined, done, startedAt, begunAt: begunAt ?? startedAt }
+  start(run)
+}
+
+const onEnd = (run: TaskRun, settled: Settled): void =>
+  void goOn(run, settled).catch((bug: unknown) => run.done(Promise.reject(bug as Error)))
+
+const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
+  const { scope, due, number: attempt, startedAt, begunAt, done } = run
+  const { place, step: task, stopping } = due
+  const { environment, recorder } = scope
+  const result = redacted(environment, task, await conclude(run, settled))
+  const ended = { attempt, startedAt, endedAt: environment.clock.now() }
+  const end = (how: TaskResult): void => done(E.right(staged(scope, due, how)))
+  if (result._tag === 'Done') return end({ ...result, ...ended })
+  if (result._tag === 'Suspended') return end(result)
+  if (result._tag === 'Stopped') return end(stopped(result.failure, ended))
+  const { failure } = result
+  const retry = retryOf(task, failure)
+  const wait =
+    result.again === true
+      ? AT_ONCE
+      : mayRetry(result, task.idempotent)
+        ? delay(retry, { attempt, elapsedMillis: ended.endedAt - begunAt, random: environment.random() })
+        : O.none
+  if (O.isNone(wait)) return end({ _tag: 'Failed', failure, ...ended })
+  recorder.stage([attemptFailed(place, failure, ended, wait.value)])
+  const saved = await recorder.commit()
+  if (E.isLeft(saved)) return done(saved)
+  tellOfRetry(scope, place, retry, failure, attempt, wait.value)
+  await sleepUnless(environment.clock, wait.value, stopping)
+  if (stopping.aborted) return end({ _tag: 'Stopped' })
+  const { unit } = place
+  recorder.stage([attemptsStart(scope, [{ unit, attempt: attempt + 1 }], task.job === undefined ? [] : [unit])])
+  const started = await recorder.commit()
+  return E.isLeft(started) ? done(started) : runStarted(scope, due, attempt + 1, done, begunAt)
+}
+
+const staged = (scope: RunScope, { place, step: task }: DueStep<ProgramTask>, ended: TaskResult): StepEnd => {
   const { recorder } = scope
-  const result = await runAttempts(scope, place, task, attempt, stopping)
-  if (E.isLeft(result)) return result
-  const ended = result.right
   switch (ended._tag) {
     case 'Stopped':
       recorder.stage(taskStopped(scope, place, task, ended))
-      return E.right({ _tag: 'Stopped' })
+      return { _tag: 'Stopped' }
     case 'Suspended':
       recorder.stage([taskSuspended(scope, place.unit, ended)])
-      return E.right({ _tag: 'Pending' })
+      return { _tag: 'Pending' }
     case 'Done':
       if (task.job !== undefined) {
         recorder.stage([jobSubmitted(place, ended)])
-        return E.right({ _tag: 'Pending' })
+        return { _tag: 'Pending' }
       }
       stageCompleted(scope, place, unitCompleted(place.unit, ended, { ...ended, captured: task.captures }))
-      return E.right({ _tag: 'Done' })
+      return { _tag: 'Done' }
     case 'Failed':
       recorder.stage([taskFailed(place.unit, ended)])
-      return E.right({ _tag: 'Failed', retryable: ended.failure._tag === 'Transient' })
+      return { _tag: 'Failed', retryable: ended.failure._tag === 'Transient' }
   }
+}
+
+const AT_ONCE = O.some(0)
+
+/** The retry policy: the task's own, or the guard's if a check failed. */
+const retryOf = ({ guard, retry }: ProgramTask, { error }: StepFailure): RetryPolicy =>
+  guard !== undefined && error.code === CHECK_FAILED ? guard.retry : retry
+
+const tellOfRetry = (
+  { environment, recorder }: RunScope,
+  place: Place,
+  { attempts }: RetryPolicy,
+  { error }: StepFailure,
+  attempt: number,
+  delayMillis: number
+): void => {
+  const { runId } = recorder.checkpoint()
+  report(environment, { _tag: 'StepRetrying', runId, ...place, attempt, maxAttempts: attempts, delayMillis, error })
+}
+
+const stopped = (failure: StepFailure | undefined, ended: AttemptTimes): TaskResult =>
+  failure === undefined ? { _tag: 'Stopped' } : { _tag: 'Stopped', failed: { failure, ...ended } }
+
+/** The start of a first attempt in another process: `withinMillis` counts from there. */
+const begunBefore = ({ recorder }: RunScope, place: Place): number | undefined => {
+  const [oldest] = get(failures(recorder.checkpoint().state), place.unit)?.attempts ?? []
+  return oldest === undefined ? undefined : Date.parse(oldest.startedAt)
 }

@@ -10,20 +10,21 @@ export const settling =
   () =>
     settle(() => call(...args))
 
-/** On the left: the thrown or rejected error. */
-export const settle = async (call: () => unknown): Promise<E.Either<unknown, unknown>> => {
+/** On the left: the thrown or rejected error. Not an async function, which would hold its frame while the code runs. */
+export const settle = (call: () => unknown): Promise<E.Either<unknown, unknown>> => {
   try {
     const returned = call()
-    if (typeof returned === 'function') {
-      const result: unknown = await (returned as () => unknown)()
-      return isEither(result) ? result : E.left(NO_EITHER)
-    }
-    const value = await returned
-    return isEither(value) ? E.left(BARE_EITHER) : E.right(value)
+    return typeof returned === 'function'
+      ? Promise.resolve((returned as () => unknown)()).then(ofTask, E.left)
+      : Promise.resolve(returned).then(ofValue, E.left)
   } catch (error) {
-    return E.left(error)
+    return Promise.resolve(E.left(error))
   }
 }
+
+const ofTask = (result: unknown): E.Either<unknown, unknown> => (isEither(result) ? result : E.left(NO_EITHER))
+
+const ofValue = (value: unknown): E.Either<unknown, unknown> => (isEither(value) ? E.left(BARE_EITHER) : E.right(value))
 
 /** A value whose properties throw is no Either. */
 const isEither = (value: unknown): value is E.Either<unknown, unknown> => {

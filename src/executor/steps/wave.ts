@@ -64,22 +64,27 @@ export const runWave = async (
   const mailbox = makeMailbox<GroupEnd>()
   const launch = ({ name, group, node }: DueGroup): void => {
     board.running.add(name)
-    const part = { place: { ...place, unit: join(place.unit, name) }, node, stopping: halt.signal }
-    const ending = hasCode(group)
-      ? runStarted(scope, { ...part, step: group }, nextAttempt(scope, node.decision))
-      : run(scope, { ...part, step: group })
-    void ending.then((result) => mailbox.put({ name, group, result }))
+    // No spreads: each of the objects that they make has a shape of its own.
+    const at = { unit: join(place.unit, name), stepIndex: place.stepIndex }
+    const stopping = halt.signal
+    const done = (ending: GroupEnd['result'] | Promise<GroupEnd['result']>): void =>
+      void Promise.resolve(ending).then((result) => mailbox.put({ name, group, result }))
+    if (hasCode(group))
+      runStarted(scope, { place: at, step: group, node, stopping }, nextAttempt(scope, node.decision), done)
+    else done(run(scope, { place: at, step: group, node, stopping }))
   }
   const { recorder } = scope
   let failure: E.Left<RecordError> | undefined
   for (;;) {
-    const ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, wave) : []
+    let ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, wave) : []
     recorder.stage(tasksStart(scope, place.unit, ready))
     if (board.running.size === 0 && ready.length === 0) break
     const saved = await recorder.commit()
     if (E.isLeft(saved)) failure ??= saved
     if (failure === undefined) ready.forEach(launch)
     else halt.abort(NOT_SAVED)
+    // Not kept while they run.
+    ready = []
     if (board.running.size === 0) break
     for (const ended of await mailbox.take(board.running.size)) {
       board.running.delete(ended.name)

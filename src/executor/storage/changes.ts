@@ -195,7 +195,7 @@ export const eventsOf = (
   { items, runId, state }: Checkpoint,
   change: Change
 ): ReadonlyArray<Event> => {
-  const found = (unit: Unit) => find<ProgramStep>(program, items, unit)
+  const found = (unit: Unit) => find<ProgramStep>(program, items, unit, state.stepIndex)
   const stepIndexOf = (unit: Unit): number =>
     (found(unit) ?? taskAround<ProgramStep>(program, items, unit))?.stepIndex ?? -1
   const eventUnit = (unit: Unit): EventUnit => ({ runId, unit, stepIndex: stepIndexOf(unit) })

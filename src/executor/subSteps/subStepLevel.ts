@@ -7,6 +7,7 @@ import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { join, nth } from '../../domain/workflow/Unit.js'
 import type { Attempt } from '../steps/Attempt.js'
+import { signalOf } from '../steps/Attempt.js'
 import { onAbort } from '../onAbort.js'
 import type { RunScope } from '../RunScope.js'
 import { ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
@@ -69,7 +70,7 @@ export const placed = (
   name: string
 ): E.Either<StepFailure, { readonly unit: Unit; readonly number: number }> => {
   const { root, counts, open, saving, waits, attempt } = level
-  if (attempt.halted() !== undefined) return E.left(Failure.fromUnknown(attempt.signal().reason))
+  if (attempt.halt !== undefined) return E.left(Failure.fromUnknown(attempt.halt.reason))
   if (!level.isIdempotent) return E.left(notHere(level.unit, name))
   const around = root.scope.environment.asyncContext?.get()
   if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
@@ -102,7 +103,7 @@ export const ENDED = new DOMException('the step that called it has ended', 'Abor
 export const stoppingOf = (level: Level): AbortSignal => {
   if (level.stopping === undefined) {
     const stopping = new AbortController()
-    const signal = level.attempt.signal()
+    const signal = signalOf(level.attempt)
     onAbort(signal, () => stopping.abort(signal.reason))
     level.stopping = stopping
   }

@@ -17,32 +17,35 @@ import { withoutNumber } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import { artifactsFor } from '../workspace/artifacts.js'
 import type { Attempt } from '../steps/Attempt.js'
-import { begin } from '../steps/Attempt.js'
+import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
 import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
+import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
-import type { RunScope } from '../RunScope.js'
+import type { Calls, DueStep, LazyCalls, RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { NOT_STARTED } from '../steps/guarded.js'
 import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import { waitOf } from '../steps/waits.js'
-import type { RunSubStep, SleepUntil, SubStepContext, SubStepOptions, WaitForAnswer } from '../program/StepSpec.js'
+import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
 import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
-import type { Suspend } from './subWaits.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
-export interface AttemptCalls {
-  readonly step: RunSubStep
-  readonly sleep: SleepUntil
-  readonly waitFor: WaitForAnswer
-  /** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. Undefined: there was no call. */
-  readonly close: () => Promise<Closed> | undefined
+/** What the calls of an attempt need. A task without calls pays for this record only. */
+export interface AttemptCalls extends LazyCalls<AttemptCalls> {
+  readonly isRepeated: boolean
+  readonly scope: RunScope
+  readonly due: Pick<DueStep<ProgramTask>, 'place' | 'step'>
+  readonly attempt: Attempt
+  readonly settle: (end: { readonly _tag: 'Suspended' }) => void
+  isClosed: boolean
+  level: Level | undefined
 }
 
 /** `dropped`: waits that this code did not start. `refused`: why the attempt fails, even if its code caught that. `isOverrun`: a sub-step overran its grace. */
@@ -54,46 +57,41 @@ export interface Closed {
   readonly isOverrun: boolean
 }
 
-/** A task without sub-steps pays for a few closures only. */
 export const subStepsOfAttempt = (
   scope: RunScope,
-  place: Place,
-  isIdempotent: boolean,
+  due: AttemptCalls['due'],
   attempt: Attempt,
-  suspend: Suspend
+  settle: AttemptCalls['settle']
 ): AttemptCalls => {
-  const isRepeated = scope.interruptedUnits.delete(place.unit)
-  let isClosed = false
-  let made: OpenCalls | undefined
-  const make = (): OpenCalls => {
-    const root: Root = {
-      scope,
-      place,
-      isRepeated,
-      given: new Set(),
-      own: new Set(),
-      refused: undefined,
-      isOverrun: false
-    }
-    const level = levelOf(root, place.unit, isIdempotent, attempt)
-    level.isClosed = isClosed
-    made = { level, step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
-    return made
-  }
-  const calls = (): OpenCalls => made ?? make()
-  return {
-    step: ((...call: Parameters<RunSubStep>) => calls().step(...call)) as RunSubStep,
-    sleep: (name, options) => calls().sleep(name, options),
-    waitFor: ((...call: Parameters<WaitForAnswer>) => calls().waitFor(...call)) as WaitForAnswer,
-    close: () => {
-      isClosed = true
-      return made === undefined ? undefined : closed(made.level)
-    }
-  }
+  const isRepeated = scope.interruptedUnits.delete(due.place.unit)
+  return { isRepeated, scope, due, attempt, settle, isClosed: false, level: undefined, callsOf }
 }
 
-interface OpenCalls extends Omit<AttemptCalls, 'close'> {
-  readonly level: Level
+const callsOf = (self: AttemptCalls): Calls => {
+  const { scope, due, isRepeated, attempt, settle } = self
+  const { place, step: task } = due
+  const suspend = (): void => settle({ _tag: 'Suspended' })
+  const root: Root = {
+    scope,
+    place,
+    isRepeated,
+    given: new Set(),
+    own: new Set(),
+    refused: undefined,
+    isOverrun: false
+  }
+  const level = levelOf(root, place.unit, task.idempotent, attempt)
+  level.isClosed = self.isClosed
+  self.level = level
+  return { step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
+}
+
+/** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. Undefined: there was no call. */
+export const closeCalls = (self: AttemptCalls): Promise<Closed> | undefined => {
+  self.isClosed = true
+  if (self.level === undefined) return undefined
+  self.level.isClosed = true
+  return self.level.calls === 0 ? undefined : closed(self.level)
 }
 
 const closed = async (level: Level): Promise<Closed> => {
@@ -152,7 +150,7 @@ const callSubStep = async (
   if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
   if (level.waits.size > 0) onClosed()
   // A call of an ended attempt never settles, because the next attempt may already run the same code.
-  if (level.isClosed && level.attempt.isOver()) return await never()
+  if (level.isClosed && level.attempt.isOver) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
@@ -285,11 +283,12 @@ const UNSTARTED: AttemptResult = { _tag: 'Stopped', failure: NOT_STARTED }
 const attemptOnce = async (level: Level, call: Call, number: number): Promise<AttemptResult> => {
   const { scope, place } = level.root
   const { unit, options, convert, subStep } = call
-  const { clock, graceMillis, asyncContext } = scope.environment
-  const limits = { stopping: stoppingOf(level), timeoutMillis: options.timeoutMillis, graceMillis }
-  let giveUp = (): void => undefined
-  const givenUp = new Promise<CodeEnd>((resolve) => (giveUp = () => resolve({ _tag: 'GraceExpired' })))
-  const attempt = begin(clock, number, limits, giveUp)
+  const { environment } = scope
+  const { asyncContext } = environment
+  let giveUp: Attempts.Limits['giveUp'] = () => undefined
+  const givenUp = new Promise<CodeEnd>((resolve) => (giveUp = resolve))
+  const { timeoutMillis } = options
+  const attempt = Attempts.begin(number, { environment, stopping: stoppingOf(level), timeoutMillis, giveUp })
   const inner = levelOf(level.root, unit, subStep.idempotent !== false, attempt)
   const context = contextOf(scope, { unit, stepIndex: place.stepIndex }, inner)
   const work = async (): Promise<CodeEnd> => {
@@ -301,10 +300,10 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   const end = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
   level.root.isOverrun ||= end._tag === 'GraceExpired'
   const open = await closeLevel(inner)
-  attempt.end()
+  Attempts.end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
     E.mapLeft((mismatch: OutputMismatch) => notStorable(unit, mismatch))(convert.encode(value))
-  const judged = judge(end, attempt, { timeoutMillis: options.timeoutMillis, refused: inner.refused, open, encode })
+  const judged = judge(end, attempt, { timeoutMillis, refused: inner.refused, open, encode })
   // Its code may have caught the stop of a nested sub-step.
   if (judged._tag === 'Done') scope.recorder.stage(subStepsUndone(scope, place.unit, unit))
   const result = judged._tag === 'Failed' ? settledIn(scope, place, unit, judged, level.root.isOverrun) : judged
@@ -322,7 +321,7 @@ const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext 
       return IdempotencyKey.of({ runId, createdAt, renewals }, unit)
     },
     get signal() {
-      return attempt.signal()
+      return Attempts.signalOf(attempt)
     },
     get artifacts() {
       return artifactsFor({ scope, place, attempt })

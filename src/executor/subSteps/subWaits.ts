@@ -185,7 +185,7 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
 export const checkLater = (level: Level, suspend: Suspend): void => {
   const { calls } = level
   nextTurn(() => {
-    const isOpen = level.open.size + level.saving.size > 0 || level.isClosed || level.attempt.halted() !== undefined
+    const isOpen = level.open.size + level.saving.size > 0 || level.isClosed || level.attempt.halt !== undefined
     if (!isOpen && level.waits.size > 0 && level.calls === calls) suspend()
   })
 }

@@ -9,6 +9,7 @@ import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { Attempt } from '../steps/Attempt.js'
+import * as Attempts from '../steps/Attempt.js'
 import type { Program } from '../program/Program.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { errorOf } from '../subSteps/subStepFailures.js'
@@ -35,13 +36,13 @@ export const artifactsFor = (writer: ArtifactWriter): StepArtifacts => {
     if (!isData(data)) return E.left(NOT_BYTES(id))
     const { redaction } = writer.scope.environment.vault
     if (Redaction.isIn(redaction, id) || Redaction.isIn(redaction, data)) return E.left(HAS_SECRET)
-    if (writer.attempt.isOver()) return E.left(ATTEMPT_OVER)
+    if (writer.attempt.isOver) return E.left(ATTEMPT_OVER)
     const store = writable(writer)
     if (E.isLeft(store)) return store
     const kept = await answer(store.right.put(runId, id, data))
     if (E.isRight(kept)) {
       const { size, sha256 } = kept.right
-      writer.attempt.put({ _tag: 'Stored', id: kept.right.id, size, sha256 })
+      Attempts.put(writer.attempt, { _tag: 'Stored', id: kept.right.id, size, sha256 })
     }
     return kept
   }

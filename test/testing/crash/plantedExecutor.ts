@@ -114,7 +114,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task({ sleeps: 1 }), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const result = await runAttempts(scope, place, task, attempt, stopping)\n',
+    text: '  start(run)\n',
     instead: `  const halt = new AbortController()
   let isOver = false
   const { runId } = scope.recorder.checkpoint()
@@ -123,12 +123,13 @@ const PAUSING: ReadonlyArray<Fault> = [
     else if (!isOver) setImmediate(watch)
   }
   watch()
-  const result = await runAttempts(scope, place, task, attempt, halt.signal)
-  isOver = true
-  if (halt.signal.aborted) {
+  const onEndOrHalt = async (run, settled) => {
+    isOver = true
+    if (!halt.signal.aborted) return onEnd(run, settled)
     await scope.requests.look()
-    return E.right({ _tag: 'Stopped' })
+    done(E.right({ _tag: 'Stopped' }))
   }
+  start({ ...run, due: { ...due, stopping: halt.signal }, onEnd: onEndOrHalt })
 `,
     breaks: 'PauseKept'
   },
@@ -199,9 +200,11 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '      stageCompleted(',
-    instead: `      const asked = scope.requests.look()
-      if (asked === false || !(await asked)) stageCompleted(`,
+    text: '  const end = (how: TaskResult): void => done(E.right(staged(scope, due, how)))\n',
+    instead: `  const asked = scope.requests.look()
+  const isAsked = asked !== false && (await asked)
+  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, due, how)))
+`,
     breaks: 'NothingLost'
   },
   {
@@ -379,11 +382,12 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/steps/runTask.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const ended = await runStarted(scope, due, attempt)
+  const ended = await new Promise<Ending>((resolve) => runStarted(scope, due, attempt, resolve))
 `,
     instead: `  const saving = recorder.commit()
   const isTold = recorder.checkpoint().generation > 0
-  const ended = isTold || E.isRight(await saving) ? await runStarted(scope, due, attempt) : await saving
+  const run = () => new Promise((resolve) => runStarted(scope, due, attempt, resolve))
+  const ended = isTold || E.isRight(await saving) ? await run() : await saving
   const started = await saving
   if (E.isLeft(started)) return started
 `,
@@ -403,7 +407,7 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([from('s0')]),
     module: 'domain/plan/Overrides.ts',
-    text: 'held.has(unit) ? { units: [unit], keeps: false } : NOTHING',
+    text: 'isHeld(unit) ? { units: [unit], keeps: false } : NOTHING',
     instead: 'NOTHING',
     breaks: 'OverrideKept'
   },

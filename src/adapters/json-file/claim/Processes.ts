@@ -55,12 +55,12 @@ export const nodeProcesses: Processes = {
 
 let known: ProcessIdentity | undefined
 
-const identify = (): ProcessIdentity => (known ??= hasProc() ? fromProc() : fromNode())
+const identify = (): ProcessIdentity => (known ??= hasProc() ? (known ?? fromProc()) : fromNode())
 
-/** True if `/proc` identifies this process. A shortage of resources throws instead of counting as false. */
+/** True if `/proc` identifies this process, which is then known. A shortage of resources throws instead of counting as false. */
 const hasProc = (): boolean => {
   try {
-    fromProc()
+    known = fromProc()
     return true
   } catch (cause) {
     return ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EINTR'].includes(codeOf(cause))

@@ -53,7 +53,7 @@ export const decode = (line: Buffer): E.Either<string, JsonObject> => {
 
 /** Checked before `JSON.parse`, which would recurse as deep as the string nests, even if it is not valid JSON. */
 export const isDeeperThan = (text: string, levels: number): boolean =>
-  opensMoreThan(text, levels) && nestsDeeperThan(text, levels)
+  text.length > levels && opensMoreThan(text, levels) && nestsDeeperThan(text, levels)
 
 /** Counts opening brackets first, because most lines have too few and searching for brackets is much faster than a full scan. */
 const opensMoreThan = (text: string, levels: number): boolean => {
@@ -69,16 +69,22 @@ const BACKSLASH = 0x5c
 
 const nestsDeeperThan = (text: string, levels: number): boolean => {
   let depth = 0
-  let inString = false
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
-    if (inString) {
-      if (char === BACKSLASH) at++
-      else if (char === QUOTE) inString = false
-    } else if (char === QUOTE) inString = true
+    if (char === QUOTE) at = endOfString(text, at)
     else if (char === 0x7b || char === 0x5b) {
       if (++depth > levels) return true
     } else if (char === 0x7d || char === 0x5d) depth--
   }
   return false
+}
+
+/** Returns where a string ends that begins here: at its closing quote, or where the text ends. */
+const endOfString = (text: string, begin: number): number => {
+  for (let end = text.indexOf('"', begin + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text.charCodeAt(before) === BACKSLASH) before--
+    if ((end - before) % 2 === 1) return end
+  }
+  return text.length
 }
