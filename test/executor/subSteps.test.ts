@@ -878,14 +878,15 @@ test('a call that is not idempotent is not in doubt if this attempt ran the idem
 })
 
 test('a wait that became a sub-step is refused as another kind of call', async () => {
-  const { go, ran } = runs()
-  const resting = await go(
-    async (context) => await Promise.all([context.sleep('y', { millis: 60 }), context.waitFor('x')])
-  )
+  const { clock } = nodeEnvironment(memoryStorage())
+  let later = 0
+  const { go, ran } = runs({ clock: { ...clock, now: () => clock.now() + later } })
+  const hour = { millis: 3_600_000 }
+  const resting = await go(async (context) => await Promise.all([context.sleep('y', hour), context.waitFor('x')]))
   assert.ok(E.isRight(resting) && resting.right._tag === 'Pending')
-  await sleep(80)
+  later = hour.millis
   const edited = await go(async (context) => {
-    await context.sleep('y', { millis: 60 })
+    await context.sleep('y', hour)
     await context.step('x', { idempotent: false }, () => void ran.push('x'))
   })
   assert.equal(errorOf(edited).code, 'SUB_STEP_CHANGED')
