@@ -11,12 +11,15 @@ import {
   assertCarries,
   assertLoads,
   claimed,
+  idsIn,
   left,
+  listed,
   OTHER,
   OWNER,
   revisions,
   right,
-  seed
+  seed,
+  summary
 } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
@@ -77,7 +80,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
       await damage('b')
       const next = await reopen()
-      assert.deepEqual(await right(next.list()), ['a', 'b', 'c'])
+      assert.deepEqual(await idsIn(next), ['a', 'b', 'c'])
       for (const runId of ['a', 'c']) await assertLoads(next, runId, PAYLOADS)
       await claimed(next, 'c', OTHER)
     },
@@ -138,7 +141,7 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const next = await reopen()
       await right(next.remove('a'))
       await assertLoads(next, 'a', [])
-      assert.deepEqual(await right(next.list()), ['b'])
+      assert.deepEqual(await idsIn(next), ['b'])
       await seed(next, 'a', ['new'])
       await assertLoads(await reopen(), 'a', ['new'])
     },
@@ -156,6 +159,24 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const removed = await answerOf(storage.remove('a'))
       assert.ok(E.isLeft(removed), 'a damaged run was removed while its owner holds it')
       assert.equal(await digest('a'), before, 'the digest after a removal that was refused')
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-10',
+    'a page counts damaged runs, and a damaged run has the summary of its newest saved revision or none',
+    async ({ storage, reopen, damage }) => {
+      for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
+      await damage('b')
+      const next = await reopen()
+      assertSame(await idsIn(next, { limit: 2 }), ['a', 'b'], 'the first page')
+      assertSame(await idsIn(next, { after: 'a', limit: 2 }), ['b', 'c'], 'the second page')
+      for (const { runId, summary: found } of await listed(next)) {
+        if (found === undefined) continue
+        const { heldBy: _, ...facts } = found
+        assertSame(facts, summary(PAYLOADS), `the summary of ${runId}`)
+      }
     },
     { needs: ['damage'] }
   ),
@@ -270,7 +291,7 @@ export const formatCases: ReadonlyArray<ConformanceCase> = [
       for (const runId of ['a', 'b']) await seed(storage, runId, PAYLOADS)
       await newer('a')
       const next = await reopen()
-      assert.deepEqual(await right(next.list()), ['a', 'b'])
+      assert.deepEqual(await idsIn(next), ['a', 'b'])
       await assertLoads(next, 'b', PAYLOADS)
     },
     { needs: ['formats'] }
