@@ -114,9 +114,10 @@ describe('dogear prune', () => {
     expect(left.length).toBeLessThan(MANY)
     expect((await place.dogear(['verify'])).code).toBe(0)
     for (const id of left) expect(existsSync(join(home(), 'runs', id, 'artifacts'))).toBe(true)
-    const started = await place.dogear(['run', 'w.yml', '--id', 'w-0'])
+    const deleted = Array.from({ length: MANY }, (_, n) => `w-${n}`).find((id) => !left.includes(id)) ?? ''
+    const started = await place.dogear(['run', 'w.yml', '--id', deleted])
     expect([started.code, started.stdout]).toEqual([0, expect.stringContaining('anew')])
-    const shown = JSON.parse((await place.dogear(['show', 'w-0', '--json'])).stdout) as object
+    const shown = JSON.parse((await place.dogear(['show', deleted, '--json'])).stdout) as object
     expect(shown).toMatchObject({ revision: 2, artifacts: [], variables: { said: 'anew' } })
     expect((await place.dogear(['prune', '--keep', '0', '-y'])).code).toBe(0)
     expect(runs()).toEqual([])
