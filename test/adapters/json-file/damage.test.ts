@@ -24,6 +24,7 @@ import {
   untilCopied,
   work
 } from './kit.js'
+import { quickest } from '../../quickest.js'
 
 const upTo = (n: number): ReadonlyArray<number> => Array.from({ length: n }, (_, index) => index)
 
@@ -313,9 +314,8 @@ describe('damage of the first line', () => {
   })
 
   test('damage of the first two lines makes a journal useless', () => {
-    const begun = performance.now()
-    assert.ok(E.isRight(parse(Buffer.alloc(8 * 1_048_576, '\n'), 'a', 1)))
-    assert.ok(performance.now() - begun < 1000, `${performance.now() - begun} ms`)
+    const millis = quickest(1, () => assert.ok(E.isRight(parse(Buffer.alloc(8 * 1_048_576, '\n'), 'a', 1))))
+    assert.ok(millis < 1000, `${millis} ms`)
   })
 })
 
