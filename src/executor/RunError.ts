@@ -305,10 +305,10 @@ const sentence = (error: SingleLine): string => {
 }
 
 const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
-  if (expected !== undefined) return `The answer to ${unit} is not storable: expected ${expected}`
+  if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   const open =
-    waiting.length === 0 ? 'no unit of it waits for an answer' : `waiting for an answer: ${waiting.join(', ')}`
+    waiting.length === 0 ? 'no unit of the run waits for one' : `these units wait for one: ${waiting.join(', ')}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

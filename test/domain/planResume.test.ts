@@ -643,6 +643,15 @@ describe('an answer without a question', () => {
     assert.deepEqual(planned(failed, workflow, answers('Again')), planned(failed, workflow))
   })
 
+  test('an answer about a completed step that is skipped is ignored', () => {
+    const five = numbered(5)
+    const checkpoint = standing(five, State.beforeStep(2, 'step-2', []), [record(0), record(1)])
+    for (const _tag of ['Again', 'Done', 'Keep'] as const) {
+      const { decisions } = planned(checkpoint, five, { confirm: new Map([['step-0', { _tag }]]) })
+      assert.deepEqual(decisions, planned(checkpoint, five).decisions)
+    }
+  })
+
   test('an answer for a recorded unit is no problem: it was given before', () => {
     const { fingerprint } = W.task('build')
     const done = standing(workflow, State.completed(0, 'build'), [record(0, { unit: 'build', fingerprint })])
@@ -1031,10 +1040,13 @@ describe('the text of a plan', () => {
     const unit = { unit: 'pack/eu' } as const
     const edit = { _tag: 'WorkflowChanged', ...unit, recorded: 'v1:a', present: 'v1:b' } as const
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [
-      [{ _tag: 'WrongWorkflow', expected: 'a', found: 'b' }, 'the run is of workflow "a", but this is workflow "b"'],
+      [
+        { _tag: 'WrongWorkflow', expected: 'a', found: 'b' },
+        'the run belongs to workflow "a", not to "b"; resume it with that workflow'
+      ],
       [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
-      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran: recorded v1:a, now removed'],
+      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran (recorded v1:a)'],
       [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
       [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted before completed steps (now v1:b)'],
       [{ ...edit, edit: 'added' }, '"pack/eu" was added (now v1:b)'],
