@@ -651,12 +651,6 @@ describe('an answer without a question', () => {
       assert.deepEqual(decisions, planned(checkpoint, five).decisions)
     }
   })
-
-  test('an answer for a recorded unit is no problem: it was given before', () => {
-    const { fingerprint } = W.task('build')
-    const done = standing(workflow, State.completed(0, 'build'), [record(0, { unit: 'build', fingerprint })])
-    assert.equal(planned(done, workflow, answers('Done', 'build')).startIndex, 1)
-  })
 })
 
 describe('a run that lost its newest state', () => {
