@@ -14,7 +14,7 @@ import { sweep } from '../journal/Prune.js'
 import { publishEnd, releasedLine } from '../journal/Publish.js'
 import * as Read from '../journal/Read.js'
 import type { Holding } from './Holding.js'
-import * as Sessions from './Holding.js'
+import * as Holdings from './Holding.js'
 import { runExclusive } from './Mutex.js'
 
 type Result = E.Either<StorageError, void>
@@ -29,13 +29,13 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
   Copying.stop(holding)
   await holding.background
   await quietly(() => Copying.make(holding))
-  const isOwner = Sessions.watch(holding)
+  const isOwner = Holdings.watch(holding)
   const ended = isOwner ? await endJournal(holding) : E.right(undefined)
   // Without a released line, the next number ends the run for others, and the socket stays to refuse connections.
-  const result = isPoisoned(holding) ? await giveUpNumber(holding) : ended
+  const result = isPoisoned(holding) ? await endByNumber(holding) : ended
   if (isPoisoned(holding)) holding.socket?.close()
   else holding.socket?.remove()
-  Sessions.end(holding, fenced(holding))
+  Holdings.end(holding, fenced(holding))
   await quietly(() => holding.context.fs.close(holding.journal.fd))
   await holding.heartbeat.stop()
   return result
@@ -48,23 +48,23 @@ const endJournal = async (holding: Holding): Promise<Result> => {
   const { context, journal, baseBytes, revision } = holding
   const line = releasedLine(baseBytes > 0 ? revision : -1)
   const written = await writeFully(context.fs, journal.path, journal.fd, line, journal.position)
-  if (E.isLeft(written)) return E.left(Sessions.poison(holding, written.left))
+  if (E.isLeft(written)) return E.left(Holdings.poison(holding, written.left))
   journal.position += line.length
   const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
-  return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
+  return E.isLeft(cut) ? E.left(Holdings.poison(holding, cut.left)) : cut
 }
 
 const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended._tag !== 'Fenced'
 
 /** A journal whose write failed is never written again, so the next number records the release. */
-const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
+const endByNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
 /** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist. */
 export const remove = async (context: Context, layout: Layout): Promise<Result> => {
-  const there = Read.isThere(context, layout)
-  if (E.isLeft(there)) return there
-  const result = there.right ? await removeNow(context, layout) : E.right(undefined)
+  const exists = Read.isThere(context, layout)
+  if (E.isLeft(exists)) return exists
+  const result = exists.right ? await removeNow(context, layout) : E.right(undefined)
   await quietly(() => sweep(context, layout.root))
   return result
 }
@@ -73,38 +73,38 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { reads: false })
   if (E.isLeft(granted)) return granted
   const { holding } = granted.right
-  const grave = tombstone(layout, holding.record.token)
+  const folder = tombstone(layout, holding.record.token)
   // Windows cannot rename a folder in which a file is open.
   if (IS_WINDOWS) await closeJournal(holding)
   // In the same synchronous code as the check, so that this process does nothing in between.
-  if (!IS_WINDOWS && !Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
-  const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, grave))
-  if (E.isLeft(moved)) return putBack(holding, moved.left)
+  if (!IS_WINDOWS && !Holdings.watch(holding)) return cancelRemoval(holding, holding.ended ?? fenced(holding))
+  const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, folder))
+  if (E.isLeft(moved)) return cancelRemoval(holding, moved.left)
   holding.released = true
-  Sessions.end(holding, fenced(holding))
+  Holdings.end(holding, fenced(holding))
   if (!IS_WINDOWS) await closeJournal(holding)
   holding.socket?.close()
   await holding.heartbeat.stop()
-  return bury(context, layout, grave)
+  return finishRemoval(context, layout, folder)
 }
 
 const IS_WINDOWS = process.platform === 'win32'
 
 /** The run is removed once its folder has moved durably; the deletion only frees space. */
-const bury = async ({ fs }: Context, layout: Layout, grave: string): Promise<Result> => {
+const finishRemoval = async ({ fs }: Context, layout: Layout, folder: string): Promise<Result> => {
   const durable = await writing(layout.run, 'fsync', async () => {
     await fs.fsyncFolder(layout.runs)
     await fs.fsyncFolder(layout.root)
   })
-  return E.isLeft(durable) ? durable : writing(layout.run, 'rm', () => fs.removeTree(grave))
+  return E.isLeft(durable) ? durable : writing(layout.run, 'rm', () => fs.removeTree(folder))
 }
 
 const closeJournal = ({ context, journal }: Holding): Promise<void> => quietly(() => context.fs.close(journal.fd))
 
-const putBack = async (holding: Holding, error: StorageError): Promise<Result> => {
+const cancelRemoval = async (holding: Holding, error: StorageError): Promise<Result> => {
   if (!IS_WINDOWS) await release(holding)
   else {
-    Sessions.poison(holding, error)
+    Holdings.poison(holding, error)
     await holding.heartbeat.stop()
   }
   return E.left(error)
