@@ -37,7 +37,7 @@ const resting = async (): Promise<void> => {
 /** Runs the command in the last line of a message. */
 const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
 
-test('a run at rest takes an answer, which the program finds when it resumes', async () => {
+test('a pending run without an owner takes an answer, which the program finds when it resumes', async () => {
   await resting()
   expect(await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by":"ada"}'])).toEqual({
     code: 0,

@@ -107,7 +107,7 @@ steps:
     expect(stderr.match(/exit code 3/g)).toHaveLength(1)
   })
 
-  test('an attempt that takes longer than its timeout is ended, with all that it started', async () => {
+  test('an attempt that takes longer than its timeout is ended, with every process that it started', async () => {
     within({ 'w.yml': 'steps: [{ shell: "sleep 60 & echo $! > pid; wait", timeout: 500ms }]' })
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)

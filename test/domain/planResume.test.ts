@@ -263,7 +263,7 @@ describe('an edited workflow', () => {
     assert.equal(text, `"b" was changed after it ran: recorded ${b.fingerprint}, now ${other('b').fingerprint}`)
   })
 
-  test('a plan that ignores changes skips records of another fingerprint, and says so', () => {
+  test('a plan that ignores changes skips records of another fingerprint with the reason AcceptedDespiteChange', () => {
     const plan = planned(checkpoint, now(other('a'), b, c, d), { changes: 'ignore' })
     assert.deepEqual(plan.decisions[0]?.reason, { _tag: 'AcceptedDespiteChange', recorded: a.fingerprint })
   })
@@ -749,7 +749,7 @@ describe('restartWave', () => {
     assert.equal(describeProblem(none), "wave 'x' not found. Available: 'checks'")
   })
 
-  test('restartWave in a workflow without waves says so and names the steps for fromStep', () => {
+  test('restartWave in a workflow without waves is refused, and the message lists the steps for fromStep', () => {
     const checkpoint = standing(numbered(2), State.beforeStep(0, 'step-0'))
     const told = ['x', 'step-1'].map((restartWave) =>
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
@@ -967,7 +967,7 @@ describe('the text of a plan', () => {
     )
   })
 
-  test('the text of a plan says how a step was cut short', () => {
+  test('the text of a plan shows why a step was interrupted', () => {
     const workflow = numbered(1)
     const text = (state: CheckpointState): string =>
       explain(planned(standing(workflow, state), workflow)).split('\n')[1] ?? ''

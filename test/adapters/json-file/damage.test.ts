@@ -116,7 +116,7 @@ function* cuts(bytes: Buffer): Iterable<readonly [string, Buffer]> {
   for (let at = 0; at < bytes.length; at += sweep ? 1 : 5) yield [`cut at ${at}`, bytes.subarray(0, at)]
 }
 
-describe('damage to a run at rest', () => {
+describe('damage to a run without an owner', () => {
   test('with any byte changed, a run loads exactly, or recovers and reports it, or is refused', async () => {
     const root = await make(true)
     for (const file of filesOf(root)) {
