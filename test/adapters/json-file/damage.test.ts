@@ -37,7 +37,7 @@ const copyingOnce = (): FileSystem => {
   return { ...nodeFileSystem, replace }
 }
 
-/** A run of two claims that rests, or whose second owner was killed. */
+/** A run of two claims that was released, or whose second owner was killed. */
 const make = async (isAtRest: boolean): Promise<string> => {
   const root = folder()
   const first = next(root)
