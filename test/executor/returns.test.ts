@@ -122,6 +122,24 @@ describe('a function of an author', () => {
   })
 })
 
+describe('a step without a function', () => {
+  test.each([
+    ['run', undefined],
+    ['run', {}],
+    ['run', { run: 3 }],
+    ['job.submit', { job: {} }]
+  ])('a workflow whose step has no function as `%s` is refused and nothing runs: %j', async (field, spec) => {
+    const storage = memoryStorage()
+    const program = workflow('w').step('s', spec as never)
+    const outcome = await run(program, 'r', {})(nodeEnvironment(storage))()
+    assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
+    assert.deepEqual(outcome.left.problems, [
+      { _tag: 'InvalidWorkflow', problem: { _tag: 'InvalidSetting', place: 's', field, expected: 'a function' } }
+    ])
+    assert.deepEqual(await storage.list()(), E.right([]))
+  })
+})
+
 describe('a step without a schema', () => {
   test('a value that JSON cannot store fails its step permanently, with the path', async () => {
     const { code, message } = errorOf(await only(() => ({ found: [{ at: new Date(0) }] })))
