@@ -70,7 +70,7 @@ test('a second answer is refused and the first stays', async () => {
   await place.dogear(['answer', 'r-1', 'approve', '--value', '"first"'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', '--value', '"second"'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('"approve" of run r-1 has an answer already')
+  expect(refused.stderr).toContain('"approve" of run r-1 already has an answer')
   expect(await follow(refused)).toMatchObject({ code: 0 })
   await place.dogear(['answer', 'r-1', 'sign', '--value', 'null'])
   expect((await host()).stdout).toContain('Completed "first"')

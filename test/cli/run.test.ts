@@ -218,7 +218,7 @@ describe('an earlier run', () => {
     await place.process(['run', 'w.yml', '--id', 'mine'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--id', 'mine'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Run mine exists already')
+    expect(stderr).toContain('Run mine already exists')
     expect(stderr).toContain('  dogear resume mine\n')
     place.write('fixed', '')
     expect((await place.process(['run', 'w.yml', '--id', 'mine', '--resume'])).code).toBe(0)
