@@ -367,13 +367,21 @@ const failureOf = async (
 
 describe('a failed check of a unit', () => {
   test.each<readonly [what: string, spec: Parameters<typeof failureOf>[1], message: string]>([
-    ['an artifact is missing', { evidence: [{ _tag: 'Artifact', path: 'a.tgz' }] }, 'it ran, but a check failed: a.tgz is missing'],
+    [
+      'an artifact is missing',
+      { evidence: [{ _tag: 'Artifact', path: 'a.tgz' }] },
+      'it ran, but a check failed: a.tgz is missing'
+    ],
     [
       'a commit is missing',
       { evidence: [{ _tag: 'Commit', hash: 'c0ffee' }] },
       'it ran, but a check failed: commit c0ffee is missing'
     ],
-    ['a file is missing', { expect: { files: ['a.txt', 'b.txt'] } }, 'it ran, but a check failed: a.txt is missing; b.txt is missing'],
+    [
+      'a file is missing',
+      { expect: { files: ['a.txt', 'b.txt'] } },
+      'it ran, but a check failed: a.txt is missing; b.txt is missing'
+    ],
     ['it made too few commits', { expect: { commits: 2 } }, 'it ran, but a check failed: 2 commits expected, 0 made'],
     ['it made no commit', { expect: { commits: true } }, 'it ran, but a check failed: a commit expected, none made'],
     ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but a check failed: no'],
@@ -399,7 +407,10 @@ describe('a failed check of a unit', () => {
     const failure = await failureOf(world, { expect: { cleanTree: true } }, ({ changed }) =>
       ['a', 'b', 'c', 'd', 'e', 'f', 'g'].forEach((path) => changed.add(path))
     )
-    assert.equal(failure?.error.message, 'it ran, but a check failed: the working tree is not clean: a, b, c, d, e and 2 more')
+    assert.equal(
+      failure?.error.message,
+      'it ran, but a check failed: the working tree is not clean: a, b, c, d, e and 2 more'
+    )
   })
 
   test('a unit whose check before fails has not started', async () => {
@@ -583,7 +594,11 @@ describe('the checks of a wave', () => {
     assert.deepEqual(
       decisions.slice(1, 3).map(({ _tag, unit, reason }) => [_tag, unit, reason]),
       [
-        ['Retry', 'checks', { _tag: 'Failed', message: 'not started, because a check failed: no network', attempts: 1 }],
+        [
+          'Retry',
+          'checks',
+          { _tag: 'Failed', message: 'not started, because a check failed: no network', attempts: 1 }
+        ],
         ['Run', 'checks/unit', { _tag: 'NotStarted' }]
       ]
     )
