@@ -79,7 +79,7 @@ describe('a function of an author', () => {
     const program = pipe(Program.start('p'), Program.step('s', { before, run: () => 1 }))
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isRight(outcome))
-    assert.match(errorOf(outcome.right).message, /^not started: no room/)
+    assert.match(errorOf(outcome.right).message, /^not started, because a check failed: no room/)
   })
 
   test.each([
@@ -112,7 +112,7 @@ describe('a function of an author', () => {
 
   test('a promise of a function is not a JSON output', async () => {
     const { code, message } = errorOf(await only(() => Promise.resolve(TE.right(1))))
-    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ is not plain JSON, not a function'])
+    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ must be plain JSON, not a function'])
   })
 
   test('a task may return an Either in its right: it is data', async () => {
@@ -122,12 +122,30 @@ describe('a function of an author', () => {
   })
 })
 
+describe('a step without a function', () => {
+  test.each([
+    ['run', undefined],
+    ['run', {}],
+    ['run', { run: 3 }],
+    ['job.submit', { job: {} }]
+  ])('a workflow whose step has no function as `%s` is refused and nothing runs: %j', async (field, spec) => {
+    const storage = memoryStorage()
+    const program = workflow('w').step('s', spec as never)
+    const outcome = await run(program, 'r', {})(nodeEnvironment(storage))()
+    assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
+    assert.deepEqual(outcome.left.problems, [
+      { _tag: 'InvalidWorkflow', problem: { _tag: 'InvalidSetting', place: 's', field, expected: 'a function' } }
+    ])
+    assert.deepEqual(await storage.list()(), E.right([]))
+  })
+})
+
 describe('a step without a schema', () => {
   test('a value that JSON cannot store fails its step permanently, with the path', async () => {
     const { code, message } = errorOf(await only(() => ({ found: [{ at: new Date(0) }] })))
     assert.deepEqual(
       [code, message],
-      ['OUTPUT_NOT_STORABLE', 'the output at $.found[0].at is not plain JSON, not a Date']
+      ['OUTPUT_NOT_STORABLE', 'the output at $.found[0].at must be plain JSON, not a Date']
     )
   })
 

@@ -108,7 +108,7 @@ describe('a secret', () => {
       Program.map('each', { forEach: () => [Number(PIN)], item: t.number }, { run: ({ item }) => TE.right(item) })
     )
     const misfit = ended(await run(outOfDigits, 'p', {})(environment)(), 'Failed')
-    assert.match(misfit.failures[0]?.error.message ?? '', /item 1 at \$ is not number/)
+    assert.match(misfit.failures[0]?.error.message ?? '', /item 1 at \$ must be number/)
     assertNone(bytesBelow(folder), 'the state folder')
     assertNone(everything([told, done, named, misfit]), 'an event or outcome')
   })
@@ -190,7 +190,7 @@ describe('a secret', () => {
           ? pipe(start('p'), Program.step('a', { before, run: () => TE.right(1) }))
           : pipe(start('p'), Program.wave('a', { g: { run: () => TE.right(1) } }, { before }))
       const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
-      assert.match(failed.failures[0]?.error.message ?? '', /^not started: \*\*\*$/)
+      assert.match(failed.failures[0]?.error.message ?? '', /^not started, because a check failed: \*\*\*$/)
       assert.ok(told.some((one) => everything(one).includes("'***'")))
       assertNone(bytesBelow(folder) + everything(told), 'what was told')
     }

@@ -300,7 +300,7 @@ describe('an output that is not storable', () => {
     assert.equal(outcome.retryable, false)
     const { error } = outcome.failures[0] ?? assert.fail()
     assert.equal(error.code, 'OUTPUT_NOT_STORABLE')
-    assert.ok(error.message.startsWith(`the output at ${path} is not `), error.message)
+    assert.ok(error.message.startsWith(`the output at ${path} must be `), error.message)
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
@@ -331,7 +331,7 @@ describe('an output that is not storable', () => {
       gives('one', { a: [1, 'x'] }, { output: t.type({ a: t.array(t.number) }) })
     ])
     const outcome = ended(await wrong.perform(run(program, 'r', {})), 'Failed')
-    assert.match(outcome.failures[0]?.error.message ?? '', /^the output at \$\.a\[1\] is not number/)
+    assert.match(outcome.failures[0]?.error.message ?? '', /^the output at \$\.a\[1\] must be number/)
   })
 })
 

@@ -419,7 +419,7 @@ describe('the needs of groups', () => {
 })
 
 describe('a wave as a whole', () => {
-  test('a wave has a record for each group and one for itself, and its groups are no steps', async () => {
+  test('a wave has a record for each group and one for itself, and its groups do not count as steps', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(waveOf(process, { a: {}, b: {} }), 'r', {})), 'Completed')
     assert.deepEqual(

@@ -50,7 +50,7 @@ export interface Runnable extends Conversions {
   /** Runs the task, or submits its job. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly job: RunnableJob | undefined
-  /** The wait of a task without code; or why it is invalid. */
+  /** The wait of a task without code. On the left: the setting of a task with neither. */
   readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
@@ -115,8 +115,11 @@ export const task = <C>(
   definition?: Json,
   artifactPaths?: NonNullable<Task['artifactPaths']>
 ): ProgramTask => {
+  // Untyped hosts may pass anything.
+  const given = Object(step) as typeof step
   const spec: SpecOf<C> =
-    typeof step === 'function' ? { run: step } : 'sleep' in step || 'waitFor' in step ? waiting(step) : step
+    typeof given === 'function' ? { run: given } : 'sleep' in given || 'waitFor' in given ? waiting(given) : given
+  const code: unknown = 'job' in spec ? spec.job.submit : spec.run
   const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
@@ -150,7 +153,10 @@ export const task = <C>(
     seen,
     run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
-    awaits: awaits?.awaits,
+    awaits:
+      typeof code === 'function'
+        ? awaits?.awaits
+        : E.left({ field: 'job' in spec ? 'job.submit' : 'run', expected: 'a function' }),
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,

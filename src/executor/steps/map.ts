@@ -105,7 +105,7 @@ const itemFrom = (
 ): E.Either<StepFailure, Item> => {
   const { redaction } = vault
   const encoded = map.items.encode(value)
-  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
+  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} must be ${encoded.left.expected}`)
   const stored = Redaction.json(redaction, encoded.right ?? null)
   const item = map.items.decode(stored)
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
@@ -125,7 +125,7 @@ const keyHasSecret = (index: number): string =>
 const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {
   for (const { key, value } of items) {
     const item = map.items.decode(value)
-    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, ' any more: restart the map to compute its items again')
+    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, '; restart the map to compute its items again')
   }
   return E.right(items)
 }
@@ -134,7 +134,7 @@ const misfit = (
   item: string,
   { path, expected }: { readonly path: string; readonly expected: string },
   more = ''
-): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} is not ${expected}${more}`)
+): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} must be ${expected}${more}`)
 
 const notItems = (message: string): E.Either<StepFailure, never> =>
   E.left(Failure.permanent(StepError.make('NotItems', message, { code: 'NOT_ITEMS' }), 'notApplied'))

@@ -38,7 +38,7 @@ const copyingOnce = (): FileSystem => {
   return { ...nodeFileSystem, replace }
 }
 
-/** A run of two claims that rests, or whose second owner was killed. */
+/** A run of two claims that was released, or whose second owner was killed. */
 const make = async (isAtRest: boolean): Promise<string> => {
   const root = folder()
   const first = next(root)
@@ -117,7 +117,7 @@ function* cuts(bytes: Buffer): Iterable<readonly [string, Buffer]> {
   for (let at = 0; at < bytes.length; at += sweep ? 1 : 5) yield [`cut at ${at}`, bytes.subarray(0, at)]
 }
 
-describe('damage to a run at rest', () => {
+describe('damage to a run without an owner', () => {
   test('with any byte changed, a run loads exactly, or recovers and reports it, or is refused', async () => {
     const root = await make(true)
     for (const file of filesOf(root)) {
