@@ -83,7 +83,7 @@ export const problemOf = (policy: RetryPolicy): InvalidRetryPolicy | undefined =
     expected
   })
   const isDuration = (millis: number): boolean => Number.isFinite(millis) && millis >= 0
-  if (!STRATEGIES.has(policy._tag)) return wrong('_tag', [...STRATEGIES].join(', '))
+  if (!STRATEGIES.has(policy._tag)) return wrong('_tag', `one of ${[...STRATEGIES].join(', ')}`)
   if (!Number.isInteger(policy.attempts) || policy.attempts < 1 || policy.attempts > MAX_ATTEMPTS) {
     return wrong('attempts', `a whole number from 1 to ${MAX_ATTEMPTS}`)
   }
