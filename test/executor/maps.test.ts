@@ -478,12 +478,12 @@ describe('invalid items of a map', () => {
         /return an array, not a promise; await it in an earlier step/
       ],
       [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /`key` must return a string/],
-      [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],
+      [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x" of an earlier item/],
       [{ forEach: () => [''], key: itself }, /item 1 has a key of 0 characters; use 1 to 512 characters/],
-      [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ is not plain JSON/],
+      [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ must be plain JSON/],
       [
         { forEach: () => Array.from({ length: 100_001 }, () => 1) },
-        /there are 100001 items, and a map has at most 100000/
+        /there are 100001 items, but a map has at most 100000/
       ],
       [
         {
@@ -536,7 +536,7 @@ describe('invalid items of a map', () => {
       Program.map('each', { forEach: () => ['1'], item: t.string }, { run: () => TE.right(1) })
     )
     const outcome = ended(await again(world).perform(resume(edited, 'r')), 'Failed')
-    assert.match(outcome.failures.at(-1)?.error.message ?? '', /item "1" at \$ is not string any more: restart the map/)
+    assert.match(outcome.failures.at(-1)?.error.message ?? '', /item "1" at \$ must be string; restart the map/)
     ended(await again(world).perform(resume(edited, 'r', { restartWave: 'each' })), 'Completed')
   })
 })

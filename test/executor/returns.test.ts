@@ -112,7 +112,7 @@ describe('a function of an author', () => {
 
   test('a promise of a function is not a JSON output', async () => {
     const { code, message } = errorOf(await only(() => Promise.resolve(TE.right(1))))
-    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ is not plain JSON, not a function'])
+    assert.deepEqual([code, message], ['OUTPUT_NOT_STORABLE', 'the output at $ must be plain JSON, not a function'])
   })
 
   test('a task may return an Either in its right: it is data', async () => {
@@ -127,7 +127,7 @@ describe('a step without a schema', () => {
     const { code, message } = errorOf(await only(() => ({ found: [{ at: new Date(0) }] })))
     assert.deepEqual(
       [code, message],
-      ['OUTPUT_NOT_STORABLE', 'the output at $.found[0].at is not plain JSON, not a Date']
+      ['OUTPUT_NOT_STORABLE', 'the output at $.found[0].at must be plain JSON, not a Date']
     )
   })
 

@@ -147,7 +147,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
     assert.equal(failure?.error.code, 'OUTPUT_NOT_STORABLE')
     assert.match(
       failure?.error.message ?? '',
-      /^the output at \$\.files\[0\]\.name is not a valid value \(.*string.*\)$/
+      /^the output at \$\.files\[0\]\.name must be a valid value \(.*string.*\)$/
     )
   })
 
@@ -169,7 +169,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
     )
     const outcome = ended(await newProcess().perform(run(pages, 'r', {})), 'Failed')
     assert.equal(outcome.failures[0]?.error.code, 'NOT_ITEMS')
-    assert.match(outcome.failures[0]?.error.message ?? '', /^item 2 at \$\.files\[0\]\.name is not a valid value \(/)
+    assert.match(outcome.failures[0]?.error.message ?? '', /^item 2 at \$\.files\[0\]\.name must be a valid value \(/)
   })
 
   test('a recorded output that an edited schema refuses is a problem of the plan, with the path', async () => {
@@ -349,13 +349,13 @@ describe('a schema written by hand', () => {
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')
     assert.equal(
       outcome.failures[0]?.error.message,
-      `the output at ${expected} is not a valid value (${'m'.repeat(200)})`
+      `the output at ${expected} must be a valid value (${'m'.repeat(200)})`
     )
   })
 
   test.each([
-    ['it throws', schema(() => assert.fail('broken')), /is not something that mine validates: broken$/],
-    ['it gives no reason', schema(() => ({ issues: [] })), /is not a valid value \(no reason given\)$/]
+    ['it throws', schema(() => assert.fail('broken')), /must be something that mine validates: broken$/],
+    ['it gives no reason', schema(() => ({ issues: [] })), /must be a valid value \(no reason given\)$/]
   ])('an output is refused if %s', async (_, output, message) => {
     const one = Program.fromSteps('w', [task('one', { output, run: () => TE.right(1) })])
     const outcome = ended(await newProcess().perform(run(one, 'r', {})), 'Failed')

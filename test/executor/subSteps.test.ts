@@ -131,7 +131,7 @@ describe('a sub-step', () => {
   test('a sub-step that returns no JSON fails, and its error names the path', async () => {
     const { go } = runs()
     const outcome = await go(async ({ step }) => await step('big', () => ({ n: 1n }) as never))
-    assert.match(errorOf(outcome).message, /the output of "agent\/big" at \$\.n is not plain JSON/)
+    assert.match(errorOf(outcome).message, /the output of "agent\/big" at \$\.n must be plain JSON/)
   })
 
   test('a sub-step keeps its own path and idempotency key in each attempt', async () => {

@@ -294,13 +294,13 @@ describe('an output that is not storable', () => {
       },
       '$.a'
     ]
-  ])('%s: the step fails for good, with the path, and nothing is stored of it', async (_, value, path) => {
+  ])('an output that holds %s fails the step permanently, with the path, and is not stored', async (_, value, path) => {
     const process = newProcess()
     const outcome = ended(await process.perform(run(Program.fromSteps('p', [gives('one', value)]), 'r', {})), 'Failed')
     assert.equal(outcome.retryable, false)
     const { error } = outcome.failures[0] ?? assert.fail()
     assert.equal(error.code, 'OUTPUT_NOT_STORABLE')
-    assert.ok(error.message.startsWith(`the output at ${path} is not `), error.message)
+    assert.ok(error.message.startsWith(`the output at ${path} must be `), error.message)
     assert.equal((await stored(process.storage)).completedSteps.size, 0)
   })
 
@@ -331,7 +331,7 @@ describe('an output that is not storable', () => {
       gives('one', { a: [1, 'x'] }, { output: t.type({ a: t.array(t.number) }) })
     ])
     const outcome = ended(await wrong.perform(run(program, 'r', {})), 'Failed')
-    assert.match(outcome.failures[0]?.error.message ?? '', /^the output at \$\.a\[1\] is not number/)
+    assert.match(outcome.failures[0]?.error.message ?? '', /^the output at \$\.a\[1\] must be number/)
   })
 })
 

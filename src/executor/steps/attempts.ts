@@ -120,7 +120,7 @@ const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job =
 /** The step ran, so its outcome is unknown. */
 const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
-    StepError.make('OutputNotStorable', `the output at ${path} is not ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
+    StepError.make('OutputNotStorable', `the output at ${path} must be ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })
   )
 
 /** What the code of a task returned, or how it ended otherwise. */

@@ -76,7 +76,8 @@ const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepF
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))
     return notItems('`forEach` must return an array, not a promise; await it in an earlier step')
-  if (!Array.isArray(values.right)) return notItems('`forEach` must return an array')
+  if (!Array.isArray(values.right))
+    return notItems(`\`forEach\` must return an array; it returned a value of type ${typeof values.right}`)
   const items: Array<Item> = []
   for (const [index, value] of values.right.entries()) {
     const item = itemFrom(scope, map, value, index)
@@ -105,7 +106,7 @@ const itemFrom = (
 ): E.Either<StepFailure, Item> => {
   const { redaction } = vault
   const encoded = map.items.encode(value)
-  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} is not ${encoded.left.expected}`)
+  if (E.isLeft(encoded)) return notItems(`item ${index + 1} at ${encoded.left.path} must be ${encoded.left.expected}`)
   const stored = Redaction.json(redaction, encoded.right ?? null)
   const item = map.items.decode(stored)
   if (E.isLeft(item)) return misfit(String(index + 1), item.left)
@@ -125,7 +126,7 @@ const keyHasSecret = (index: number): string =>
 const accepted = (map: ProgramMap, items: ReadonlyArray<Item>): E.Either<StepFailure, ReadonlyArray<Item>> => {
   for (const { key, value } of items) {
     const item = map.items.decode(value)
-    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, ' any more: restart the map to compute its items again')
+    if (E.isLeft(item)) return misfit(`"${key}"`, item.left, '; restart the map to compute its items again')
   }
   return E.right(items)
 }
@@ -134,7 +135,7 @@ const misfit = (
   item: string,
   { path, expected }: { readonly path: string; readonly expected: string },
   more = ''
-): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} is not ${expected}${more}`)
+): E.Either<StepFailure, never> => notItems(`item ${item} at ${path} must be ${expected}${more}`)
 
 const notItems = (message: string): E.Either<StepFailure, never> =>
   E.left(Failure.permanent(StepError.make('NotItems', message, { code: 'NOT_ITEMS' }), 'notApplied'))

@@ -96,7 +96,7 @@ export const notAwaited = (left: ReadonlyArray<Unit>): StepFailure =>
 
 export const notStorable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
-    StepError.make('OutputNotStorable', `the output of "${unit}" at ${path} is not ${expected}`, {
+    StepError.make('OutputNotStorable', `the output of "${unit}" at ${path} must be ${expected}`, {
       code: 'OUTPUT_NOT_STORABLE'
     })
   )
@@ -104,7 +104,7 @@ export const notStorable = (unit: Unit, { path, expected }: OutputMismatch): Ste
 export const notDecodable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
   wrong(
     'OutputNotDecodable',
-    `the recorded output of "${unit}" at ${path} is not ${expected}; give it another "version", or resume from it`,
+    `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume from it`,
     'OUTPUT_NOT_DECODABLE'
   )
 
