@@ -89,7 +89,9 @@ export const redacted = (
       const accepted = output === result.output || job !== undefined ? E.right(undefined) : accepts(output)
       return E.isRight(accepted)
         ? { ...result, output }
-        : unusable(`without the value of a secret the output at ${accepted.left.path} would no longer be ${accepted.left.expected}`)
+        : unusable(
+            `without the value of a secret the output at ${accepted.left.path} would no longer be ${accepted.left.expected}`
+          )
     }
   }
 }
