@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { durable } from './durable.js'
+import { listing } from './listing.js'
 import { linear, loading, mapped, planning } from './loading.js'
 import { restarting } from './restarting.js'
 import { compare } from './starting.js'
@@ -97,6 +98,15 @@ const restartingTable = async (root: string): Promise<void> => {
   }
 }
 
+const listingTable = async (root: string): Promise<void> => {
+  write('| completed runs | list, ms | prune, ms |')
+  write('|---|---|---|')
+  for (const count of quick ? [1_000] : [1_000, 10_000]) {
+    const { listMillis, pruneMillis } = await listing(root, count)
+    write(`| ${count} | ${fixed(listMillis, 0)} | ${fixed(pruneMillis, 0)} |`)
+  }
+}
+
 const root = await mkdtemp(join(process.cwd(), 'test/.tmp/bench-'))
 await durableTable(root)
 write('')
@@ -109,4 +119,6 @@ write('')
 startingTable()
 write('')
 await restartingTable(root)
+write('')
+await listingTable(root)
 await rm(root, { recursive: true })

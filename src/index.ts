@@ -36,7 +36,7 @@ export * as RunOutcome from './public/RunOutcome.js'
 export { cleanWorkspace, hasWorkspace, mergeWorkspace } from './executor/workspace/workspace.js'
 export { collectEvidence } from './executor/workspace/evidence.js'
 export { findExpired, prune, removeRuns } from './executor/storage/prune.js'
-export { listRuns, viewRun } from './executor/storage/runs.js'
+export { listRuns, newestFirst, viewRun } from './executor/storage/runs.js'
 export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
 export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.js'
 
@@ -124,6 +124,7 @@ export type Checkpoint = model.Checkpoint
 export * as Checkpoint from './public/Checkpoint.js'
 export * as CheckpointCodec from './public/CheckpointCodec.js'
 export type { Status, Variables } from './domain/checkpoint/Checkpoint.js'
+export type { Summary } from './domain/checkpoint/Summary.js'
 export type { CompletedStep, Evidence, ExpectedEvidence } from './domain/checkpoint/CompletedStep.js'
 export type { PendingUnit } from './domain/checkpoint/Pending.js'
 export type { SubStep } from './domain/checkpoint/SubStep.js'
@@ -163,6 +164,9 @@ export type {
   Found,
   HistoryEntry,
   Holder,
+  KeptSummary,
+  Listed,
+  ListOptions,
   Liveness,
   Owner,
   CheckpointStorage,

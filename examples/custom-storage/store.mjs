@@ -10,7 +10,8 @@ import { RunId } from 'dogear'
 export const fileStorage = (path) => {
   // The claims that this instance granted. A claim in the file but not here belongs to a process that has ended.
   const granted = new Map()
-  const failed = (_tag, cause) => E.left({ _tag, where: path, operation: cause.syscall, code: cause.code, cause })
+  const failed = (_tag, cause, more = {}) =>
+    E.left({ _tag, ...more, where: path, operation: cause.syscall, code: cause.code, cause })
 
   const read = () => {
     try {
@@ -33,7 +34,7 @@ export const fileStorage = (path) => {
       closeSync(folder)
       return E.right(result)
     } catch (cause) {
-      return failed('WriteFailed', cause)
+      return failed('WriteFailed', cause, { committed: 'unknown' })
     }
   }
 
@@ -83,7 +84,8 @@ export const fileStorage = (path) => {
           if (found !== expected) return E.left({ _tag: 'RevisionConflict', runId, expected, found })
           changes.push(change)
         }
-        return put(runId, { ...run, first: run.first ?? revisions[0].checkpoint(), changes }, state)
+        const summary = revisions.at(-1).summary()
+        return put(runId, { ...run, first: run.first ?? revisions[0].checkpoint(), changes, summary }, state)
       }),
 
     // Forgets the claim in memory first, so that this process can claim the run again even if the write fails.
@@ -104,7 +106,16 @@ export const fileStorage = (path) => {
 
     loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, revision))),
 
-    list: () => TE.fromIOEither(() => E.map(({ runs }) => [...runs.keys()].sort())(read())),
+    list: ({ after = '', limit } = {}) =>
+      TE.fromIOEither(() =>
+        E.map(({ runs }) =>
+          [...runs]
+            .filter(([runId, { summary }]) => runId > after && summary !== undefined)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .slice(0, limit)
+            .map(([runId, run]) => ({ runId, summary: { ...run.summary, heldBy: holder(run) } }))
+        )(read())
+      ),
 
     remove: (runId) =>
       on(runId, (run, state) => {

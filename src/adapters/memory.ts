@@ -17,6 +17,7 @@ import type { Change } from '../domain/change/Change.js'
 import { sha256 } from '../domain/data/Digest.js'
 import type { Json } from '../domain/data/Json.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
+import type { Summary } from '../domain/checkpoint/Summary.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
 import { byTime, isSame } from '../domain/request/Request.js'
@@ -58,6 +59,8 @@ interface Run {
   epoch: number
   held: HeldClaim | undefined
   segments: ReadonlyArray<Segment>
+  /** The summary of the newest revision, as JSON. */
+  summary: string
 }
 
 interface StoredArtifact {
@@ -217,12 +220,16 @@ export const memoryStorage = (
 
     loadRevision: (runId, revision) => on(runId, (run) => E.right(stored(run, holderOf(run), revision))),
 
-    list: () =>
+    list: ({ after = '', limit } = {}) =>
       TE.fromIO(() =>
         [...data.runs]
-          .filter(([, run]) => O.isSome(stored(run)))
-          .map(([runId]) => runId)
-          .sort()
+          .filter(([runId, { segments }]) => segments.length > 0 && runId > after)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .slice(0, limit)
+          .map(([runId, run]) => {
+            const summary = JSON.parse(run.summary) as Summary
+            return { runId, summary: { ...summary, heldBy: O.fromNullable(holderOf(run)) } }
+          })
       ),
 
     remove: (runId) =>
@@ -349,7 +356,7 @@ const artifactsIn =
 const find =
   (data: MemoryData) =>
   (runId: string): Run =>
-    data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [] }
+    data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [], summary: '' }
 
 // --- who writes
 
@@ -393,6 +400,7 @@ const follows = (run: Run, runId: string, revisions: ReadonlyArray<Revision>): E
 /** Encodes everything before storing anything, so that a value that cannot be encoded changes nothing. */
 const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
   const changes = revisions.map(({ change }) => JSON.stringify(change))
+  const summary = JSON.stringify((revisions.at(-1) as Revision).summary())
   const chars = changes.reduce((sum, change) => sum + change.length, 0)
   const segment = run.segments.at(-1)
   if (segment === undefined || segment.chars > Math.max(SEGMENT_CHARS, segment.checkpoint.length)) {
@@ -404,6 +412,7 @@ const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
     for (const change of changes) segment.changes.push(change)
     segment.chars += chars
   }
+  run.summary = summary
 }
 
 /** A revision of the history, or the newest. */

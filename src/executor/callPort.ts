@@ -25,7 +25,7 @@ export const readFailed =
 
 export const writeFailed =
   (where: string): OnThrow<WriteFailed> =>
-  (operation, cause) => ({ _tag: 'WriteFailed', where, operation, code: 'THREW', cause })
+  (operation, cause) => ({ _tag: 'WriteFailed', committed: 'unknown', where, operation, code: 'THREW', cause })
 
 export const STORE = 'the store'
 

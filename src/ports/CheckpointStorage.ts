@@ -7,6 +7,7 @@ import type { Option } from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../domain/change/Change.js'
 import type { InvalidRunId } from '../domain/checkpoint/RunId.js'
+import type { Summary } from '../domain/checkpoint/Summary.js'
 import type { Json } from '../domain/data/Json.js'
 
 /**
@@ -69,7 +70,8 @@ export type Encoded = Json
 
 /**
  * One revision of a run: the change that led to it, and the whole checkpoint, built on demand in time linear in the run. A simple store
- * writes `checkpoint()` of the last revision; an appending store writes the changes.
+ * writes `checkpoint()` of the last revision; an appending store writes the changes. A store that lists runs without reading them keeps
+ * `summary()` of the last revision.
  *
  * @category model
  */
@@ -78,6 +80,8 @@ export interface Revision {
   readonly change: Change
   /** Returns the whole checkpoint at this revision; builds it at each call. */
   readonly checkpoint: () => Encoded
+  /** Returns the facts of this revision that a listing shows, in constant time. */
+  readonly summary: () => Summary
 }
 
 /**
@@ -126,6 +130,36 @@ export interface HistoryEntry {
 }
 
 /**
+ * The runs to list: those whose ids follow `after` (any string), and at most `limit` of them. Default: all.
+ *
+ * @category model
+ */
+export interface ListOptions {
+  readonly after?: string
+  readonly limit?: number
+}
+
+/**
+ * A summary that a store keeps, and the owner of the run as in {@link Stored}.
+ *
+ * @category model
+ */
+export interface KeptSummary extends Summary {
+  readonly heldBy: Option<Holder>
+}
+
+/**
+ * One listed run. `summary`: that of its newest saved revision, unchanged. Absent if the store keeps none or cannot be certain that it
+ * is the newest: the run is then loaded.
+ *
+ * @category model
+ */
+export interface Listed {
+  readonly runId: string
+  readonly summary?: KeptSummary
+}
+
+/**
  * Stores checkpoints.
  *
  * Laws: a save that resolved is in every later `load` and `claim` · two claims never both save the same revision · a save of a superseded
@@ -150,8 +184,8 @@ export interface CheckpointStorage {
   readonly history: (runId: string) => TaskEither<StorageError, ReadonlyArray<HistoryEntry>>
   /** Loads one revision of the history. */
   readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
-  /** Lists the ids of all runs, sorted, damaged ones included. A run that was claimed and never saved may be listed. */
-  readonly list: () => TaskEither<StorageError, ReadonlyArray<string>>
+  /** Lists runs in the bytewise order of their ids, damaged ones included. A run that was claimed and never saved may be listed. */
+  readonly list: (options?: ListOptions) => TaskEither<StorageError, ReadonlyArray<Listed>>
   /** Deletes a run. Refused while a live owner holds it. A reused id starts a new run. */
   readonly remove: (runId: string) => TaskEither<StorageError, void>
 }
@@ -269,12 +303,14 @@ export interface ReadFailed {
 }
 
 /**
- * Writing failed. Acknowledged saves are intact; this write may still have taken effect. The claim is unusable.
+ * Writing failed. Acknowledged saves are intact. `committed`: `no`: this write has no effect; `unknown`: it may take effect until the next
+ * claim, which finds the save or makes it impossible. The claim is unusable.
  *
  * @category errors
  */
 export interface WriteFailed {
   readonly _tag: 'WriteFailed'
+  readonly committed: 'no' | 'unknown'
   readonly where: string
   readonly operation: string
   readonly code: string

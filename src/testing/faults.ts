@@ -133,13 +133,10 @@ const GIVES_NOTHING: ReadonlySet<StorageCall> = new Set<StorageCall>(['save', 'r
 
 const READS: ReadonlySet<StorageCall> = new Set<StorageCall>(['load', 'history', 'loadRevision', 'list'])
 
-const failureOf = (call: StorageCall): StorageError => ({
-  _tag: READS.has(call) ? 'ReadFailed' : 'WriteFailed',
-  where: 'the store',
-  operation: call,
-  code: 'EIO',
-  cause: 'a planned fault'
-})
+const failureOf = (call: StorageCall): StorageError => {
+  const facts = { where: 'the store', operation: call, code: 'EIO', cause: 'a planned fault' }
+  return READS.has(call) ? { _tag: 'ReadFailed', ...facts } : { _tag: 'WriteFailed', committed: 'unknown', ...facts }
+}
 
 type StorageTask<A> = TaskEither<StorageError, A>
 
@@ -154,7 +151,7 @@ export const aroundEach = (
   load: (runId) => around('load', () => storage.load(runId)()),
   history: (runId) => around('history', () => storage.history(runId)()),
   loadRevision: (runId, revision) => around('loadRevision', () => storage.loadRevision(runId, revision)()),
-  list: () => around('list', () => storage.list()()),
+  list: (options) => around('list', () => storage.list(options)()),
   remove: (runId) => around('remove', () => storage.remove(runId)())
 })
 

@@ -5,6 +5,7 @@ import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import type { CheckpointStorage, Claim, Revision } from '../../src/ports/CheckpointStorage.js'
+import { summary } from '../../src/testing/conformance/fixtures.js'
 
 const OWNER = { host: 'build-1', pid: 100 }
 const AT = '2026-01-02T03:04:05.678Z'
@@ -19,7 +20,12 @@ const revision = (
   number: number,
   checkpoint = (): string => 'x'.repeat(number * 150)
 ): ReadonlyNonEmptyArray<Revision> => [
-  { revision: number, change: { _tag: 'Confirmed', at: AT, unit: `${number}`.padEnd(128, 'x') }, checkpoint }
+  {
+    revision: number,
+    change: { _tag: 'Confirmed', at: AT, unit: `${number}`.padEnd(128, 'x') },
+    checkpoint,
+    summary: () => summary([number])
+  }
 ]
 
 const saved = async (storage: CheckpointStorage, claim: Claim, from: number, to: number): Promise<void> => {

@@ -88,7 +88,7 @@ describe('the process of the example store', () => {
       const claimed = await storage.claim('a', owner)()
       // A folder in its place makes the write fail.
       mkdirSync(path + '.tmp')
-      const saved = await storage.save(claimed.right.claim, [{ revision: 0, change, checkpoint: () => ({}) }])()
+      const saved = await storage.save(claimed.right.claim, [{ revision: 0, change, checkpoint: () => ({}), summary: () => ({}) }])()
       const released = await storage.release(claimed.right.claim)()
       assert.deepEqual([saved.left.code, released.left.code], ['EISDIR', 'EISDIR'])
       rmdirSync(path + '.tmp')

@@ -69,8 +69,16 @@ describe('the text of a storage error', () => {
   ])('the text of a storage error with %s includes the cause: %j', (code, cause, expected) => {
     const facts = { where: '/state/x', operation: 'lock', code, cause }
     assert.equal(RunError.describe({ _tag: 'ReadFailed', ...facts }), `Reading /state/x failed: lock: ${expected}`)
-    const written = RunError.describe({ _tag: 'WriteFailed', ...facts })
-    assert.ok(written.startsWith(`Writing /state/x failed: lock: ${expected}. Earlier saves are intact. `), written)
+    const holds = {
+      no: 'Earlier saves are intact; nothing of this write is stored, and a resume continues without it',
+      unknown:
+        'Earlier saves are intact. This write may still take effect; the next claim of the run finds it or makes it impossible'
+    }
+    for (const committed of ['no', 'unknown'] as const)
+      assert.equal(
+        RunError.describe({ _tag: 'WriteFailed', committed, ...facts }),
+        `Writing /state/x failed: lock: ${expected}. ${holds[committed]}`
+      )
   })
 })
 

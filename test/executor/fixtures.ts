@@ -218,6 +218,7 @@ const counting = (storage: CheckpointStorage): Counted => {
 
 export const WRITE_FAILED: WriteFailed = {
   _tag: 'WriteFailed',
+  committed: 'unknown',
   where: 'the disk',
   operation: 'fdatasync',
   code: 'ENOSPC',

@@ -453,7 +453,14 @@ const fullAfter =
       save: (claim, revisions) =>
         left-- > 0
           ? storage.save(claim, revisions)
-          : TE.left({ _tag: 'WriteFailed', where: 'e1', operation: 'write', code: 'ENOSPC', cause: undefined })
+          : TE.left({
+              _tag: 'WriteFailed',
+              committed: 'no',
+              where: 'e1',
+              operation: 'write',
+              code: 'ENOSPC',
+              cause: undefined
+            })
     }
   }
 

@@ -349,7 +349,14 @@ describe('a pause request', () => {
         process.stop()
         await running
         right(await process.storage.remove('r')())
-        return TE.left({ _tag: 'WriteFailed', where: 'r', operation: 'open', code: 'ENOENT', cause: 0 } as const)()
+        return TE.left({
+          _tag: 'WriteFailed',
+          committed: 'no',
+          where: 'r',
+          operation: 'open',
+          code: 'ENOENT',
+          cause: 0
+        } as const)()
       }
     }
     let answer: ReturnType<ReturnType<ReturnType<typeof pause>>> | undefined
@@ -467,7 +474,14 @@ describe('a pointer that cannot be left', () => {
   })
 
   test('a failed pointer is reported, and the run is paused', async () => {
-    const full = { _tag: 'WriteFailed', where: '/state', operation: 'open', code: 'ENOSPC', cause: 0 } as const
+    const full = {
+      _tag: 'WriteFailed',
+      committed: 'no',
+      where: '/state',
+      operation: 'open',
+      code: 'ENOSPC',
+      cause: 0
+    } as const
     const { process, outcome } = await paused({ ...memoryRequests(), point: () => TE.left(full) })
     assert.equal(outcome.reason, 'paused')
     const told = process.events.flatMap((event) => (event._tag === 'RunPaused' ? event.problems : []))

@@ -188,7 +188,7 @@ describe('the label of a failed write', () => {
     const around = (storage: CheckpointStorage): CheckpointStorage => ({ ...storage, remove: throwing })
     const process = newProcess(newWorld(), { around })
     ended(await process.perform(run(once(), 'r', {})), 'Completed')
-    const runs = right(await listRuns(process.environment)()).map(({ summary }) => right(summary))
+    const runs = right(await listRuns()(process.environment)()).map(({ summary }) => right(summary))
     const { left } = right(await removeRuns(runs)(process.environment)())
     assert.match(left[0]?.why ?? '', /^Writing the store failed: remove: THREW: not connected/)
   })

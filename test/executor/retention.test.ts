@@ -6,13 +6,14 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryArtifacts, memoryStorage } from '../../src/adapters/memory.js'
-import type { Archive, CheckpointStorage, Environment } from '../../src/index.js'
+import type { Archive, CheckpointStorage, Environment, Listed, ListOptions, Stored } from '../../src/index.js'
 import type { ArchivedRun } from '../../src/ports/Archive.js'
 import type * as Retention from '../../src/domain/checkpoint/Retention.js'
 import {
   CheckpointCodec,
   findExpired,
   listRuns,
+  newestFirst,
   poll,
   Program,
   prune,
@@ -66,7 +67,10 @@ describe('a run that has completed', () => {
     const flow = Async.workflow('q', { onSuccess: 'delete' }).step('a', () => 1)
     const storage = memoryStorage(world.data)
     assert.deepEqual(await Async.run(flow, { id: 'q', storage }), { a: 1 })
-    assert.deepEqual(right(await storage.list()()), [])
+    assert.deepEqual(
+      right(await storage.list()()).map(({ runId }) => runId),
+      []
+    )
   })
 
   test('a completed run is archived in its last state before the state is deleted', async () => {
@@ -190,12 +194,21 @@ describe('pruning', () => {
       found.map(({ runId }) => runId),
       ['done-1', 'done-2']
     )
-    assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-1', 'done-2', 'done-3'])
+    assert.deepEqual(
+      right(await process.storage.list()()).map(({ runId }) => runId),
+      ['broken', 'done-1', 'done-2', 'done-3']
+    )
     const pruned = right(await prune({ keep: 1 })(process.environment)())
     assert.deepEqual(pruned, { removed: found, left: [], isStopped: false })
-    assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-3'])
+    assert.deepEqual(
+      right(await process.storage.list()()).map(({ runId }) => runId),
+      ['broken', 'done-3']
+    )
     right(await prune({ keep: 0, statuses: ['failed'] })(process.environment)())
-    assert.deepEqual(right(await process.storage.list()()), ['done-3'])
+    assert.deepEqual(
+      right(await process.storage.list()()).map(({ runId }) => runId),
+      ['done-3']
+    )
   })
 
   test('pruning removes artifacts also if they are stored apart from the checkpoints', async () => {
@@ -226,7 +239,31 @@ describe('pruning', () => {
       ]
     )
     await process.storage.release(claimed.claim)()
-    assert.deepEqual(right(await process.storage.list()()), ['broken', 'done-1', 'done-2'])
+    assert.deepEqual(
+      right(await process.storage.list()()).map(({ runId }) => runId),
+      ['broken', 'done-1', 'done-2']
+    )
+  })
+
+  test('pruning leaves a run whose content is damaged behind an intact summary', async () => {
+    const { world, given } = await withRuns()
+    const found = { _tag: 'Recovered', from: 'revision 1', lost: 'line 3 is damaged' } as const
+    const around = (storage: CheckpointStorage): CheckpointStorage => ({
+      ...storage,
+      load: (runId) =>
+        TE.map(O.map((stored: Stored): Stored => (runId === 'done-1' ? { ...stored, found } : stored)))(
+          storage.load(runId)
+        )
+    })
+    const { removed, left } = right(await prune({ keep: 1 })(newProcess(world, { ...given, around }).environment)())
+    assert.deepEqual(
+      removed.map(({ runId }) => runId),
+      ['done-2']
+    )
+    assert.deepEqual(
+      left.map(({ run: { runId }, reason, why }) => [runId, reason, why]),
+      [['done-1', 'damaged', 'its newest state is damaged: line 3 is damaged']]
+    )
   })
 
   test('pruning reports the runs that it could not remove, and a stop ends it between two runs', async () => {
@@ -257,12 +294,54 @@ test('runs are listed newest first, then by descending id, and unreadable ones l
   await begun(2, '0', 'x')
   const around = (storage: CheckpointStorage): CheckpointStorage => ({
     ...storage,
+    list: (page) => TE.map((runs: ReadonlyArray<Listed>) => runs.map(({ runId }) => ({ runId })))(storage.list(page)),
     load: (runId) => (runId === 'x' ? TE.left(damaged) : storage.load(runId))
   })
   const damaged = { _tag: 'Corrupt', runId: 'x', where: 'x', why: 'it is damaged' } as const
-  const listed = right(await listRuns(newProcess(world, { around }).environment)())
+  const listed = newestFirst(right(await listRuns()(newProcess(world, { around }).environment)()))
   assert.deepEqual(
     listed.map(({ runId }) => runId),
     ['0', 'c', 'b', 'a', 'x']
   )
+})
+
+test('a page of listRuns is full although a run that was never saved takes a place in the store', async () => {
+  const world = newWorld()
+  for (const id of ['a', 'b', 'c', 'd'])
+    ended(await newProcess(world, ports(world).given).perform(run(program('keep'), id, {})), 'Completed')
+  const pages: Array<ListOptions | undefined> = []
+  const around = (storage: CheckpointStorage): CheckpointStorage => ({
+    ...storage,
+    list: (page) => {
+      pages.push(page)
+      return TE.map((runs: ReadonlyArray<Listed>) => runs.map(({ runId }) => ({ runId })))(storage.list(page))
+    },
+    load: (runId) => (runId === 'b' ? TE.right(O.none) : storage.load(runId))
+  })
+  const { environment } = newProcess(world, { around })
+  const idsOf = async (page?: ListOptions) => right(await listRuns(page)(environment)()).map(({ runId }) => runId)
+  assert.deepEqual(await idsOf({ limit: 2 }), ['a', 'c'])
+  assert.deepEqual(pages, [{ limit: 2 }, { after: 'b', limit: 1 }])
+  assert.deepEqual(await idsOf({ after: 'a', limit: 10 }), ['c', 'd'])
+  assert.deepEqual(await idsOf({ after: 'd', limit: 1 }), [])
+  assert.deepEqual(await idsOf(), ['a', 'c', 'd'])
+})
+
+test('a run has the same summary whether its store keeps it or it is loaded', async () => {
+  const world = newWorld()
+  ended(await newProcess(world, ports(world).given).perform(run(program('keep'), 'done', {})), 'Completed')
+  await newProcess(world, ports(world).given).perform(run(program('keep', TE.left('no')), 'failed', {}))
+  const around = (storage: CheckpointStorage): CheckpointStorage => ({
+    ...storage,
+    list: (page) => TE.map((runs: ReadonlyArray<Listed>) => runs.map(({ runId }) => ({ runId })))(storage.list(page))
+  })
+  const kept = right(await listRuns()(newProcess(world).environment)())
+  assert.deepEqual(
+    kept.map(({ runId, summary }) => [runId, right(summary).status]),
+    [
+      ['done', 'completed'],
+      ['failed', 'failed']
+    ]
+  )
+  assert.deepEqual(right(await listRuns()(newProcess(world, { around }).environment)()), kept)
 })

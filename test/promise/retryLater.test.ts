@@ -75,7 +75,7 @@ describe('retryLater of a refusal', () => {
     assert.equal(RunError.retryLater({ _tag: 'HeldBy', runId: 'r', holder }), true)
     const others: ReadonlyArray<Errors.RunError> = [
       { _tag: 'NoSuchRun', runId: 'r' },
-      { _tag: 'WriteFailed', where: 'w', operation: 'o', code: 'ENOSPC', cause: 0 }
+      { _tag: 'WriteFailed', committed: 'no', where: 'w', operation: 'o', code: 'ENOSPC', cause: 0 }
     ]
     assert.deepEqual(others.map(RunError.retryLater), [false, false])
   })

@@ -11,6 +11,7 @@ import { virtualClock } from '../../src/testing/crash/process/VirtualClock.js'
 import type { FaultSchedule } from '../../src/testing/faults.js'
 import { fault, faultSchedule, withFaults } from '../../src/testing/faults.js'
 import { law } from '../domain/law.js'
+import { summary } from '../../src/testing/conformance/fixtures.js'
 
 const right = async <A>(task: TaskEither<StorageError, A>): Promise<A> => {
   const result = await task()
@@ -32,7 +33,8 @@ const newest = (count: number): ReadonlyNonEmptyArray<Revision> => [
   {
     revision: count - 1,
     change: { _tag: 'Recovered', at: '2026-01-02T03:04:05.000Z', from: 'x', lost: 'y', agreedBy: 'z' },
-    checkpoint: () => ({ count })
+    checkpoint: () => ({ count }),
+    summary: () => summary([count])
   }
 ]
 

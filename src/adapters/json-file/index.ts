@@ -15,12 +15,14 @@ import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import { burials } from './claim/Burial.js'
 import * as Claiming from './claim/Claim.js'
 import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
-import { namesIn, ownRoot } from './files/Files.js'
+import { ownRoot } from './files/Files.js'
 import * as History from './journal/History.js'
+import * as Listing from './journal/Listing.js'
 import * as Layout from './files/Layout.js'
 import { holderOf } from './claim/Liveness.js'
 import type { Processes } from './claim/Processes.js'
@@ -101,9 +103,11 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
   const { heartbeat, limits } = options
   const checkpointBytes = limits?.checkpointBytes ?? 64 * MEBIBYTE
   const compactBytes = limits?.compactBytes ?? MEBIBYTE
+  const fs = options.fs ?? nodeFileSystem
   return {
     root,
-    fs: options.fs ?? nodeFileSystem,
+    fs,
+    bury: burials(fs, resolve(root)),
     processes: options.processes ?? nodeProcesses,
     settings: {
       keep: Math.max(1, options.keep ?? 10),
@@ -193,7 +197,10 @@ export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): Ch
     load: (runId) => on(runId, (layout) => load(context, layout)),
     history: (runId) => on(runId, (layout) => History.history(context, layout)),
     loadRevision: (runId, revision) => on(runId, (layout) => History.loadRevision(context, layout, revision)),
-    list: () => () => list(context),
+    list:
+      (options = {}) =>
+      () =>
+        Listing.list(context, options),
     remove: (runId) => on(runId, (layout) => Release.remove(context, layout))
   }
 }
@@ -234,14 +241,4 @@ const load = async (context: Context, layout: Layout.Layout): Promise<E.Either<S
   if (E.isLeft(content)) return content
   const heldBy = await holderOf(context, layout, journals.highest)
   return E.right(O.map((found: Read.Content) => ({ ...found, heldBy }))(content.right))
-}
-
-/** The ids of run folders, readable or not. */
-const list = async (context: Context): Promise<E.Either<StorageError, ReadonlyArray<string>>> => {
-  const own = ownRoot(context.fs, resolve(context.root))
-  if (E.isLeft(own)) return own
-  const names = await namesIn(context.fs, Layout.runsOf(context.root))
-  return E.map((found: O.Option<ReadonlyArray<string>>) =>
-    O.isNone(found) ? [] : found.value.filter((name) => E.isRight(RunId.parse(name))).sort()
-  )(names)
 }

@@ -205,10 +205,11 @@ const storageOver = (line: Line): CheckpointStorage => ({
     return E.right({ claim: { ...claim, lost: lost.signal }, stored })
   },
   save: (claim, revisions) => async () => {
-    const sent = revisions.map(({ revision, change, checkpoint }): SentRevision => ({
+    const sent = revisions.map(({ revision, change, checkpoint, summary }): SentRevision => ({
       revision,
       change,
-      encoded: checkpoint()
+      encoded: checkpoint(),
+      summary: summary()
     }))
     return asked<void>(line, 'save', sentClaim(claim), sent)()
   },
@@ -216,6 +217,6 @@ const storageOver = (line: Line): CheckpointStorage => ({
   load: (runId) => asked(line, 'load', runId),
   history: (runId) => asked(line, 'history', runId),
   loadRevision: (runId, revision) => asked(line, 'loadRevision', runId, revision),
-  list: () => asked(line, 'list'),
+  list: (options) => asked(line, 'list', options),
   remove: (runId) => asked(line, 'remove', runId)
 })

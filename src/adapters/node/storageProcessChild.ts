@@ -6,6 +6,7 @@ import type {
   Claim,
   Claimed,
   ClaimOptions,
+  ListOptions,
   Owner,
   Revision,
   StorageError
@@ -71,7 +72,7 @@ const perform = (
     case 'loadRevision':
       return storage.loadRevision(first as string, second as number)
     case 'list':
-      return storage.list()
+      return storage.list(first as ListOptions | undefined)
     case 'load':
     case 'history':
     case 'remove':
@@ -83,10 +84,11 @@ const claimOf = (claim: SentClaim): Claim =>
   claims.get(keyOf(claim)) ?? { ...claim, lost: new AbortController().signal }
 
 const revisionsOf = (sent: ReadonlyArray<SentRevision>): ReadonlyNonEmptyArray<Revision> =>
-  sent.map(({ revision, change, encoded }) => ({
+  sent.map(({ revision, change, encoded, summary }) => ({
     revision,
     change,
-    checkpoint: () => structuredClone(encoded)
+    checkpoint: () => structuredClone(encoded),
+    summary: () => structuredClone(summary)
   })) as unknown as ReadonlyNonEmptyArray<Revision>
 
 const sentGranted = ({ claim: { runId, epoch }, stored }: Claimed): unknown =>

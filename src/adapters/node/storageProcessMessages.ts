@@ -1,5 +1,6 @@
 /** The messages between a `storageProcess` and its parent. */
 import { inspect } from 'node:util'
+import type { Summary } from '../../domain/checkpoint/Summary.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { CheckpointStorage, Encoded, Revision } from '../../ports/CheckpointStorage.js'
 
@@ -25,6 +26,7 @@ export interface SentClaim {
 /** A revision with its checkpoint computed. */
 export interface SentRevision extends Pick<Revision, 'revision' | 'change'> {
   readonly encoded: Encoded
+  readonly summary: Summary
 }
 
 /** A thrown value or a cause: an error as its parts, anything else unchanged or as a string. */

@@ -37,7 +37,7 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const flags = withoutSecrets(typed, redactionFor(context, workflow.right.file))
   const options = planOptions(flags, workflow.right.file)
   if (E.isLeft(options)) return options
-  const replacement = replacementOf(context, workflow.right.file, found.right, typed)
+  const replacement = replacementOf(context, workflow.right.file, checkpoint, typed)
   if (E.isLeft(replacement)) return replacement
   printWarnings(context, workflow.right, typed)
   const program = plannable(workflow.right)

@@ -108,7 +108,7 @@ const resumeEarlier = async (
 ): Promise<Result> => {
   const { runId } = view
   if (view.workflow.path === undefined) return E.left(programError(context, runId))
-  const differences = differencesFrom(view, given)
+  const differences = differencesFrom(view.checkpoint, given)
   if (differences.length > 0 && how.fromStep === undefined) {
     const words = inputWords(given)
     const hints = ofOtherInput(context, runId, how, differences, words, ['run', workflow.shown, ...words])
@@ -188,17 +188,14 @@ const chooseEarlier = async (
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
   const mine = runs.right.filter(isUnfinished)
-  const nearest = mine.find((one) => differencesFrom(one, given).length === 0)
-  printRunning(context, runs.right, given)
+  const nearest = await firstLike(context, mine, given)
+  await printRunning(context, runs.right, given)
   if (flags.resume === true || flags.yes === true) {
     const earlier = nearest ?? mine[0]
     return earlier === undefined ? E.right(fresh) : taken(await viewOf(context, earlier.runId))
   }
   if (nearest === undefined) return E.right(fresh)
-  if (context.interactive) {
-    const view = await viewOf(context, nearest.runId)
-    return E.isLeft(view) ? view : offered(context, view.right, workflow.file, 'start a new run', E.right(fresh))
-  }
+  if (context.interactive) return offered(context, nearest, workflow.file, 'start a new run', E.right(fresh))
   printEarlier(context, nearest)
   return E.right(fresh)
 }
@@ -211,15 +208,29 @@ const mentionEarlier = async (
 ): Promise<E.Either<CliError, undefined>> => {
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
-  printRunning(context, runs.right, given)
-  const nearest = runs.right.find((one) => isUnfinished(one) && differencesFrom(one, given).length === 0)
+  await printRunning(context, runs.right, given)
+  const nearest = await firstLike(context, runs.right.filter(isUnfinished), given)
   if (nearest !== undefined) printEarlier(context, nearest)
   return E.right(undefined)
 }
 
+/** The first of these runs that has this input. A summary has none, so runs are read until it is found. */
+const firstLike = async (
+  context: Context,
+  runs: ReadonlyArray<RunSummary>,
+  given: Given
+): Promise<RunView | undefined> => {
+  for (const { runId } of runs) {
+    const view = await viewOf(context, runId)
+    if (E.isRight(view) && differencesFrom(view.right.checkpoint, given).length === 0) return view.right
+  }
+  return undefined
+}
+
 /** A user who starts another run may not know about an active one. */
-const printRunning = (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): void => {
-  const running = runs.find((one) => O.isSome(one.heldBy) && differencesFrom(one, given).length === 0)
+const printRunning = async (context: Context, runs: ReadonlyArray<RunSummary>, given: Given): Promise<void> => {
+  const held = runs.filter(({ heldBy }) => O.isSome(heldBy))
+  const running = await firstLike(context, held, given)
   if (running === undefined || O.isNone(running.heldBy)) return
   const { pid, host } = running.heldBy.value
   context.screen.line(`Run ${running.runId} of this workflow is in progress (process ${pid} on ${host}). To show it:`)
@@ -245,7 +256,7 @@ const chooseRepeated = async (
   if (id !== undefined) return taken(await findRun(context, id), how)
   const runs = await runsOf(context, workflow)
   if (E.isLeft(runs)) return runs
-  const newest = runs.right.find((one) => differencesFrom(one, given).length === 0) ?? runs.right[0]
+  const newest = (await firstLike(context, runs.right, given)) ?? runs.right[0]
   if (newest !== undefined) return taken(await viewOf(context, newest.runId), how)
   const { file, shown } = workflow
   return E.left({ _tag: 'NoRunOfWorkflow', workflow: file.name, hints: ofNoRunOf(context, shown) })

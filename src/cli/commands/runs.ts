@@ -1,6 +1,6 @@
 /** `dogear runs`: lists runs. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Status } from '../../domain/checkpoint/Checkpoint.js'
+import { statuses } from '../../domain/checkpoint/Summary.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
@@ -22,22 +22,11 @@ export interface RunsFlags {
   readonly output?: string
 }
 
-const STATUSES: ReadonlyArray<Status> = [
-  'queued',
-  'running',
-  'completed',
-  'failed',
-  'interrupted',
-  'paused',
-  'pending',
-  'cancelled'
-]
-
 export const runsCommand = async (context: Context, flags: RunsFlags): Promise<Result> => {
-  const status = STATUSES.find((one) => one === flags.status)
+  const status = statuses.find((one) => one === flags.status)
   if (flags.status !== undefined && status === undefined) {
-    const hint = didYouMean(flags.status, STATUSES)
-    return E.left(usage(`--status: unknown status "${flags.status}"; use ${orList(STATUSES)}${hint}`))
+    const hint = didYouMean(flags.status, statuses)
+    return E.left(usage(`--status: unknown status "${flags.status}"; use ${orList(statuses)}${hint}`))
   }
   if (flags.output !== undefined && flags.output !== 'json' && flags.output !== 'table') {
     return E.left(usage(`--output: unknown form "${flags.output}"; use json or table`))

@@ -15,7 +15,7 @@ import type { Style } from '../terminal/Style.js'
 import { printable } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
 import type { Runs } from './find/find.js'
-import { allRuns, findRun, isUndecided, isUnfinished, viewOf } from './find/find.js'
+import { findRun, isUndecided, isUnfinished, readRuns, viewOf } from './find/find.js'
 import { ofDamage } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/nextActions.js'
@@ -34,7 +34,7 @@ interface Readable {
 
 /** Without an id, completed runs get no prediction. */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
-  const runs = id === undefined ? await allRuns(context) : await oneRun(context, id)
+  const runs = id === undefined ? await readRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
   const found: Array<Finding> = []
   for (const run of runs.right.runs) {

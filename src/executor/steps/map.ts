@@ -47,7 +47,7 @@ const NO_DECISION = Failure.permanent(
 )
 
 const waveOf = (
-  { each, name, summary, fingerprint, ownFingerprint, ...map }: ProgramMap,
+  { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, guard }: ProgramMap,
   items: ReadonlyArray<Item>
 ): ProgramWave => ({
   _tag: 'Wave',
@@ -56,12 +56,12 @@ const waveOf = (
   fingerprint,
   ownFingerprint,
   groups: items.map(({ key }) => named(each, key)),
-  concurrency: map.concurrency,
-  onFailure: map.onFailure,
-  guard: map.guard
+  concurrency,
+  onFailure,
+  guard
 })
 
-/** The body of a map under the key of an item. It inherits the rest: there may be many thousands. */
+/** The body of a map under the key of an item. It inherits the rest, as there may be many thousands: never spread it. */
 const named = (each: ProgramStep, key: string): ProgramGroup =>
   Object.create(each, { name: { value: key, enumerable: true }, needs: NO_NEEDS }) as ProgramGroup
 

@@ -9,6 +9,7 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { encode } from '../../domain/checkpoint/CheckpointCodec.js'
+import * as Summary from '../../domain/checkpoint/Summary.js'
 import { redactedChange } from '../../domain/change/redacted.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import type { TransitionError } from '../../domain/change/Transition.js'
@@ -102,5 +103,6 @@ const isNonEmpty = <A>(all: ReadonlyArray<A>): all is ReadonlyNonEmptyArray<A> =
 export const revisionOf = (checkpoint: Checkpoint, change: Change): Revision => ({
   revision: checkpoint.revision,
   change,
-  checkpoint: () => encode(checkpoint)
+  checkpoint: () => encode(checkpoint),
+  summary: () => Summary.of(checkpoint)
 })

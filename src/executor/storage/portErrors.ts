@@ -26,8 +26,13 @@ export const describeStorage = (error: StorageError): string => {
     case 'ReadFailed':
       return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':
-      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}. Earlier saves are intact. This write may still have taken effect; a resume continues from the stored state`
+      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}. Earlier saves are intact${COMMITTED[error.committed]}`
   }
+}
+
+const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
+  no: '; nothing of this write is stored, and a resume continues without it',
+  unknown: '. This write may still take effect; the next claim of the run finds it or makes it impossible'
 }
 
 /** Describes how a process lost a run; an outcome does not know the claims. */

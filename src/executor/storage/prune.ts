@@ -10,7 +10,7 @@ import { describe } from '../RunError.js'
 import type { RunSummary } from './runs.js'
 import { listRuns, viewRun } from './runs.js'
 
-/** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), or after a failure. `isStopped`: a stop came before all were tried. */
+/** `left`: runs that were not removed: resumed meanwhile, with their own workspace (`clean` deletes that), damaged (`verify` shows how), or after a failure. `isStopped`: a stop came before all were tried. */
 export interface Pruned {
   readonly removed: ReadonlyArray<RunSummary>
   readonly left: ReadonlyArray<KeptRun>
@@ -20,7 +20,7 @@ export interface Pruned {
 /** A run that was not removed. */
 export interface KeptRun {
   readonly run: RunSummary
-  readonly reason: 'resumed' | 'hasWorkspace' | 'failed'
+  readonly reason: 'resumed' | 'hasWorkspace' | 'damaged' | 'failed'
   readonly why: string
 }
 
@@ -33,7 +33,7 @@ export const findExpired =
   (policy: RetentionPolicy): Executor<ReadonlyArray<RunSummary>> =>
   (environment) =>
   async () => {
-    const listed = await listRuns(environment)()
+    const listed = await listRuns()(environment)()
     if (E.isLeft(listed)) return listed
     const runs = listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [retained(summary.right)] : []))
     return E.right(expired(runs, policy, environment.clock.now()).map(({ run }) => run))
@@ -50,8 +50,8 @@ const retained = (run: RunSummary): RetainedRun & { readonly run: RunSummary } =
 })
 
 /**
- * Removes runs, one after the other, each as a whole or not at all. A run that was resumed meanwhile stays. A stop
- * (`Environment.interrupt`) ends the removal between two runs.
+ * Removes runs, several at a time, each as a whole or not at all. A run that was resumed meanwhile stays, and so does a damaged one. A
+ * stop (`Environment.interrupt`) ends the removal once those that are being removed are.
  *
  * @category running
  */
@@ -61,14 +61,21 @@ export const removeRuns =
   async () => {
     const removed: Array<RunSummary> = []
     const left: Array<KeptRun> = []
-    for (const run of runs) {
+    for (let n = 0; n < runs.length; n += AT_ONCE) {
       if (environment.interrupt.signal.aborted) return E.right({ removed, left, isStopped: true })
-      const failure = await removeUnchanged(environment, run)
-      if (failure === undefined) removed.push(run)
-      else left.push({ run, ...failure })
+      const some = runs.slice(n, n + AT_ONCE)
+      const failures = await Promise.all(some.map((run) => removeUnchanged(environment, run)))
+      for (const [index, run] of some.entries()) {
+        const failure = failures[index]
+        if (failure === undefined) removed.push(run)
+        else left.push({ run, ...failure })
+      }
     }
     return E.right({ removed, left, isStopped: false })
   }
+
+/** A store may make so many removals durable together. */
+const AT_ONCE = 100
 
 const removeUnchanged = async (
   environment: Environment,
@@ -78,6 +85,8 @@ const removeUnchanged = async (
   if (E.isLeft(now)) return { reason: 'failed', why: describe(now.left) }
   const view = O.toUndefined(now.right)
   if (view !== undefined && hasMovedOn(run, view)) return resumedMeanwhile
+  if (view?.found._tag === 'Recovered')
+    return { reason: 'damaged', why: `its newest state is damaged: ${view.found.lost}` }
   const kept = view === undefined ? undefined : await keptBy(environment, view.checkpoint)
   if (kept !== undefined) return { reason: 'hasWorkspace', why: kept }
   const removed = await removeRun(environment, run.runId, view?.checkpoint)

@@ -1,28 +1,29 @@
 /** Reads runs without changing them. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
-import { progress, status } from '../../domain/checkpoint/Checkpoint.js'
-import type { Json } from '../../domain/data/Json.js'
-import type { Found, Holder, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import * as Summary from '../../domain/checkpoint/Summary.js'
+import type {
+  CheckpointStorage,
+  Found,
+  Holder,
+  Listed,
+  ListOptions,
+  StorageError,
+  Stored
+} from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
 import { callPort, load, readFailed, STORE } from '../callPort.js'
 import { restoreStored } from './stored.js'
 
 /**
- * The summary of a run in a listing.
+ * The facts of a run in a listing. `found`: how its newest state was found. A listing reads the summary that a store keeps, so `Exact`
+ * there says nothing of the content: {@link viewRun} reads that.
  *
  * @category model
  */
-export interface RunSummary {
+export interface RunSummary extends Omit<Summary.Summary, 'heldStatus'> {
   readonly runId: string
-  readonly revision: number
-  readonly workflow: { readonly name: string; readonly path?: string }
-  readonly input: Json
-  readonly status: Status
-  readonly steps: { readonly completed: number; readonly total: number }
-  readonly createdAt: string
-  readonly updatedAt: string
   readonly heldBy: O.Option<Holder>
   readonly found: Found
 }
@@ -63,47 +64,98 @@ export const viewRun =
   }
 
 /**
- * Lists all runs, newest first; runs of the same millisecond in descending order of their ids; unreadable runs last.
- * Runs are read one after the other, and only the summaries are kept. A damaged run does not stop the listing.
+ * Lists runs in the order of their ids: all, or a page. A damaged run does not stop the listing. A run of which the store keeps no
+ * summary is loaded.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { listRuns, newestFirst } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const greet = workflow('greet').step('hello', () => 'hello')
+ * for (const id of ['greet-1', 'greet-2', 'greet-3']) await run(greet, { id, storage })
+ * const page = await listRuns({ after: 'greet-1', limit: 100 })(nodeEnvironment(storage))()
+ * assert.ok(E.isRight(page))
+ * assert.deepEqual(page.right.map(({ runId }) => runId), ['greet-2', 'greet-3'])
+ * assert.equal(newestFirst(page.right)[0]?.runId, 'greet-3')
  *
  * @category looking
  */
-export const listRuns: Executor<ReadonlyArray<ListedRun>> =
+export const listRuns =
+  (page: ListOptions = {}): Executor<ReadonlyArray<ListedRun>> =>
   ({ storage }) =>
   async () => {
-    const listed = await callPort('list', storage.list, readFailed(STORE))
-    if (E.isLeft(listed)) return listed
     const runs: Array<ListedRun> = []
-    for (const runId of listed.right) {
-      const stored = await load({ storage }, runId)
-      if (E.isLeft(stored)) runs.push({ runId, summary: stored })
-      else if (O.isSome(stored.right))
-        runs.push({ runId, summary: E.map(summaryOf)(viewOf(runId, stored.right.value)) })
+    let rest = page
+    for (;;) {
+      const asked = rest
+      const listed = await callPort('list', () => storage.list(asked), readFailed(STORE))
+      if (E.isLeft(listed)) return listed
+      for (let n = 0; n < listed.right.length; n += AT_ONCE) {
+        const some = listed.right.slice(n, n + AT_ONCE)
+        runs.push(...(await Promise.all(some.map((one) => listedRun(storage, one)))).flat())
+      }
+      // A run without a checkpoint takes no place on a page.
+      const last = listed.right.at(-1)?.runId
+      const missing = (page.limit ?? 0) - runs.length
+      if (last === undefined || missing <= 0 || listed.right.length < (asked.limit ?? 0)) return E.right(runs)
+      rest = { after: last, limit: missing }
     }
-    return E.right(runs.sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(b.runId, a.runId)))
   }
+
+/** Each may have a whole checkpoint in memory. */
+const AT_ONCE = 8
+
+const EXACT: Found = { _tag: 'Exact' }
+
+const listedRun = async (
+  storage: CheckpointStorage,
+  { runId, summary: kept }: Listed
+): Promise<ReadonlyArray<ListedRun>> => {
+  if (kept !== undefined) return [{ runId, summary: E.right(summaryOf(runId, kept, kept.heldBy, EXACT)) }]
+  const stored = await load({ storage }, runId)
+  if (E.isLeft(stored)) return [{ runId, summary: stored }]
+  if (O.isNone(stored.right)) return []
+  return [
+    { runId, summary: E.map(({ checkpoint: _, ...summary }: RunView) => summary)(viewOf(runId, stored.right.value)) }
+  ]
+}
+
+/**
+ * Sorts listed runs: newest first, runs of the same millisecond in descending order of their ids, unreadable runs last.
+ *
+ * @category looking
+ */
+export const newestFirst = (runs: ReadonlyArray<ListedRun>): ReadonlyArray<ListedRun> =>
+  [...runs].sort((a, b) => compareText(createdAt(b), createdAt(a)) || compareText(b.runId, a.runId))
 
 const createdAt = ({ summary }: ListedRun): string => (E.isRight(summary) ? summary.right.createdAt : '')
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-const summaryOf = ({ checkpoint: _, ...summary }: RunView): RunSummary => summary
+const viewOf = (runId: string, stored: Stored): E.Either<StorageError, RunView> =>
+  E.map((checkpoint: Checkpoint): RunView => ({
+    ...summaryOf(runId, Summary.of(checkpoint), stored.heldBy, stored.found),
+    checkpoint
+  }))(restoreStored(stored, runId))
 
-const viewOf = (runId: string, { found, heldBy, ...content }: Stored): E.Either<StorageError, RunView> =>
-  E.map((checkpoint: Checkpoint): RunView => {
-    const { revision, workflow, input, createdAt, updatedAt } = checkpoint
-    const path = workflow.path === undefined ? {} : { path: workflow.path }
-    return {
-      runId,
-      revision,
-      workflow: { name: workflow.name, ...path },
-      input,
-      status: status(checkpoint, O.isSome(heldBy)),
-      steps: progress(checkpoint),
-      createdAt,
-      updatedAt,
-      heldBy,
-      found,
-      checkpoint
-    }
-  })(restoreStored({ found, heldBy, ...content }, runId))
+const summaryOf = (
+  runId: string,
+  { revision, workflow, status, heldStatus, steps, createdAt, updatedAt }: Summary.Summary,
+  heldBy: O.Option<Holder>,
+  found: Found
+): RunSummary => ({
+  runId,
+  revision,
+  workflow,
+  status: O.isSome(heldBy) ? heldStatus : status,
+  steps,
+  createdAt,
+  updatedAt,
+  heldBy,
+  found
+})

@@ -1,6 +1,7 @@
 /** Records which store call a task comes from, so that a failure can name it. */
 import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import { inWords } from './difference.js'
 
 const calls = new WeakMap<object, string>()
 
@@ -23,7 +24,7 @@ export const withNames = (storage: CheckpointStorage): CheckpointStorage => ({
   history: (runId) => named(`history(${text(runId)})`, storage.history(runId)),
   loadRevision: (runId, revision) =>
     named(`loadRevision(${text(runId)}, ${revision})`, storage.loadRevision(runId, revision)),
-  list: () => named('list()', storage.list()),
+  list: (options) => named(`list(${options === undefined ? '' : inWords(options)})`, storage.list(options)),
   remove: (runId) => named(`remove(${text(runId)})`, storage.remove(runId))
 })
 

@@ -5,11 +5,14 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { Change } from '../../domain/change/Change.js'
+import type { Summary } from '../../domain/checkpoint/Summary.js'
 import type { Json } from '../../domain/data/Json.js'
 import type {
   CheckpointStorage,
   Claim,
   Claimed,
+  Listed,
+  ListOptions,
   Revision,
   StorageError,
   Stored
@@ -44,9 +47,51 @@ export const revisions = (payloads: ReadonlyArray<Json>, count = 1): ReadonlyNon
   const made = payloads.slice(first).map((payload, index) => ({
     revision: first + index,
     change: change(payload),
-    checkpoint: () => checkpoint(payloads.slice(0, first + index + 1))
+    checkpoint: () => checkpoint(payloads.slice(0, first + index + 1)),
+    summary: () => summary(payloads.slice(0, first + index + 1))
   }))
   return made as unknown as ReadonlyNonEmptyArray<Revision>
+}
+
+const STATUSES = ['queued', 'interrupted', 'failed', 'paused', 'completed'] as const
+
+/** The summary of a run with these payloads. */
+export const summary = (payloads: ReadonlyArray<Json>): Summary => ({
+  revision: payloads.length - 1,
+  workflow: { name: `kit of ${payloads.length}`, ...(payloads.length % 2 === 0 ? { path: 'kit.yaml' } : {}) },
+  status: STATUSES[payloads.length % STATUSES.length] ?? 'queued',
+  heldStatus: 'running',
+  steps: { completed: payloads.length, total: 100 },
+  createdAt: '2026-01-02T03:04:05.600Z',
+  updatedAt: AT
+})
+
+/** The listed ids. */
+export const idsIn = async (storage: CheckpointStorage, options?: ListOptions): Promise<ReadonlyArray<string>> =>
+  (await listed(storage, options)).map(({ runId }) => runId)
+
+export const listed = async (storage: CheckpointStorage, options?: ListOptions): Promise<ReadonlyArray<Listed>> => {
+  const runs = await right(storage.list(options))
+  assert.ok(isListing(runs), `the listing: expected an array of objects with a runId, found ${inWords(runs)}`)
+  return runs
+}
+
+const isListing = (given: unknown): boolean =>
+  Array.isArray(given) && given.every((one) => typeof (one as Partial<Listed> | undefined)?.runId === 'string')
+
+/** Asserts that the summary of a run is that of these payloads, if the store keeps one. */
+export const assertSummary = async (
+  storage: CheckpointStorage,
+  runId: string,
+  payloads: ReadonlyArray<Json>,
+  what = `the summary of ${runId}`
+): Promise<void> => {
+  const found = (await listed(storage)).find((one) => one.runId === runId)?.summary
+  if (found === undefined) return
+  const { heldBy, ...facts } = found
+  assertSame(facts, summary(payloads), what)
+  const stored = some(await right(storage.load(runId)), runId)
+  assertSame(O.isSome(heldBy), O.isSome(stored.heldBy), `${what} says that an owner holds the run`)
 }
 
 const json = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
@@ -148,7 +193,7 @@ export const assertHigherEpoch = ({ epoch }: Claim, than: number): void =>
   assert.ok(epoch > than, `the epoch of a claim: expected one above ${than}, found ${epoch}`)
 
 export const assertListing = async (storage: CheckpointStorage, ids: ReadonlyArray<string>): Promise<void> =>
-  assertSame(await right(storage.list()), ids, 'the listing')
+  assertSame(await idsIn(storage), ids, 'the listing')
 
 export const claimed = async (storage: CheckpointStorage, runId: string, owner = OWNER): Promise<Claim> =>
   (await right(storage.claim(runId, owner))).claim

@@ -3,9 +3,9 @@ import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { CheckpointStorage, Claim, Owner, StorageError } from '../../ports/CheckpointStorage.js'
+import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../../ports/CheckpointStorage.js'
 import { assertSame, inWords } from '../conformance/difference.js'
-import { answerOf, assertHolds, AT, left, revisions, right, some } from '../conformance/fixtures.js'
+import { answerOf, assertHolds, AT, left, listed, revisions, right, some, summary } from '../conformance/fixtures.js'
 import { storageFrom } from '../conformance/Case.js'
 import { within } from '../conformance/Limit.js'
 import type { OtherProcess, StorageSpec } from '../conformance/Spec.js'
@@ -269,12 +269,16 @@ const load = async <Data>(table: Comparison<Data>, runId: string, instance: numb
   if (payloads.length === 0) return assertSame(stored, O.none, `what is stored of ${runId}`)
   const found = some(stored, runId)
   assertHolds(found, payloads)
-  // Only a live process can detect dead owners.
+  assertHeld(table, runId, instance, found.heldBy)
+}
+
+/** Only a live process can detect dead owners. */
+const assertHeld = <Data>(table: Comparison<Data>, runId: string, instance: number, heldBy: O.Option<Holder>): void => {
   if (!table.model.live.has(instance)) return
   const held = M.heldBy(table.model, runId)
-  assert.equal(O.isSome(found.heldBy), held !== undefined, `whether ${runId} is said to be held`)
-  if (O.isSome(found.heldBy) && held !== undefined)
-    assert.equal(found.heldBy.value.pid, ownerOf(held.instance).pid, `who is said to hold ${runId}`)
+  assert.equal(O.isSome(heldBy), held !== undefined, `whether ${runId} is said to be held`)
+  if (O.isSome(heldBy) && held !== undefined)
+    assert.equal(heldBy.value.pid, ownerOf(held.instance).pid, `who is said to hold ${runId}`)
 }
 
 const history = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
@@ -300,11 +304,16 @@ const history = async <Data>(table: Comparison<Data>, runId: string, instance: n
 
 const list = async <Data>(table: Comparison<Data>, instance: number): Promise<void> => {
   if (!answers(table, instance)) return
-  const listed = await right(storageOf(table, instance).list())
-  assert.deepEqual(listed, [...new Set(listed)].sort(), 'the listing, in order')
+  const runs = new Map((await listed(storageOf(table, instance))).map((one) => [one.runId, one.summary]))
+  assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
   for (const [runId, { payloads, known }] of table.model.runs) {
-    if (payloads.length > 0) assert.ok(listed.includes(runId), `${runId} is not listed`)
-    else if (!known) assert.ok(!listed.includes(runId), `${runId} is listed, and there is nothing of it`)
+    if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)
+    else if (!known) assert.ok(!runs.has(runId), `${runId} is listed, and there is nothing of it`)
+    const found = runs.get(runId)
+    if (found === undefined) continue
+    const { heldBy, ...facts } = found
+    assertSame(facts, summary(payloads), `the summary of ${runId}`)
+    assertHeld(table, runId, instance, heldBy)
   }
 }
 

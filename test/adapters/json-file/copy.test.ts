@@ -19,7 +19,8 @@ import {
   revisions,
   right,
   seed,
-  some
+  some,
+  summary
 } from '../../../src/testing/conformance/fixtures.js'
 import { folder, journalOf, next, placesOf, recorded, systemError, until, untilCopied, work } from './kit.js'
 
@@ -27,7 +28,7 @@ const copyOf = (root: string): JsonObject & { readonly copyOf: JsonObject } =>
   JSON.parse(readFileSync(placesOf(root).copy, 'utf8')) as JsonObject & { readonly copyOf: JsonObject }
 
 const one = (revision: number, change: Change, checkpoint: Json): ReadonlyNonEmptyArray<Revision> => [
-  { revision, change, checkpoint: () => checkpoint }
+  { revision, change, checkpoint: () => checkpoint, summary: () => summary([1]) }
 ]
 
 const AT = '2026-01-02T03:04:05.678Z'

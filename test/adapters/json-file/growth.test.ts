@@ -18,7 +18,8 @@ import {
   revisions,
   right,
   seed,
-  some
+  some,
+  summary
 } from '../../../src/testing/conformance/fixtures.js'
 import { folder, intercepted, journalName, journalsOf, next, placesOf, systemError, work } from './kit.js'
 
@@ -33,7 +34,8 @@ const step = (n: number, size = 200): ReadonlyNonEmptyArray<Revision> => [
   {
     revision: n,
     change: { _tag: 'Confirmed', at: '2026-01-02T03:04:05.678Z', unit: 'x'.repeat(size) },
-    checkpoint: () => upTo(n).map((index) => ({ stepIndex: index, step: 'x'.repeat(size / 2) }))
+    checkpoint: () => upTo(n).map((index) => ({ stepIndex: index, step: 'x'.repeat(size / 2) })),
+    summary: () => summary([1])
   }
 ]
 
@@ -305,7 +307,8 @@ describe('a checkpoint that is too large', () => {
       checkpoint: (): Json => ({
         variables: { report: 'x'.repeat(bytes), small: 1 },
         completedSteps: [{ output: 'y'.repeat(bytes / 4) }]
-      })
+      }),
+      summary: () => summary([1])
     }
   ]
 

@@ -19,7 +19,7 @@ import {
   seed,
   some
 } from '../../../src/testing/conformance/fixtures.js'
-import { folder, journalName, journalOf, journalsOf, next, placesOf, untilCopied, work } from './kit.js'
+import { folder, intercepted, journalName, journalOf, journalsOf, next, placesOf, untilCopied, work } from './kit.js'
 
 type Asynchronous = 'readdir' | 'mkdir' | 'link' | 'open' | 'read' | 'fsyncFolder'
 
@@ -330,13 +330,13 @@ describe('races of a removal', () => {
   test('a removal just after another claim is refused with the reason, and the run stays', async () => {
     const root = folder()
     await work(next(root), [0])
-    const fs = meanwhile(
-      'readdir',
-      () => claimed(next(root), 'a'),
-      'before',
-      (path) => path === placesOf(root).run
-    )
+    let checks = 0
+    const fs = intercepted(({ call, target }) => {
+      if (call === 'lstatSync' && target === journalOf(root, 3) && ++checks === 3) writeFileSync(journalOf(root, 3), '')
+    })
     await left(next(root, { fs }).remove('a'), 'Fenced')
+    assert.equal(checks, 3)
+    rmSync(journalOf(root, 3))
     await assertLoads(next(root), 'a', [0])
   })
 

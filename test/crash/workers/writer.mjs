@@ -50,7 +50,8 @@ const revisionOf = (runId, tags, tag) => {
   return {
     revision: all.length - 1,
     change: { _tag: 'Interrupted', at, unit: tag, reason: 'signal' },
-    checkpoint: () => ({ format: 1, runId, revision: all.length - 1, tags: all })
+    checkpoint: () => ({ format: 1, runId, revision: all.length - 1, tags: all }),
+    summary: () => ({ revision: all.length - 1 })
   }
 }
 

@@ -151,7 +151,12 @@ export const storage = () => ({${NOTHING},
   save: (claim, revisions) => async () => { saved = revisions[0].checkpoint(); return { _tag: 'Right' } },
   load: () => async () => ({ _tag: 'Right', right: { _tag: 'Some', value: { checkpoint: saved } } }) })`)
     const claim = { runId: 'a', epoch: 1, lost: new AbortController().signal }
-    const revision = { revision: 0, change: {}, checkpoint: () => [-0, '\ud800'] } as unknown as Revision
+    const revision = {
+      revision: 0,
+      change: {},
+      checkpoint: () => [-0, '\ud800'],
+      summary: () => ({})
+    } as unknown as Revision
     await storage.save(claim, [revision])()
     const loaded = await storage.load('a')()
     assert.ok(E.isRight(loaded) && O.isSome(loaded.right))

@@ -9,8 +9,10 @@ import type { FileSystem } from '../../../src/adapters/json-file/files/FileSyste
 import type { Processes } from '../../../src/adapters/json-file/claim/Processes.js'
 import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import type { Change } from '../../../src/domain/change/Change.js'
+import type { Summary } from '../../../src/domain/checkpoint/Summary.js'
 import type { Json } from '../../../src/domain/data/Json.js'
 import type { CheckpointStorage, Claim, Revision, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
+import { summary } from '../../../src/testing/conformance/fixtures.js'
 import type { CrashFiles } from './CrashFiles.js'
 
 export const isSweep = process.env['DOGEAR_SWEEP'] === '1'
@@ -88,6 +90,12 @@ const textOf = ({ run, revision }: State): string =>
 
 const checkpointOf = (state: State): Json => ({ format: 1, ...state, text: textOf(state) })
 
+const summaryOf = ({ run, revision }: State): Summary => ({
+  ...summary([]),
+  revision,
+  workflow: { name: `run ${run}` }
+})
+
 const changeOf = (state: State): Change => ({
   _tag: 'UnitCompleted',
   at: '2026-01-02T03:04:05.678Z',
@@ -103,7 +111,12 @@ const changeOf = (state: State): Change => ({
 export const revisionsAfter = ({ run, revision }: State, count: number): ReadonlyNonEmptyArray<Revision> =>
   Array.from({ length: count }, (_, index) => {
     const state = { run, revision: revision + 1 + index }
-    return { revision: state.revision, change: changeOf(state), checkpoint: () => checkpointOf(state) }
+    return {
+      revision: state.revision,
+      change: changeOf(state),
+      checkpoint: () => checkpointOf(state),
+      summary: () => summaryOf(state)
+    }
   }) as unknown as ReadonlyNonEmptyArray<Revision>
 
 const holds = (stored: Stored, { run, revision }: State): boolean => {
@@ -234,6 +247,9 @@ const rightOf = <A>(what: string, result: E.Either<StorageError, A>): A =>
 export const goOn = async (fs: FileSystem, open: Open, allowed: ReadonlyArray<State>): Promise<State> => {
   const storage = open(fs)
   const loaded = stateOf(rightOf('a load', await storage.load('a')()), allowed)
+  for (const { summary: found } of rightOf('a listing', await storage.list()()))
+    if (found !== undefined)
+      assert.deepEqual({ ...found, heldBy: undefined }, { ...summaryOf(loaded), heldBy: undefined })
   const { claim, stored } = rightOf('a claim', await storage.claim('a', OWNER)())
   stateOf(stored, [loaded])
   rightOf('a save', await storage.save(claim, revisionsAfter(loaded, 1))())

@@ -9,6 +9,8 @@ import type {
   CheckpointStorage,
   Claim,
   HistoryEntry,
+  Listed,
+  ListOptions,
   StorageError,
   Stored
 } from '../../../src/ports/CheckpointStorage.js'
@@ -60,6 +62,7 @@ const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Inst
     histories: new Map(),
     counted: new Map(),
     free: new Set(),
+    summaries: new Map(),
     busy: false
   }
 }
@@ -125,7 +128,10 @@ export const sampleStorage = (
         const wanted = revision - (has('is off by one in its history') ? 1 : 0)
         return on(runId, (id) => look(instance, id, (run) => storedAt(instance, id, run, wanted)))
       },
-      list: () => () => list(instance),
+      list:
+        (page = {}) =>
+        () =>
+          list(instance, page),
       remove: (runId) => when(on(runId, (id) => does.remove(instance, id), 'remove'))
     }
   }
@@ -178,20 +184,49 @@ const history = ({ has, histories }: Instance, runId: string, { revisions }: Run
   return entries
 }
 
-const list = async (instance: Instance): Answer<ReadonlyArray<string>> => {
-  const names = await instance.disk.names()
+const list = async (instance: Instance, page: ListOptions): Answer<ReadonlyArray<Listed>> => {
+  const { disk, has } = instance
+  const names = await disk.names()
   if (E.isLeft(names))
     return E.left({ _tag: 'ReadFailed', where: 'the disk', operation: 'list', code: names.left, cause: names.left })
-  const found: Array<string> = []
+  const found: Array<Listed> = []
   for (const runId of names.right.filter((name) => E.isRight(RunId.parse(name)))) {
     const run = await read(instance, runId)
     const whole = E.chain((one: Run) => foundOf(runId, one))(run)
     const isDamaged = E.isRight(whole) && whole.right._tag === 'Recovered'
-    if (isDamaged && instance.has('lists nothing if one run is damaged')) return E.left(damaged(runId))
+    if (isDamaged && has('lists nothing if one run is damaged')) return E.left(damaged(runId))
     if (E.isLeft(run) && run.left._tag === 'ReadFailed') return run
-    if (E.isLeft(whole) || E.isLeft(run) || run.right.revisions.length > 0) found.push(runId)
+    if (E.isLeft(whole) || E.isLeft(run)) found.push({ runId })
+    else if (run.right.revisions.length > 0) found.push(listedRun(instance, runId, run.right, isDamaged))
   }
-  return E.right(instance.has('lists runs in no order') ? found : found.sort())
+  if (has('lists runs in no order')) return E.right(found)
+  return E.right(pageOf(has, found, page))
+}
+
+const listedRun = (instance: Instance, runId: string, run: Run, isDamaged: boolean): Listed => {
+  const { has, summaries } = instance
+  const newest = run.revisions.at(-1)
+  if (newest === undefined || (isDamaged && !has('summarizes what is left of a damaged run'))) return { runId }
+  const summary = summaries.get(runId) ?? newest.summary
+  const holder = has('lists every run as free') ? undefined : holderOf(instance, runId, run)
+  return { runId, summary: { ...summary, heldBy: O.fromNullable(holder) } }
+}
+
+const pageOf = (
+  has: Instance['has'],
+  runs: ReadonlyArray<Listed>,
+  { after = '', limit = Infinity }: ListOptions
+): ReadonlyArray<Listed> => {
+  const byText = (a: Listed, b: Listed): number => (a.runId < b.runId ? -1 : 1)
+  const sorted = [...runs].sort(
+    has('orders a page as people do') ? (a, b) => a.runId.localeCompare(b.runId, 'en') : byText
+  )
+  const isThere = after === '' || runs.some(({ runId }) => runId === after)
+  if (has('lists nothing after a run that does not exist') && !isThere) return []
+  const isAfter = ({ runId }: Listed): boolean =>
+    has('begins a page with the run that it follows') ? runId >= after : runId > after
+  if (has('cuts a listing before it skips')) return sorted.slice(0, limit).filter(isAfter)
+  return sorted.filter(isAfter).slice(0, has('lists more than was asked') ? limit + 1 : limit)
 }
 
 const damaged = (runId: string): StorageError => ({ _tag: 'Corrupt', runId, where: runId, why: 'it is damaged' })
@@ -222,6 +257,8 @@ const remove = async (instance: Instance, runId: string): Answer<void> => {
 const empty = async (instance: Instance, runId: string, run: Run): Answer<void> => {
   const { disk, has, remembered } = instance
   const emptied: Run = { ...run, held: null, revisions: [], damaged: [] }
+  const last = run.revisions.at(-1)
+  if (has('keeps the summary of a removed run') && last !== undefined) instance.summaries.set(runId, last.summary)
   const alike = (name: string): boolean =>
     (has('removes every run with the same prefix') && name.startsWith(runId)) ||
     (has('treats ids as patterns') && new RegExp(`^${runId}$`).test(name))
@@ -231,7 +268,14 @@ const empty = async (instance: Instance, runId: string, run: Run): Answer<void> 
     return E.right(undefined)
   }
   if (has('fails if two processes remove at once') && instance.busy)
-    return E.left({ _tag: 'WriteFailed', where: runId, operation: 'unlink', code: 'ENOENT', cause: runId })
+    return E.left({
+      _tag: 'WriteFailed',
+      committed: 'no',
+      where: runId,
+      operation: 'unlink',
+      code: 'ENOENT',
+      cause: runId
+    })
   instance.busy = true
   const written = await write(instance, runId, has('forgets the epochs of a removed run') ? EMPTY : emptied)
   instance.busy = false

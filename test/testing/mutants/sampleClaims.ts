@@ -2,11 +2,18 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Claim, Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
+import { summary } from '../../../src/testing/conformance/fixtures.js'
 import { fenced, holderOf, isTaken } from './sampleHolders.js'
 import type { Answer, Instance, Kept, Run, StoredAt } from './sampleTexts.js'
 import { claimKey, EMPTY, read, textOf, write } from './sampleTexts.js'
 
-const BEGUN: Kept = { revision: 0, change: 'Claimed', at: '2026-01-02T03:04:05.678Z', checkpoint: { format: 1 } }
+const BEGUN: Kept = {
+  revision: 0,
+  change: 'Claimed',
+  at: '2026-01-02T03:04:05.678Z',
+  checkpoint: { format: 1 },
+  summary: summary([1])
+}
 
 export const claim = async (
   instance: Instance,

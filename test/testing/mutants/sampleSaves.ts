@@ -62,6 +62,9 @@ const keep = async (
     return E.left(writeFailed(runId, 'E2BIG'))
   if (has('drops saves that come at the same time')) return saveUnlessBusy(instance, runId, next.right)
   if (has('writes the revisions of a save one by one')) return saveOneByOne(instance, runId, run, revisions)
+  const last = revisions.at(-1)
+  if (has('lists the summary of a save that failed') && last !== undefined)
+    instance.summaries.set(runId, last.summary())
   if (has('prunes before it writes')) pruneAtOnce(instance, runId, run, next.right)
   const written = await write(instance, runId, next.right)
   noteFailure(instance, runId, next.right, E.isLeft(written))
@@ -107,9 +110,16 @@ const conflictOf = (
 const withRevisions = ({ has }: Instance, run: Run, revisions: ReadonlyArray<Revision>): Run => {
   const first = revisions[0]?.revision ?? 0
   const last = (): Json => revisions.at(-1)?.checkpoint() ?? null
-  const added = revisions.map(({ revision, change, checkpoint }): Kept => {
+  const isFirst = has('keeps the summary of the first revision of a save')
+  const added = revisions.map(({ revision, change, checkpoint, summary }): Kept => {
     const made = has('keeps the last checkpoint of a save for all its revisions') ? last() : checkpoint()
-    return { revision, change: change._tag, at: change.at, checkpoint: asKept(has, made) }
+    return {
+      revision,
+      change: change._tag,
+      at: change.at,
+      checkpoint: asKept(has, made),
+      summary: isFirst ? (revisions[0] as Revision).summary() : summary()
+    }
   })
   const before = run.revisions.filter(({ revision }) => revision < first)
   const damaged = has('keeps damaged revisions behind new ones') ? run.damaged : []

@@ -5,6 +5,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import { sha256 } from '../../../src/domain/data/Digest.js'
+import type { Summary } from '../../../src/domain/checkpoint/Summary.js'
 import type { Json } from '../../../src/domain/data/Json.js'
 import type { Found, HistoryEntry, Holder, StorageError, Stored } from '../../../src/ports/CheckpointStorage.js'
 import type { RevisionOfRun } from '../../../src/testing/conformance/Spec.js'
@@ -17,6 +18,7 @@ export interface Kept {
   readonly change: string
   readonly at: string
   readonly checkpoint: Json
+  readonly summary: Summary
 }
 
 /** `epoch` outlives release and removal, so that an old claim stays an old one. */
@@ -51,6 +53,7 @@ export interface Instance {
   readonly histories: Map<string, { readonly length: number; readonly entries: ReadonlyArray<HistoryEntry> }>
   readonly counted: Map<string, ReadonlyArray<Kept>>
   readonly free: Set<string>
+  readonly summaries: Map<string, Summary>
   busy: boolean
 }
 
@@ -195,13 +198,20 @@ export const write = async (instance: Instance, runId: string, run: Run): Answer
   if (has('reports a too large checkpoint as WriteFailed') && text.length > 5_000_000)
     return E.left(writeFailed(runId, 'EFBIG'))
   const written = await disk.write(runId, text)
-  if (E.isLeft(written) && !has('swallows errors')) return E.left(writeFailed(runId, written.left))
+  if (E.isLeft(written) && !has('swallows errors')) {
+    if (has('says that nothing of a failed save is stored, and stores it')) disk.texts.set(runId, text)
+    const failed = writeFailed(runId, written.left)
+    return E.left(
+      has('does not say whether a failed save is stored') ? ({ ...failed, committed: undefined } as never) : failed
+    )
+  }
   if (isForgetful(instance)) remembered.set(runId, run)
   return E.right(undefined)
 }
 
 export const writeFailed = (runId: string, code: string): StorageError => ({
   _tag: 'WriteFailed',
+  committed: 'no',
   where: runId,
   operation: 'write',
   code,

@@ -27,7 +27,10 @@ export interface Granted {
   readonly content: O.Option<Content>
 }
 
-/** `reads`: unreadable content refuses the claim (default true). A removal passes false, because it need not read the run. */
+/**
+ * `reads`: unreadable content refuses the claim (default true). A removal passes false. It reads no content, acknowledges no save, so that
+ * the name of its journal need not be durable, and renames in the same synchronous code as its check, so that it needs no heartbeat.
+ */
 export interface ClaimSettings extends ClaimOptions {
   readonly reads?: boolean
 }
@@ -119,6 +122,7 @@ const tryOnce = async (attempt: Attempt): Promise<Outcome> => {
   if (E.isLeft(file)) return file
   const outcome = await publishNext(attempt, before.right, file.right)
   if (E.isLeft(outcome) || O.isNone(outcome.right)) return outcome
+  if (!attempt.reads) return outcome
   const former = O.isSome(before.right) ? before.right.value.highest?.claim?.token : undefined
   await quietly(() => cleanUp(context, layout, attempt.record.token, former))
   return outcome
@@ -165,6 +169,10 @@ const getReady = async (attempt: Attempt, hasJournals: boolean): Promise<E.Eithe
 
 const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => {
   const { context, layout, record } = attempt
+  if (!attempt.reads) {
+    attempt.heartbeat = Heartbeat.NONE
+    return E.right(undefined)
+  }
   if (attempt.heartbeat !== undefined && isThere(context, Layout.heartbeat(layout, record.token)))
     return E.right(undefined)
   await attempt.heartbeat?.stop()
@@ -199,7 +207,7 @@ const publishNext = async (attempt: Attempt, before: O.Option<Journals>, file: U
   const lineage = (O.isSome(before) ? before.value.lineage : undefined) ?? newId()
   const socket = attempt.socket === undefined ? {} : { socket: attempt.socket.record }
   const record: ClaimRecord = { ...attempt.record, ...socket, lineage, epoch: highest + 1 }
-  const published = await publish(context, layout, file, record)
+  const published = await publish(context, layout, file, record, attempt.reads)
   if (E.isLeft(published) || published.right._tag === 'Published') attempt.number = record.epoch
   if (E.isLeft(published)) return published
   if (published.right._tag !== 'Published') return AGAIN
@@ -220,13 +228,15 @@ const grant = async (
   const below = await readBelow(attempt, journal.number, before)
   if (E.isLeft(below)) return below
   const { content, found, newest } = below.right
+  const summary = newest?.journal.summary
   const noted = found === undefined ? below : await note(context, layout, journal, found, newest)
   if (E.isLeft(noted)) return noted
   const now = ownership(context.fs, journal)
   if (E.isLeft(now)) return now
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = O.isSome(content) ? content.value.revision : -1
-  attempt.holding = Sessions.make({ context, layout, record, journal, heartbeat, socket, found, revision })
+  const parts = { context, layout, record, journal, heartbeat, socket, found, revision }
+  attempt.holding = Sessions.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
   return E.right(O.some({ holding: attempt.holding, content }))
 }
 
@@ -239,7 +249,7 @@ const putBack = async (
 ): Promise<void> => {
   const { path, fd, position } = journal
   const isBroken = E.isLeft(outcome) && outcome.left._tag === 'WriteFailed' && outcome.left.where === path
-  const ended = isBroken ? outcome : await writeFully(context.fs, path, fd, releasedLine(-1), position)
+  const ended = isBroken ? outcome : await writeFully(context.fs, path, fd, releasedLine(), position)
   if (E.isLeft(ended)) await publishEnd(context, layout, journal, record)
   await quietly(() => context.fs.close(fd))
 }

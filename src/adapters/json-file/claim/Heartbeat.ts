@@ -11,6 +11,9 @@ export interface Heartbeat {
   readonly stop: () => Promise<void>
 }
 
+/** That of a claim without a heartbeat. */
+export const NONE: Heartbeat = { stop: () => Promise.resolve() }
+
 /** If another process touches or removes the folder, `onDisturbed` decides whether to continue; `onLost` reports a heartbeat that cannot continue. */
 export const start = async (
   path: string,

@@ -1,6 +1,7 @@
 /** A granted claim of this process. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Summary } from '../../../domain/checkpoint/Summary.js'
 import type { Claim, Fenced, LostFiles, Revision, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
 import { quietly } from '../files/Fault.js'
@@ -25,6 +26,8 @@ export interface Holding {
   readonly startMillis: number
   /** The state that the claim found, as recorded in its first journal. */
   readonly found: FoundRecord | undefined
+  /** The summary of that state, if it was recorded. */
+  readonly summary: Summary | undefined
   /** The file in use. */
   journal: Published
   heartbeat: Heartbeat
@@ -68,7 +71,10 @@ export const COPY_LAG_MILLIS = 1_000
 
 /** Creates the holding of a published journal and watches its claim. */
 export const make = (
-  parts: Pick<Holding, 'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'revision'>
+  parts: Pick<
+    Holding,
+    'context' | 'layout' | 'record' | 'journal' | 'heartbeat' | 'socket' | 'found' | 'summary' | 'revision'
+  >
 ): Holding => {
   const lost = new AbortController()
   const self: Holding = {

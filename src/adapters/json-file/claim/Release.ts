@@ -10,7 +10,7 @@ import { quietly, writing } from '../files/Fault.js'
 import { writeFully } from '../files/Files.js'
 import type { Layout } from '../files/Layout.js'
 import { tombstone } from '../files/Layout.js'
-import { sweep } from '../journal/Prune.js'
+import type { ReleasedFacts } from '../journal/Publish.js'
 import { publishEnd, releasedLine } from '../journal/Publish.js'
 import * as Read from '../journal/Read.js'
 import type { Holding } from './Holding.js'
@@ -46,12 +46,22 @@ const fenced = ({ claim: { runId, epoch } }: Holding): StorageError => ({ _tag: 
 /** Not synced: it only spares other processes the liveness check. */
 const endJournal = async (holding: Holding): Promise<Result> => {
   const { context, journal, baseBytes, revision } = holding
-  const line = releasedLine(baseBytes > 0 ? revision : -1)
+  const line = releasedLine(baseBytes > 0 ? revision : -1, factsOf(holding))
   const written = await writeFully(context.fs, journal.path, journal.fd, line, journal.position)
   if (E.isLeft(written)) return E.left(Sessions.poison(holding, written.left))
   journal.position += line.length
   const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
   return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
+}
+
+/** An exception of the caller's summary must not fail a release. */
+const factsOf = ({ layout, journal, saved, summary: found }: Holding): Partial<ReleasedFacts> => {
+  try {
+    const summary = saved === undefined ? found : saved.revision.summary()
+    return summary === undefined ? {} : { runId: layout.runId, epoch: journal.number, summary }
+  } catch {
+    return {}
+  }
 }
 
 const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended._tag !== 'Fenced'
@@ -64,9 +74,9 @@ const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Re
 export const remove = async (context: Context, layout: Layout): Promise<Result> => {
   const there = Read.isThere(context, layout)
   if (E.isLeft(there)) return there
-  const result = there.right ? await removeNow(context, layout) : E.right(undefined)
-  await quietly(() => sweep(context, layout.root))
-  return result
+  if (there.right) return removeNow(context, layout)
+  await context.bury()
+  return E.right(undefined)
 }
 
 const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
@@ -84,20 +94,12 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   Sessions.end(holding, fenced(holding))
   if (!IS_WINDOWS) await closeJournal(holding)
   holding.socket?.close()
-  await holding.heartbeat.stop()
-  return bury(context, layout, grave)
+  const buried = await context.bury()
+  const failure = E.isLeft(buried) ? buried.left : buried.right.get(grave)
+  return failure === undefined ? E.right(undefined) : E.left(failure)
 }
 
 const IS_WINDOWS = process.platform === 'win32'
-
-/** The run is removed once its folder has moved durably; the deletion only frees space. */
-const bury = async ({ fs }: Context, layout: Layout, grave: string): Promise<Result> => {
-  const durable = await writing(layout.run, 'fsync', async () => {
-    await fs.fsyncFolder(layout.runs)
-    await fs.fsyncFolder(layout.root)
-  })
-  return E.isLeft(durable) ? durable : writing(layout.run, 'rm', () => fs.removeTree(grave))
-}
 
 const closeJournal = ({ context, journal }: Holding): Promise<void> => quietly(() => context.fs.close(journal.fd))
 

@@ -19,8 +19,14 @@ export const readFailed = (where: string, operation: string, cause: unknown): Re
   cause
 })
 
-export const writeFailed = (where: string, operation: string, cause: unknown): WriteFailed => ({
+export const writeFailed = (
+  where: string,
+  operation: string,
+  cause: unknown,
+  committed: WriteFailed['committed'] = 'unknown'
+): WriteFailed => ({
   _tag: 'WriteFailed',
+  committed,
   where,
   operation,
   code: codeOf(cause),

@@ -1,5 +1,7 @@
 /** Parses a journal (one owner's claim, a base and the changes after it) and describes its damage (`docs/file-format.md` §2). Pure. */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as Summary from '../../../domain/checkpoint/Summary.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 import type { Owner } from '../../../ports/CheckpointStorage.js'
@@ -57,6 +59,8 @@ export interface Journal {
   /** `changes[i]` led to `base.revision + i`; empty without a base. */
   readonly changes: ReadonlyArray<Json>
   readonly released: boolean
+  /** The summary in the released line. */
+  readonly summary: Summary.Summary | undefined
   /** Damage of line 1, which affects no other line, and of the first other damaged line, which ends the journal. */
   readonly damage: ReadonlyArray<Damage>
   /** The end of the valid bytes. */
@@ -71,6 +75,7 @@ interface Draft {
   base: Base | undefined
   readonly changes: Array<Json>
   released: boolean
+  summary: Summary.Summary | undefined
   readonly damage: Array<Damage>
   end: number
   newerFormat: number | undefined
@@ -85,6 +90,7 @@ export const parse = (bytes: Buffer, runId: string, number: number): E.Either<nu
     base: undefined,
     changes: [],
     released: false,
+    summary: undefined,
     damage: [],
     end: 0,
     newerFormat: undefined
@@ -172,6 +178,7 @@ const addLine = (
       return takeSave(draft, record)
     case 'released':
       draft.released = true
+      draft.summary = O.toUndefined(Summary.decode(record['summary']))
       return undefined
     default:
       return 'its kind is unknown'

@@ -118,10 +118,3 @@ export const cleanUp = async (
 
 const remove = ({ fs }: Context, path: string): Promise<void> =>
   quietly(() => (fs.lstatSync(path)?.kind === 'folder' ? fs.removeTree(path) : fs.unlinkSync(path)))
-
-/** Deletes what interrupted removals left in the root. */
-export const sweep = async ({ fs }: Context, root: string): Promise<void> => {
-  for (const name of await fs.readdir(root)) {
-    if (Layout.isTombstone(name)) await quietly(() => fs.removeTree(join(root, name)))
-  }
-}

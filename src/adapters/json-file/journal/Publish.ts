@@ -1,6 +1,7 @@
 /** Publishes a journal under a number that only one process can get, and checks that a number is still the highest (`docs/file-format.md` §3 and §4.2). */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { Summary } from '../../../domain/checkpoint/Summary.js'
 import type { StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Context } from '../Context.js'
 import { codeOf, quietly, reading, writeFailed, writing } from '../files/Fault.js'
@@ -57,22 +58,31 @@ export const discard = async ({ fs }: Context, { path, fd }: Unpublished): Promi
   await quietly(() => fs.close(fd))
 }
 
-export const releasedLine = (revision: number): Buffer =>
-  Line.encode(JSON.stringify({ kind: 'released', at: new Date().toISOString(), ...(revision < 0 ? {} : { revision }) }))
+/** `facts`: what a listing reads instead of the journal. */
+export const releasedLine = (revision = -1, facts: Partial<ReleasedFacts> = {}): Buffer =>
+  Line.encode(
+    JSON.stringify({ kind: 'released', at: new Date().toISOString(), ...(revision < 0 ? {} : { revision }), ...facts })
+  )
+
+/** The run's newest summary, and whose it is. */
+export interface ReleasedFacts extends Pick<ClaimRecord, 'runId' | 'epoch'> {
+  readonly summary: Summary
+}
 
 export const foundLine = (found: FoundRecord): Buffer => Line.encode(JSON.stringify({ kind: 'found', ...found }))
 
-/** Publishes a journal under the number in its claim. If that fails after the number is taken, a released line keeps the journal from holding the run. */
+/** Publishes a journal under the number in its claim, `saves`: for a claim that acknowledges saves. If that fails after the number is taken, a released line keeps the journal from holding the run. */
 export const publish = async (
   context: Context,
   layout: Layout.Layout,
   file: Unpublished,
-  record: ClaimRecord
+  record: ClaimRecord,
+  saves = true
 ): Promise<E.Either<StorageError, Publication>> => {
   const bytes = claimLine(record)
-  const published = await publishBytes(context, layout, file, record.epoch, bytes)
+  const published = await publishBytes(context, layout, file, record.epoch, bytes, saves)
   if (E.isLeft(published) || published.right._tag !== 'Published') {
-    await writeFully(context.fs, file.path, file.fd, releasedLine(-1), bytes.length)
+    await writeFully(context.fs, file.path, file.fd, releasedLine(), bytes.length)
   }
   await quietly(() => context.fs.close(file.fd))
   return published
@@ -105,8 +115,8 @@ export const publishEnd = async (
   if (E.isLeft(file)) return file
   if (typeof file.right === 'string') return E.right(undefined)
   const { fd } = file.right
-  const bytes = Buffer.concat([claimLine({ ...record, epoch }), releasedLine(-1)])
-  const published = await publishBytes(context, layout, file.right, epoch, bytes)
+  const bytes = Buffer.concat([claimLine({ ...record, epoch }), releasedLine()])
+  const published = await publishBytes(context, layout, file.right, epoch, bytes, true)
   await quietly(() => context.fs.close(fd))
   if (E.isLeft(published)) return published
   if (published.right._tag !== 'Published') return E.right(undefined)
@@ -125,14 +135,18 @@ const publishBytes = async (
   layout: Layout.Layout,
   file: Unpublished,
   number: number,
-  bytes: Buffer
+  bytes: Buffer,
+  saves: boolean
 ): Promise<E.Either<StorageError, Publication>> => {
   const path = Layout.journal(layout, number)
   const linked = await fillAndLink(context, file, bytes, path)
   await quietly(() => context.fs.unlinkSync(file.path))
   if (E.isLeft(linked)) return linked
   if (linked.right._tag !== 'Linked') return E.right(linked.right)
-  const durable = await writing(layout.history, 'fsync', () => context.fs.fsyncFolder(layout.history))
+  // Its saves would be lost with the name of their file.
+  const durable = await writing(layout.history, 'fsync', async () => {
+    if (saves) await context.fs.fsyncFolder(layout.history)
+  })
   if (E.isLeft(durable)) return durable
   return reopen(context, layout, { path, number, length: bytes.length, facts: linked.right.facts })
 }

@@ -324,13 +324,16 @@ export const readHighest = async (
     if (E.isLeft(read)) return read
     if (O.isNone(read.right) && numbers.length > 0) continue
     const highest = O.toUndefined(read.right)
-    const probed = await Copy.probe(context, layout)
-    const told = E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined
-    const lineage = highest?.claim?.lineage ?? told
+    const lineage = highest?.claim?.lineage ?? (await lineageOfCopy(context, layout))
     const journals: Journals = { numbers, highest, lineage, newest: undefined, damage: [], looked: [] }
     return E.right(O.some({ journals, content: E.right(O.none) }))
   }
   return E.left(readFailed(layout.history, 'open', CHANGING))
+}
+
+const lineageOfCopy = async (context: Context, layout: Layout.Layout): Promise<string | undefined> => {
+  const probed = await Copy.probe(context, layout)
+  return E.isRight(probed) && probed.right._tag === 'Copy' ? probed.right.of.lineage : undefined
 }
 
 const HEAD_BYTES = 65_536

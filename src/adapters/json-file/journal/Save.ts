@@ -4,7 +4,13 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
 import type { Json } from '../../../domain/data/Json.js'
-import type { Revision, RevisionConflict, StorageError, TooLarge } from '../../../ports/CheckpointStorage.js'
+import type {
+  Revision,
+  RevisionConflict,
+  StorageError,
+  TooLarge,
+  WriteFailed
+} from '../../../ports/CheckpointStorage.js'
 import * as Copying from './Copying.js'
 import { codeOf, quietly, writeFailed } from '../files/Fault.js'
 import { NOTHING_WRITTEN, writeFully } from '../files/Files.js'
@@ -131,8 +137,8 @@ const reportSize = (holding: Holding, { checkpoint }: Revision): void => {
 const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => void): void => {
   const { fs } = holding.context
   const { journal } = holding
-  const fail = (operation: string, cause: unknown): void =>
-    done(E.left(poison(holding, writeFailed(journal.path, operation, cause))))
+  const fail = (operation: string, cause: unknown, committed: WriteFailed['committed'] = 'unknown'): void =>
+    done(E.left(poison(holding, writeFailed(journal.path, operation, cause, committed))))
 
   const check = (error: Error | null): void => {
     if (error !== null) return fail('fdatasync', error)
@@ -152,12 +158,12 @@ const append = (holding: Holding, line: Buffer, done: Done, onDurable: () => voi
   }
 
   const extended = extend(holding, journal.position + line.length)
-  if (E.isLeft(extended)) return fail('write', extended.left)
+  if (E.isLeft(extended)) return fail('write', extended.left, 'no')
   let written = 0
   try {
     if (line.length <= AT_ONCE_BYTES) written = fs.writeSync(journal.fd, line, journal.position)
   } catch (cause) {
-    return fail('write', cause)
+    return fail('write', cause, NO_SPACE.includes(codeOf(cause)) ? 'no' : 'unknown')
   }
   if (written === line.length) return sync()
   if (written === 0 && line.length <= AT_ONCE_BYTES) return fail('write', NOTHING_WRITTEN)
@@ -213,13 +219,17 @@ const compact = async (
   holding.moving = true
   const next = await publishNext(holding)
   holding.moving = false
-  if (E.isLeft(next)) return done(next)
+  if (E.isLeft(next)) return done(E.mapLeft(notCommitted)(next))
   if (O.isNone(next.right)) return putOff(holding, revisions, done)
   holding.journal = next.right.value
   saveBase(holding, revisions, line, done)
   await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
   await quietly(() => context.fs.close(journal.fd))
 }
+
+/** The save was to be the first line of a journal that has no number. */
+const notCommitted = (error: StorageError): StorageError =>
+  error._tag === 'WriteFailed' ? { ...error, committed: 'no' } : error
 
 /** Returns `None` if the new journal cannot be created and the compaction can wait; the journal in use is unchanged then. */
 const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
@@ -281,6 +291,8 @@ const encode = ({ context, layout, journal }: Holding, fields: Fields): E.Either
     return line.length > limitBytes ? E.left(tooLarge(line.length)) : E.right(line)
   } catch (cause) {
     const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
-    return E.left(isTooLong ? tooLarge(bytesOf(fields as unknown as Json)) : writeFailed(journal.path, 'encode', cause))
+    return E.left(
+      isTooLong ? tooLarge(bytesOf(fields as unknown as Json)) : writeFailed(journal.path, 'encode', cause, 'no')
+    )
   }
 }

@@ -4,7 +4,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Json, JsonObject } from '../../../domain/data/Json.js'
 import { isObject } from '../../../domain/data/Json.js'
 import * as Redaction from '../../../domain/data/Redaction.js'
-import type { RunSummary } from '../../../executor/storage/runs.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
 import { unknownInputs } from '../../workflow/unknownInputs.js'
@@ -57,7 +57,7 @@ export const recordable = (
 }
 
 /** Two values are the same if steps see the same text. */
-export const differencesFrom = ({ input }: Pick<RunSummary, 'input'>, given: Given): ReadonlyArray<Difference> => {
+export const differencesFrom = ({ input }: Pick<Checkpoint, 'input'>, given: Given): ReadonlyArray<Difference> => {
   const stored: JsonObject = isObject(input) ? input : {}
   return Object.entries(given).flatMap(([name, value]) => {
     const recorded = Object.hasOwn(stored, name) ? seenBySteps(stored[name] as Json) : undefined
@@ -71,7 +71,7 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'home' | 'folder'>,
   file: WorkflowFile,
-  run: Pick<RunSummary, 'input' | 'runId'>,
+  run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
 ): E.Either<CliError, O.Option<JsonObject>> => {
   if (input.length === 0) return E.right(O.none)

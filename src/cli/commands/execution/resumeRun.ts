@@ -61,7 +61,7 @@ export const resumeRun = async (
   const folder = checkpoint.workspace?.path ?? context.folder
   const given = planOptions(flags, workflow.file)
   if (E.isLeft(given)) return given
-  const replacement = replacementOf(context, workflow.file, view, typed)
+  const replacement = replacementOf(context, workflow.file, checkpoint, typed)
   if (E.isLeft(replacement)) return replacement
   const input = O.isNone(replacement.right) ? {} : { input: replacement.right.value }
   const tree = treeFor(context, view)
@@ -107,14 +107,14 @@ export const resumeRun = async (
 
 const printInput = (
   { screen }: PromptContext,
-  view: RunView,
+  { checkpoint }: RunView,
   { input, decisions }: ResumePlan,
   flags: PlanFlags
 ): void => {
   const given = inputOf(flags.input ?? [])
   if (input === undefined || E.isLeft(given)) return
   const from = flags.fromStep ?? decisions[0]?.unit ?? ''
-  screen.line(inputReplaced(from, differencesFrom(view, given.right)))
+  screen.line(inputReplaced(from, differencesFrom(checkpoint, given.right)))
 }
 
 const reviewing = (context: PromptContext, runId: string, flags: ResumeFlags): Hint => ({

@@ -3,12 +3,13 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import { describeStorage } from '../../../executor/storage/portErrors.js'
 import type { ListedRun, RunSummary, RunView } from '../../../executor/storage/runs.js'
-import { listRuns, viewRun } from '../../../executor/storage/runs.js'
-import type { StorageError } from '../../../ports/CheckpointStorage.js'
+import { listRuns, newestFirst, viewRun } from '../../../executor/storage/runs.js'
+import type { CheckpointStorage, Listed, StorageError } from '../../../ports/CheckpointStorage.js'
 import type { Candidate, CliError } from '../../CliError.js'
 import { notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
@@ -27,13 +28,29 @@ export interface Runs {
   readonly damaged: ReadonlyArray<{ readonly runId: string; readonly error: StorageError }>
 }
 
-export const allRuns = async (context: Context): Promise<E.Either<CliError, Runs>> => {
-  const listed = await listRuns(environmentFor(context))()
-  if (E.isLeft(listed)) return E.left(notDone(listed.left))
-  return E.right({
-    runs: listed.right.flatMap(({ summary }) => (E.isRight(summary) ? [summary.right] : [])),
-    damaged: listed.right.flatMap(({ runId, summary }) => (E.isLeft(summary) ? [{ runId, error: summary.left }] : []))
-  })
+export const allRuns = async (
+  context: Context,
+  environment = environmentFor(context)
+): Promise<E.Either<CliError, Runs>> => {
+  const listed = await listRuns()(environment)()
+  return E.isLeft(listed) ? E.left(notDone(listed.left)) : E.right(sorted(listed.right))
+}
+
+/** Reads the content of all runs, because a listing of summaries does not find damage. */
+export const readRuns = (context: Context): Promise<E.Either<CliError, Runs>> => {
+  const environment = environmentFor(context)
+  const { storage } = environment
+  const list: CheckpointStorage['list'] = (page) =>
+    TE.map((listed: ReadonlyArray<Listed>) => listed.map(({ runId }) => ({ runId })))(storage.list(page))
+  return allRuns(context, { ...environment, storage: { ...storage, list } })
+}
+
+const sorted = (listed: ReadonlyArray<ListedRun>): Runs => {
+  const newest = newestFirst(listed)
+  return {
+    runs: newest.flatMap(({ summary }) => (E.isRight(summary) ? [summary.right] : [])),
+    damaged: newest.flatMap(({ runId, summary }) => (E.isLeft(summary) ? [{ runId, error: summary.left }] : []))
+  }
 }
 
 export const warnOfDamaged = ({ screen }: Context, { damaged }: Runs): void => {
@@ -56,9 +73,9 @@ export const findRun = async (context: Context, id: string): Promise<E.Either<Cl
   }
   const invalid = RunId.parse(id)
   if (id.length < MIN_PREFIX) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
-  const listed = await listRuns(environment)()
+  const listed = await listRuns()(environment)()
   if (E.isLeft(listed)) return E.left(notDone(listed.left))
-  const [first, ...others] = listed.right.filter(({ runId }) => runId.startsWith(id))
+  const [first, ...others] = newestFirst(listed.right).filter(({ runId }) => runId.startsWith(id))
   if (first === undefined) return E.left(E.isLeft(invalid) ? notDone(invalid.left, file) : none)
   return others.length === 0
     ? viewOf(context, first.runId)

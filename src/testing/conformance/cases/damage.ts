@@ -12,12 +12,15 @@ import {
   assertListing,
   assertLoads,
   claimed,
+  idsIn,
   left,
+  listed,
   OTHER,
   OWNER,
   revisions,
   right,
-  seed
+  seed,
+  summary
 } from '../fixtures.js'
 
 const PAYLOADS = ['first', 'second', 'third']
@@ -170,6 +173,24 @@ export const damageCases: ReadonlyArray<ConformanceCase> = [
       const removed = await answerOf(storage.remove('a'))
       assert.ok(E.isLeft(removed), 'the removal of a damaged run with a live owner: expected an error, found success')
       assertSame(await digest('a'), before, 'the digest after a refused removal')
+    },
+    { needs: ['damage'] }
+  ),
+
+  conformanceCase(
+    'CS-DAMAGE-10',
+    'a page counts damaged runs, and a damaged run has the summary of its newest saved revision or none',
+    async ({ storage, reopen, damage }) => {
+      for (const runId of ['a', 'b', 'c']) await seed(storage, runId, PAYLOADS)
+      await damage('b')
+      const next = await reopen()
+      assertSame(await idsIn(next, { limit: 2 }), ['a', 'b'], 'the first page')
+      assertSame(await idsIn(next, { after: 'a', limit: 2 }), ['b', 'c'], 'the second page')
+      for (const { runId, summary: found } of await listed(next)) {
+        if (found === undefined) continue
+        const { heldBy: _, ...facts } = found
+        assertSame(facts, summary(PAYLOADS), `the summary of ${runId}`)
+      }
     },
     { needs: ['damage'] }
   ),

@@ -13,6 +13,7 @@ import {
   assertCarries,
   assertHolds,
   assertLoads,
+  assertSummary,
   claimed,
   left,
   OTHER,
@@ -24,8 +25,11 @@ import {
   upTo
 } from '../fixtures.js'
 
-const assertHasFacts = ({ where, operation, code }: ReadFailed | WriteFailed, expected: string): void => {
+const assertHasFacts = (error: ReadFailed | WriteFailed, expected: string): void => {
+  const { where, operation, code } = error
   assertSame(code, expected, 'the code of the error')
+  if (error._tag === 'WriteFailed' && !['no', 'unknown'].includes(error.committed))
+    assert.fail(`the error: expected \`committed\` to be "no" or "unknown", found ${inWords(error.committed)}`)
   assert.ok(where.length > 0, 'the error: expected `where`, found an empty string; name the file, table or address')
   assert.ok(operation.length > 0, 'the error: expected `operation`, found an empty string; name the failed operation')
 }
@@ -235,8 +239,57 @@ export const errorCases: ReadonlyArray<ConformanceCase> = [
       }
     },
     { needs: ['faults'] }
+  ),
+
+  conformanceCase(
+    'CS-ERROR-10',
+    'a failed save that is not committed is never found; the next claim decides about any other',
+    async ({ faulty, reopen }) => {
+      for (const code of ['EIO', 'ENOSPC'])
+        for (const after of AFTER)
+          await assertDecided(await faulty(), reopen, `run-${code.toLowerCase()}-${after}`, code, after)
+    },
+    { needs: ['faults'] }
   )
 ]
+
+const assertDecided = async (
+  { storage, fail, heal }: Faulty,
+  reopen: () => Promise<CheckpointStorage>,
+  runId: string,
+  code: string,
+  after: number
+): Promise<void> => {
+  const claim = await claimed(storage, runId)
+  await right(storage.save(claim, revisions([1])))
+  fail('write', code, after)
+  const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+  if (E.isLeft(saved)) assertFailed(saved, code)
+  heal()
+  const isNever = E.isLeft(saved) && saved.left._tag === 'WriteFailed' && saved.left.committed === 'no'
+  const found: Array<number> = []
+  const look = async (one: CheckpointStorage): Promise<void> => {
+    const { revision } = some(await right(one.load(runId)), 'what was acknowledged')
+    await assertSummary(
+      one,
+      runId,
+      [1, 2].slice(0, revision + 1),
+      `the summary of revision ${revision}, which was loaded,`
+    )
+    found.push(revision)
+  }
+  await look(storage)
+  const next = await reopen()
+  await look(next)
+  const again = await right(next.claim(runId, OTHER))
+  const decided = some(again.stored, 'what was acknowledged').revision
+  if (E.isRight(saved)) assert.equal(decided, 1, 'the revision that a claim found after a save that was accepted')
+  for (const revision of [...found, decided])
+    assert.ok(!isNever || revision === 0, 'a save was found although its error said that it was not committed')
+  await answerOf(storage.release(claim))
+  const late = some(await right((await reopen()).load(runId)), 'what was acknowledged').revision
+  assert.equal(late, decided, 'the revision after the claim that decided')
+}
 
 /** An instance whose save failed sees what a new one sees, and saves the next revision only if this one exists. */
 const assertForgets = async (

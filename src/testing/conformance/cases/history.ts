@@ -1,4 +1,4 @@
-/** Cases about history and listing. */
+/** Cases about history. */
 import { strict as assert } from 'node:assert'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -7,7 +7,7 @@ import type { ConformanceCase } from '../Case.js'
 import { conformanceCase } from '../Case.js'
 import type { Faulty } from '../Spec.js'
 import { assertSame } from '../difference.js'
-import { assertHolds, assertListing, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
+import { assertHolds, AT, claimed, OTHER, revisions, right, seed, some, upTo } from '../fixtures.js'
 
 export const historyCases: ReadonlyArray<ConformanceCase> = [
   conformanceCase(
@@ -144,51 +144,6 @@ const assertHistoryLoads = async (storage: CheckpointStorage, chars: number): Pr
     )
   }
 }
-
-export const listingCases: ReadonlyArray<ConformanceCase> = [
-  conformanceCase(
-    'CS-LIST-01',
-    'the listing has the ids of all runs with a checkpoint, in order, whoever holds them',
-    async ({ storage, reopen }) => {
-      for (const runId of ['b', 'c', 'a']) await seed(storage, runId, [runId])
-      await claimed(storage, 'c')
-      await assertListing(storage, ['a', 'b', 'c'])
-      await assertListing(await reopen(), ['a', 'b', 'c'])
-    }
-  ),
-
-  conformanceCase(
-    'CS-LIST-02',
-    'a run that was claimed and never saved may be listed and does not disturb the listing',
-    async ({ storage }) => {
-      await claimed(storage, 'b')
-      await seed(storage, 'a', [1])
-      const listed = await right(storage.list())
-      assertSame(
-        listed.filter((runId) => runId !== 'b'),
-        ['a'],
-        'the listing without the run that was only claimed'
-      )
-    }
-  ),
-
-  conformanceCase(
-    'CS-LIST-03',
-    'more than a thousand runs are all listed, and each is complete',
-    async ({ storage, reopen }) => {
-      const ids = Array.from({ length: 1_050 }, (_, n) => `run-${String(n).padStart(4, '0')}`)
-      for (let n = 0; n < ids.length; n += 50) {
-        await Promise.all(ids.slice(n, n + 50).map((runId) => seed(storage, runId, [runId])))
-      }
-      const next = await reopen()
-      await assertListing(next, ids)
-      for (const runId of ids.filter((_, n) => n % 50 === 0)) {
-        assertHolds(some(await right(next.load(runId)), runId), [runId])
-      }
-    },
-    { level: 'stress' }
-  )
-]
 
 /** Owners save in turn until pruning is due; then writes of one of them fail. */
 const assertHistorySurvives = async (

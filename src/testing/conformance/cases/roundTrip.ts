@@ -164,7 +164,7 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
       assertHolds(await stored(), payloads)
       assertHolds(await revision(), payloads, 'revision 1')
       assertSame((await right(storage.history('a')))[0]?.change, 'UnitCompleted', 'the newest change of the history')
-      assertSame(await right(storage.list()), ['a'], 'the listing')
+      await assertListing(storage, ['a'])
     }
   ),
 

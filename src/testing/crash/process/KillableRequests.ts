@@ -53,6 +53,7 @@ export const killableRequests = (life: Life, requests: Requests, { at, begun, en
 
 const failed = (operation: RequestCall): WriteFailed => ({
   _tag: 'WriteFailed',
+  committed: 'unknown',
   where: 'the requests',
   operation,
   code: 'EIO',

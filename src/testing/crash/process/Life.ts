@@ -88,7 +88,14 @@ const settle = async <A>(task: () => Promise<E.Either<StorageError, A>>): Promis
   try {
     return await task()
   } catch (cause) {
-    return E.left({ _tag: 'WriteFailed', where: 'the store', operation: 'call', code: 'THREW', cause })
+    return E.left({
+      _tag: 'WriteFailed',
+      committed: 'unknown',
+      where: 'the store',
+      operation: 'call',
+      code: 'THREW',
+      cause
+    })
   }
 }
 

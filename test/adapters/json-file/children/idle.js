@@ -13,7 +13,8 @@ const save = (revision) =>
     {
       revision,
       change: { _tag: 'Confirmed', at: new Date().toISOString(), stepIndex: 0, step: 'x' },
-      checkpoint: () => ({ revision })
+      checkpoint: () => ({ revision }),
+      summary: () => ({})
     }
   ])()
 

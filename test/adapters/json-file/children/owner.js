@@ -24,7 +24,8 @@ let next = 0
 const revision = (payload) => ({
   revision: next,
   change: { _tag: 'Confirmed', at: new Date().toISOString(), stepIndex: next, step: payload },
-  checkpoint: () => ({ newest: payload })
+  checkpoint: () => ({ newest: payload }),
+  summary: () => ({})
 })
 
 /** Saves until it is stopped or refused; reports every acknowledgement. */

@@ -1,0 +1,66 @@
+/** Lists runs by the summaries at the ends of their journals (`docs/file-format.md` §6.1). It never fails a run: what it cannot read is loaded. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { resolve } from 'node:path'
+import * as RunId from '../../../domain/checkpoint/RunId.js'
+import * as Summary from '../../../domain/checkpoint/Summary.js'
+import type { Listed, ListOptions, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { Context } from '../Context.js'
+import { isFolder, namesIn, ownRoot, readBetween, withFile } from '../files/Files.js'
+import * as Layout from '../files/Layout.js'
+import * as Line from './Line.js'
+
+/** How many runs are read at once. */
+const AT_ONCE = 64
+
+export const list = async (
+  context: Context,
+  { after = '', limit }: ListOptions
+): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
+  const own = ownRoot(context.fs, resolve(context.root))
+  if (E.isLeft(own)) return own
+  const names = await namesIn(context.fs, Layout.runsOf(context.root))
+  if (E.isLeft(names)) return names
+  const ids = O.isNone(names.right)
+    ? []
+    : names.right.value.filter((name) => name > after && E.isRight(RunId.parse(name)))
+  const page = ids.sort().slice(0, limit)
+  const listed: Array<Listed> = []
+  for (let n = 0; n < page.length; n += AT_ONCE)
+    listed.push(...(await Promise.all(page.slice(n, n + AT_ONCE).map((runId) => listedRun(context, runId)))))
+  return E.right(listed)
+}
+
+const listedRun = async (context: Context, runId: string): Promise<Listed> => {
+  const layout = Layout.of(context.root, runId)
+  const there = isFolder(context.fs, layout.run)
+  const names = E.isRight(there) && there.right ? await namesIn(context.fs, layout.history) : E.right(O.none)
+  const [highest] = E.isRight(names) && O.isSome(names.right) ? Layout.numbers(names.right.value) : []
+  const summary = highest === undefined ? O.none : await summaryIn(context, layout, highest)
+  return O.isNone(summary) ? { runId } : { runId, summary: { ...summary.value, heldBy: O.none } }
+}
+
+/** More than a released line has, unless its names are very long. */
+const TAIL_BYTES = 2_048
+
+/** The summary in the released line that ends a journal. */
+const summaryIn = async (
+  { fs }: Context,
+  layout: Layout.Layout,
+  number: number
+): Promise<O.Option<Summary.Summary>> => {
+  const path = Layout.journal(layout, number)
+  const tail = await withFile(fs, path, (fd, { size }) =>
+    readBetween(fs, path, fd, Math.max(0, size - TAIL_BYTES), size)
+  )
+  if (E.isLeft(tail) || O.isNone(tail.right)) return O.none
+  const bytes = tail.right.value
+  const begin = bytes.lastIndexOf(NEWLINE, -2) + 1
+  if (begin === 0 || bytes.at(-1) !== NEWLINE) return O.none
+  const line = Line.decode(bytes.subarray(begin, -1))
+  if (E.isLeft(line)) return O.none
+  const { kind, runId, epoch, summary } = line.right
+  return kind === 'released' && runId === layout.runId && epoch === number ? Summary.decode(summary) : O.none
+}
+
+const NEWLINE = 0x0a

@@ -1,0 +1,86 @@
+/** The facts of a run that a listing shows: small, and kept by a store beside the checkpoint. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint, Status } from './Checkpoint.js'
+import { progress, status } from './Checkpoint.js'
+import type { Json } from '../data/Json.js'
+import { isObject } from '../data/Json.js'
+
+/**
+ * The facts of a run at one revision, as plain JSON. `status`: while no live owner holds the run; `heldStatus`: while one does. `steps`:
+ * how many top-level steps are completed, and how many there are. `createdAt`, `updatedAt`: UTC, ISO 8601.
+ *
+ * @category model
+ */
+export interface Summary {
+  readonly revision: number
+  readonly workflow: { readonly name: string; readonly path?: string }
+  readonly status: Status
+  readonly heldStatus: Status
+  readonly steps: { readonly completed: number; readonly total: number }
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/**
+ * Returns the summary of a checkpoint, in constant time.
+ *
+ * @category constructors
+ */
+export const of = (checkpoint: Checkpoint): Summary => {
+  const { revision, workflow, createdAt, updatedAt } = checkpoint
+  return {
+    revision,
+    workflow: { name: workflow.name, ...(workflow.path === undefined ? {} : { path: workflow.path }) },
+    status: status(checkpoint, false),
+    heldStatus: status(checkpoint, true),
+    steps: progress(checkpoint),
+    createdAt,
+    updatedAt
+  }
+}
+
+const STATUSES: Readonly<Record<Status, true>> = {
+  queued: true,
+  running: true,
+  completed: true,
+  failed: true,
+  interrupted: true,
+  paused: true,
+  pending: true,
+  cancelled: true
+}
+
+/**
+ * The statuses of a run.
+ *
+ * @category model
+ */
+export const statuses = Object.keys(STATUSES) as ReadonlyArray<Status>
+
+/**
+ * Decodes a stored summary. Returns `None` for anything else: the checkpoint then has the facts.
+ *
+ * @category decoding
+ */
+export const decode = (value: Json | undefined): O.Option<Summary> => {
+  if (!isObject(value ?? null)) return O.none
+  const { revision, workflow, status, heldStatus, steps, createdAt, updatedAt } = value as Record<string, Json>
+  if (!isObject(workflow ?? null) || !isObject(steps ?? null)) return O.none
+  const { name, path } = workflow as Record<string, Json>
+  const { completed, total } = steps as Record<string, Json>
+  return [revision, completed, total].every(isCount) &&
+    [name, path ?? '', createdAt, updatedAt].every((one) => typeof one === 'string') &&
+    [status, heldStatus].every((one) => typeof one === 'string' && Object.hasOwn(STATUSES, one))
+    ? O.some({
+        revision,
+        workflow: { name, ...(path === undefined ? {} : { path }) },
+        status,
+        heldStatus,
+        steps: { completed, total },
+        createdAt,
+        updatedAt
+      } as Summary)
+    : O.none
+}
+
+const isCount = (value: Json | undefined): boolean => Number.isSafeInteger(value) && (value as number) >= 0
