@@ -807,7 +807,7 @@ describe('a check of outputs that throws', () => {
       name: 'numbered',
       steps: [broken]
     })
-    const expected = 'something that its check takes: broken check'
+    const expected = 'a value that its check accepts; the check threw: broken check'
     assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', unit: 'step-0', path: '$', expected }])
   })
 })
@@ -1000,7 +1000,7 @@ describe('the text of a plan', () => {
    4/30  run      s3           forced
    5/30  run      s4           forced
          run      … 23 more    forced
-  13/30  run      s12          forced; gives up the job that is pending since ${AT}
+  13/30  run      s12          forced; abandons the job submitted at ${AT}
   18/30  run      s17          forced
          run        g0         forced
          run        g1         forced
@@ -1008,7 +1008,7 @@ describe('the text of a plan', () => {
          run        g3         forced
          run        g4         forced
          run        … 24 more  forced
-         run        g9         forced; gives up the job that is pending since ${AT}`
+         run        g9         forced; abandons the job submitted at ${AT}`
     )
   })
 
@@ -1031,7 +1031,10 @@ describe('the text of a plan', () => {
     const unit = { unit: 'pack/eu' } as const
     const edit = { _tag: 'WorkflowChanged', ...unit, recorded: 'v1:a', present: 'v1:b' } as const
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [
-      [{ _tag: 'WrongWorkflow', expected: 'a', found: 'b' }, 'the run is of workflow "a", but this is workflow "b"'],
+      [
+        { _tag: 'WrongWorkflow', expected: 'a', found: 'b' },
+        'the run is of workflow "a", but this is workflow "b"; restore the name, or start a new run'
+      ],
       [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
       [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran: recorded v1:a, now removed'],
@@ -1041,7 +1044,7 @@ describe('the text of a plan', () => {
       [{ _tag: 'InconsistentCheckpoint', why: 'x' }, 'the checkpoint is inconsistent: x'],
       [
         { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
-        'the recorded output of "pack/eu" no longer fits: at $.a expected number'
+        'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the codec, or run from that step'
       ],
       [
         { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz', evidence: true },

@@ -402,7 +402,7 @@ describe('a map that waits for jobs that are not idempotent', () => {
       )
       const agreed = { ...options, confirm: new Map([['train', { _tag: 'Again' } as const]]) }
       const plan = right(planResume(await stored(again(world).storage), trainings(world), agreed))
-      assert.match(explain(plan), /train .*; gives up the job that is pending since/)
+      assert.match(explain(plan), /train .*; abandons the job submitted at/)
       ended(await again(world).perform(resume(trainings(world), 'r', agreed)), 'Pending')
       assert.deepEqual(world.log, ['a', 'b', 'a', 'b'])
     }
