@@ -64,7 +64,7 @@ test('show prints a run even if it cannot list the artifacts', async () => {
 })
 
 test.each([
-  ['{ reuse: { fromRun: Crawl, artifact: x } }', '"fromRun" cannot be "Crawl": it must be 1 to 128'],
+  ['{ reuse: { fromRun: Crawl, artifact: x } }', '"fromRun" cannot be "Crawl": use 1 to 128'],
   ['{ reuse: { fromRun: crawl, artifact: ../x } }', '"artifact" cannot be "../x": it has a segment'],
   ['{ reuse: { fromRun: crawl, artifact: _own/x } }', '"artifact" cannot be "_own/x": ids that begin with "_"'],
   ['{ reuse: { fromRun: crawl } }', '"reuse" needs "fromRun" (the id of a run) and "artifact"'],

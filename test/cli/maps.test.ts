@@ -81,7 +81,7 @@ describe('a map in a workflow file', () => {
   test.each([
     ['[1, 2', '"list" is not a valid JSON array'],
     ['[{"n": 1}]', 'item 1 has no string or number "id" as its key: {"n":1}'],
-    ['[{"id": "a"}, {"id": "a"}]', 'item 2 has the key "a", which an earlier item has already'],
+    ['[{"id": "a"}, {"id": "a"}]', 'item 2 has the key "a" of an earlier item; use a different key for each item'],
     ['[{"id": ""}]', 'item 1 has a key of 0 characters; use 1 to 512 characters']
   ])('a map fails before any work if its items cannot be computed: %s', async (list, message) => {
     place.write(

@@ -54,7 +54,7 @@ describe('a step with a job', () => {
   test('plan, show and runs report a pending job', async () => {
     await pending()
     const plan = await place.dogear(['plan'])
-    expect(plan.stdout).toMatch(/poll {5}all +waits for its job since \S+: job-7/)
+    expect(plan.stdout).toMatch(/poll {5}all +waits for its job, submitted at \S+: job-7/)
     expect(plan.stdout).toContain('dogear poll nightly')
     expect((await place.dogear(['show', 'nightly'])).stdout).toMatch(/train +pending, its job job-7 was submitted/)
     expect((await place.dogear(['runs', '--status', 'pending'])).stdout).toMatch(/nightly +batch +pending/)
@@ -200,7 +200,7 @@ steps: [{ name: s, job: { submit: exit 0, poll: 'test -z "$DOGEAR_JOB" && test -
     const started = await place.dogear(['run', 'w.yml', '--id', 'w-1'])
     expect(started.stderr).toMatch(/submitted its job\nWaiting for the job of s, submitted /)
     const [plan, shown] = [await place.dogear(['plan']), await place.dogear(['show', 'w-1'])]
-    expect(plan.stdout).toMatch(/waits for its job since \S+Z\n/)
+    expect(plan.stdout).toMatch(/waits for its job, submitted at \S+Z\n/)
     expect(shown.stdout).toMatch(/its job was submitted /)
     expect((await place.dogear(['poll'])).stdout).toBe('s: done, its result is recorded\n')
   })

@@ -238,7 +238,7 @@ describe('invalid content', () => {
     }
     assert.equal(
       describeError(refused({ format: 2 })),
-      'it has format 2, this version of Dogear reads up to 1: upgrade Dogear'
+      'it has format 2, but this version of Dogear reads only up to 1; upgrade Dogear'
     )
     for (const format of [0, -1, 0.5, '1', null]) assert.equal(refused({ ...base(), format })._tag, 'Malformed')
   })
@@ -249,7 +249,7 @@ describe('invalid content', () => {
       [{ ...base(), state: { _tag: 'Unknown' } }, '$.state'],
       [{ ...base(), state: { _tag: 'Completed', stepIndex: 0.5, step: 'build' } }, '$.state.stepIndex'],
       [{ ...base(), createdAt: 'yesterday' }, '$.createdAt'],
-      [{ ...base(), completedSteps: [{}] }, '$.completedSteps.0.unit'],
+      [{ ...base(), completedSteps: [{}] }, '$.completedSteps[0].unit'],
       [{ ...base(), workspace: null }, '$.workspace'],
       [{ ...base(), renewals: [] }, '$.renewals'],
       [{ ...base(), renewals: [{ unit: 'a', times: 0 }] }, '$.renewals'],
@@ -271,7 +271,7 @@ describe('invalid content', () => {
     const evidence = [{ _tag: 'File', path: 'a' }]
     assert.deepEqual(decodeChange({ ...kept, evidence }), E.right({ ...kept, evidence }))
     const wrong = decodeChange({ ...kept, evidence: [{ _tag: 'Artifact', path: 'a' }] })
-    assert.equal(E.isLeft(wrong) && wrong.left.path, '$.evidence.0.size')
+    assert.equal(E.isLeft(wrong) && wrong.left.path, '$.evidence[0].size')
   })
 
   test('a checkpoint whose variables differ from its input and records is refused', () => {

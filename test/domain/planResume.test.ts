@@ -810,7 +810,7 @@ describe('a check of outputs that throws', () => {
       name: 'numbered',
       steps: [broken]
     })
-    const expected = 'something that its check takes: broken check'
+    const expected = 'a value that its check accepts; the check threw: broken check'
     assert.deepEqual(found, [{ _tag: 'OutputNotDecodable', unit: 'step-0', path: '$', expected }])
   })
 })
@@ -1003,7 +1003,7 @@ describe('the text of a plan', () => {
    4/30  run      s3           forced
    5/30  run      s4           forced
          run      … 23 more    forced
-  13/30  run      s12          forced; gives up the job that is pending since ${AT}
+  13/30  run      s12          forced; abandons the job submitted at ${AT}
   18/30  run      s17          forced
          run        g0         forced
          run        g1         forced
@@ -1011,7 +1011,7 @@ describe('the text of a plan', () => {
          run        g3         forced
          run        g4         forced
          run        … 24 more  forced
-         run        g9         forced; gives up the job that is pending since ${AT}`
+         run        g9         forced; abandons the job submitted at ${AT}`
     )
   })
 
@@ -1036,7 +1036,7 @@ describe('the text of a plan', () => {
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [
       [
         { _tag: 'WrongWorkflow', expected: 'a', found: 'b' },
-        'the run belongs to workflow "a", not to "b"; resume it with that workflow'
+        'the run belongs to workflow "a", not to "b"; resume it with that workflow, or start a new run'
       ],
       [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
@@ -1047,7 +1047,7 @@ describe('the text of a plan', () => {
       [{ _tag: 'InconsistentCheckpoint', why: 'x' }, 'the checkpoint is inconsistent: x'],
       [
         { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
-        'the recorded output of "pack/eu" no longer fits: at $.a expected number'
+        'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the codec, or run from that step'
       ],
       [
         { _tag: 'AssumedOutputMissing', ...unit, expected: 'a.tgz', evidence: true },

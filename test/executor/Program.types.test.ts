@@ -45,7 +45,7 @@ describe('the types of a program', () => {
           expectTypeOf(outputs.version).toEqualTypeOf<string>()
           expectTypeOf(outputs.when).toEqualTypeOf<Date>()
           expectTypeOf(outputs.free).toEqualTypeOf<{ anything: Array<number> }>()
-          // @ts-expect-error: its own output is not there yet
+          // @ts-expect-error: a step does not see its own output
           void outputs.pack
           return TE.right({ file: outputs.version, size: 1 })
         }
@@ -60,7 +60,7 @@ describe('the types of a program', () => {
 
   test('a name that may be one of two is rejected, because the outputs of both would be promised', () => {
     const either = 'a' as 'a' | 'b'
-    // @ts-expect-error: it is not known which of the two steps there will be
+    // @ts-expect-error: a union of names promises both steps
     void pipe(Program.start('w'), Program.step(either, { run: () => TE.right(1) }))
   })
 
@@ -69,7 +69,7 @@ describe('the types of a program', () => {
       Program.start('w'),
       Program.wave('checks', {
         unit: { output: t.number, run: () => TE.right(1) },
-        // @ts-expect-error: there is no such group
+        // @ts-expect-error: the wave has no such group
         lint: { needs: ['unti'], run: () => TE.right(2) }
       })
     )
@@ -142,12 +142,22 @@ describe('the types of a program', () => {
 
   test('a group of steps can need only groups of its wave, and its steps have new names', () => {
     const start = pipe(Program.start('w'), Program.step('one', { run: () => TE.right(1) }))
-    // @ts-expect-error: there is no such group
+    // @ts-expect-error: the wave has no such group
     void pipe(start, Program.wave('w', { a: { needs: ['b'], steps: (a) => pipe(a, Program.step('x', reused)) } }))
-    // @ts-expect-error: there is a step of that name
+    // @ts-expect-error: an earlier step has this name
     void pipe(start, Program.wave('w', { a: { steps: (a) => pipe(a, Program.step('one', reused)) } }))
-    // @ts-expect-error: it is no program that the steps return
+    // @ts-expect-error: `steps` must return a program
     void (() => pipe(start, Program.wave('w', { a: { steps: () => 1 } })))
+  })
+
+  test('the error of a wrong name says why and what to do', () => {
+    expectTypeOf<Program.NewName<'one', object>>().toEqualTypeOf<'one'>()
+    expectTypeOf<Program.NewName<'one', { readonly one: 1 }>>().toEqualTypeOf<
+      Program.WrongName<'an earlier step has this name; choose another'>
+    >()
+    expectTypeOf<Program.NewName<'one' | 'two', object>>().toEqualTypeOf<
+      Program.WrongName<'a union; pass one literal name'>
+    >()
   })
 
   test('all steps of the body of a map see the item, and later steps see an array of their outputs', () => {
@@ -202,7 +212,7 @@ describe('the types of a program', () => {
       }>
     >()
     expectTypeOf<Outputs['plain']>().toEqualTypeOf<ReadonlyArray<number>>()
-    // @ts-expect-error: outside of a map there is no item
+    // @ts-expect-error: a step outside a map has no item
     void pipe(Program.start('w'), Program.step('one', { run: ({ item }) => TE.right(item) }))
   })
 
@@ -216,7 +226,7 @@ describe('the types of a program', () => {
         {
           steps: (body) => {
             const one = pipe(body, Program.step('one', { run: ({ item }) => TE.right(item) }))
-            // @ts-expect-error: there is no item
+            // @ts-expect-error: a step outside a map has no item
             runnable(one)
             return one
           }
@@ -249,15 +259,15 @@ describe('the types of a program', () => {
     void runOrResume(program, 'r', { at: 'today' })
     // @ts-expect-error: not the type of the codec
     void resume(program, 'r', { fromStep: 'one', input: { at: 'today' } })
-    // @ts-expect-error: the input stands before the options
+    // @ts-expect-error: the input comes before the options
     void runOrResume(program, 'r', { at: new Date(0) }, { fromStep: 'one', input: { at: new Date(0) } })
   })
 
   test('an output must have the type of its codec', () => {
     const start = Program.start('x')
-    // @ts-expect-error: a number is no text
+    // @ts-expect-error: a number is not a string
     void pipe(start, Program.step('one', { output: t.string, run: () => TE.right(1) }))
-    // @ts-expect-error: a group's number is no text
+    // @ts-expect-error: the number of a group is not a string
     void pipe(start, Program.wave('w', { a: { output: t.string, run: () => TE.right(1) } }))
   })
 
@@ -310,7 +320,7 @@ describe('the types of a program', () => {
     expectTypeOf<InputOf<typeof program>>().toEqualTypeOf<{ at: string }>()
     expectTypeOf(run(program, 'r', { at: '1970-01-01' })).toEqualTypeOf<Executor<RunOutcome<Outputs>>>()
     expectTypeOf(resume(program, 'r', { fromStep: 'zod', input: { at: '1970-01-01' } })).not.toBeAny()
-    // @ts-expect-error: what the schema returns is not what it takes
+    // @ts-expect-error: the input has the type that the schema takes, not the one it returns
     void run(program, 'r', { at: new Date(0) })
 
     const start = Program.start('x')
@@ -345,9 +355,9 @@ describe('the types of a program', () => {
 
   test('a name is used once', () => {
     const one = pipe(Program.start('x'), Program.step('one', { run: () => TE.right(1) }))
-    // @ts-expect-error: there is a step of that name
+    // @ts-expect-error: an earlier step has this name
     void pipe(one, Program.step('one', { run: () => TE.right(1) }))
-    // @ts-expect-error: there is a step of that name
+    // @ts-expect-error: an earlier step has this name
     void pipe(one, Program.wave('one', { a: { run: () => TE.right(1) } }))
   })
 
@@ -552,7 +562,7 @@ describe('the type of an output without a schema', () => {
       () => chain.step('one', () => ({ later: Promise.resolve(1) })),
       // @ts-expect-error: a promise of a function
       () => chain.step('one', () => Promise.resolve(() => 1)),
-      // @ts-expect-error: a function that resolves to no Either
+      // @ts-expect-error: a function that does not resolve to an Either
       () => chain.step('one', () => () => Promise.resolve(1)),
       // @ts-expect-error: an Either
       () => chain.step('one', () => Promise.resolve(E.right(1))),
@@ -627,7 +637,7 @@ describe('the types of a program with promises', () => {
     expectTypeOf<Awaited<ReturnType<typeof calls>>['pages']>().toEqualTypeOf<ReadonlyArray<number>>()
     expectTypeOf<Awaited<ReturnType<typeof calls>>['rest']>().toEqualTypeOf<{ readonly year: number }>()
     const refusals = [
-      // @ts-expect-error: what the schema returns is not what it takes
+      // @ts-expect-error: the input has the type that the schema takes, not the one it returns
       () => Async.run(program, { ...options, input: { at: new Date(0) } }),
       // @ts-expect-error: the schema takes a string
       () => Async.workflow('x').step('one', { output: z.string().transform(Number), run: () => 1 }),

@@ -402,7 +402,7 @@ describe('a map that waits for jobs that are not idempotent', () => {
       )
       const agreed = { ...options, confirm: new Map([['train', { _tag: 'Again' } as const]]) }
       const plan = right(planResume(await stored(again(world).storage), trainings(world), agreed))
-      assert.match(explain(plan), /train .*; gives up the job that is pending since/)
+      assert.match(explain(plan), /train .*; abandons the job submitted at/)
       ended(await again(world).perform(resume(trainings(world), 'r', agreed)), 'Pending')
       assert.deepEqual(world.log, ['a', 'b', 'a', 'b'])
     }
@@ -478,12 +478,12 @@ describe('invalid items of a map', () => {
         /return an array, not a promise; await it in an earlier step/
       ],
       [{ forEach: () => [1], key: (() => Promise.reject(new Error('late'))) as never }, /`key` must return a string/],
-      [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x", which an earlier item has/],
+      [{ forEach: () => ['x', 'y', 'x'], key: itself }, /item 3 has the key "x" of an earlier item/],
       [{ forEach: () => [''], key: itself }, /item 1 has a key of 0 characters; use 1 to 512 characters/],
       [{ forEach: () => [1, new Date(0)] }, /item 2 at \$ must be plain JSON, not a Date/],
       [
         { forEach: () => Array.from({ length: 100_001 }, () => 1) },
-        /there are 100001 items, and a map has at most 100000/
+        /there are 100001 items, but a map has at most 100000/
       ],
       [
         {

@@ -726,9 +726,9 @@ describe('a program with an invalid setting', () => {
   const settings: ReadonlyArray<readonly [string, Partial<Parameters<typeof task>[1]>, string]> = [
     ['a delay of NaN', { retry: { ...RetryPolicy.standard, delayMillis: Number('x') } }, 'retry.delayMillis'],
     ['attempts of NaN', { retry: { ...RetryPolicy.standard, attempts: Number('x') } }, 'retry.attempts'],
-    ['a policy of its own making', { retry: { attempts: 3 } as RetryPolicy.RetryPolicy }, 'retry._tag'],
+    ['a policy without a tag', { retry: { attempts: 3 } as RetryPolicy.RetryPolicy }, 'retry._tag'],
     ['a timeout of NaN', { timeoutMillis: Number('x') }, 'timeoutMillis'],
-    ['a timeout without end', { timeoutMillis: Infinity }, 'timeoutMillis']
+    ['an infinite timeout', { timeoutMillis: Infinity }, 'timeoutMillis']
   ]
 
   test.each(settings)('an invalid setting is refused: %s', async (_, spec, field) => {
@@ -743,6 +743,36 @@ describe('a program with an invalid setting', () => {
       [field]
     )
     assert.ok(O.isNone(right(await process.storage.load('r')())))
+  })
+})
+
+describe('an untyped program', () => {
+  const fieldsOf = (program: Parameters<typeof Program.problems>[0]) =>
+    Program.problems(program).map((one) => one._tag === 'InvalidSetting' && `${one.place} ${one.field}`)
+
+  test('a step or job without its functions is refused, and the refusal names them', () => {
+    const steps = [
+      Program.task('bare', {} as never),
+      Program.task('none', undefined as never),
+      Program.task('job', { job: { submit: () => 1 } } as never)
+    ]
+    assert.deepEqual(fieldsOf(Program.fromSteps('w', steps)), [
+      'bare run',
+      'none run',
+      'job job.poll',
+      'job job.collect'
+    ])
+  })
+
+  test('a concurrency that is not a whole number of at least 1 is refused', () => {
+    const wave = (concurrency: number) =>
+      Program.waveOf('a', [{ ...Program.task('b', () => 1), needs: [] }], { concurrency })
+    const wrong = [0, -1, 1.5, NaN].map((one) => Program.fromSteps('w', [wave(one)]))
+    assert.deepEqual(wrong.flatMap(fieldsOf), ['a concurrency', 'a concurrency', 'a concurrency', 'a concurrency'])
+    assert.deepEqual(
+      [1, Infinity].flatMap((one) => fieldsOf(Program.fromSteps('w', [wave(one)]))),
+      []
+    )
   })
 })
 

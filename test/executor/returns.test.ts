@@ -127,7 +127,7 @@ describe('a step without a function', () => {
     ['run', undefined],
     ['run', {}],
     ['run', { run: 3 }],
-    ['job.submit', { job: {} }]
+    ['job.submit', { job: { poll: () => 0, collect: () => 0 } }]
   ])('a workflow whose step has no function as `%s` is refused and nothing runs: %j', async (field, spec) => {
     const storage = memoryStorage()
     const program = workflow('w').step('s', spec as never)

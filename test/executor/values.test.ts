@@ -294,7 +294,7 @@ describe('an output that is not storable', () => {
       },
       '$.a'
     ]
-  ])('%s: the step fails for good, with the path, and nothing is stored of it', async (_, value, path) => {
+  ])('an output that holds %s fails the step permanently, with the path, and is not stored', async (_, value, path) => {
     const process = newProcess()
     const outcome = ended(await process.perform(run(Program.fromSteps('p', [gives('one', value)]), 'r', {})), 'Failed')
     assert.equal(outcome.retryable, false)

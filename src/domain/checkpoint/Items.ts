@@ -88,8 +88,8 @@ export const describeProblem = (problem: ItemProblem): string => {
     case 'InvalidKey':
       return `item ${problem.index + 1} has a key of ${problem.key.length} characters; use 1 to ${MAX_KEY} characters`
     case 'DuplicateKey':
-      return `item ${problem.index + 1} has the key "${problem.key}", which an earlier item has already`
+      return `item ${problem.index + 1} has the key "${problem.key}" of an earlier item; use a different key for each item`
     case 'TooManyItems':
-      return `there are ${problem.items} items, and a map has at most ${MAX_ITEMS}`
+      return `there are ${problem.items} items, but a map has at most ${MAX_ITEMS}; split it`
   }
 }

@@ -38,7 +38,7 @@ export const parse = (runId: string): E.Either<InvalidRunId, string> => {
 const problem = (runId: string): string | undefined => {
   if (typeof runId !== 'string') return 'it is not a string'
   if (!PATTERN.test(runId)) {
-    return 'it must be 1 to 128 of a-z, 0-9, ".", "_" and "-", and begin with a letter or digit'
+    return 'use 1 to 128 characters from a-z, 0-9, ".", "_" and "-", first a letter or digit'
   }
   if (runId.endsWith('.')) return 'it ends with a dot'
   if (DEVICE.test(runId)) return 'it is a device name on Windows'

@@ -71,7 +71,7 @@ const spell = (place: Place): string => {
 }
 
 /** One segment of a path: `.name`, `["odd name"]` or `[3]`. */
-const segment = (key: string | number): string =>
+export const segment = (key: string | number): string =>
   typeof key === 'number' ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`
 
 const refuse = (place: Place, found: string): E.Either<NotJson, never> =>

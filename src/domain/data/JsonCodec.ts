@@ -5,6 +5,7 @@
 import * as t from 'io-ts'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json, JsonObject } from './Json.js'
+import { segment } from './Json.js'
 import type { Malformed } from './Malformed.js'
 
 /** Makes a codec that calls `validate` only if `is` fails. */
@@ -27,13 +28,10 @@ export const decodeWith =
 
 const malformed = (errors: t.Errors): Malformed => {
   const context = errors[0]?.context ?? []
-  const path = context
-    .slice(1)
-    .map(({ key }) => key)
-    .filter((key) => key !== '')
+  const keys = context.slice(1).flatMap(({ key }) => (key === '' ? [] : /^\d+$/.test(key) ? Number(key) : key))
   const last = context.at(-1)
   const expected = last?.type.name ?? 'something else'
-  return { _tag: 'Malformed', path: ['$', ...path].join('.'), expected: expected.slice(0, 200) }
+  return { _tag: 'Malformed', path: `$${keys.map(segment).join('')}`, expected: expected.slice(0, 200) }
 }
 
 /** A field that may be absent, which differs from `undefined`. */
@@ -124,7 +122,8 @@ export const json: t.Type<Json> = refined('a JSON value', (value) => value !== u
 export const jsonObject: t.Type<JsonObject> = refined('a JSON object', isRecord)
 
 /** An array. */
-export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> => checked(t.readonlyArray(item))
+export const list = <A>(item: t.Type<A>): t.Type<ReadonlyArray<A>> =>
+  checked(t.readonlyArray(item, `an array, each element ${item.name}`))
 
 /** One of some strings. */
 export const oneOf = <A extends string>(...texts: ReadonlyArray<A>): t.Type<A> =>

@@ -18,4 +18,4 @@ export interface NewerFormat {
 export const describe = (error: Malformed | NewerFormat): string =>
   error._tag === 'Malformed'
     ? `at ${error.path} expected ${error.expected}`
-    : `it has format ${error.found}, this version of Dogear reads up to ${error.supported}: upgrade Dogear`
+    : `it has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`

@@ -58,7 +58,7 @@ interface Row {
 const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
   verb: verb(decision),
   name: nameOf(decision.unit),
-  why: `${describeReason(decision)}${givenUp(decision)}`
+  why: `${describeReason(decision)}${abandoned(decision)}`
 })
 
 const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
@@ -140,13 +140,13 @@ const verb = (decision: Decision): string => {
   }
 }
 
-const givenUp = (decision: Decision): string =>
-  decision._tag === 'Run' && decision.abandons !== undefined ? `; gives up ${describeGivenUp(decision.abandons)}` : ''
+const abandoned = (decision: Decision): string =>
+  decision._tag === 'Run' && decision.abandons !== undefined ? `; abandons ${describeAbandoned(decision.abandons)}` : ''
 
-const describeGivenUp = (reason: PollReason): string => {
+const describeAbandoned = (reason: PollReason): string => {
   switch (reason._tag) {
     case 'JobPending':
-      return `the job that is pending since ${reason.submittedAt}`
+      return `the job submitted at ${reason.submittedAt}`
     case 'TimerPending':
       return `the wait until ${reason.wakeAt}`
     case 'AnswerPending':
@@ -188,7 +188,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'Interrupted':
       return `was stopped (${reason.reason})`
     case 'JobPending':
-      return `waits for its job since ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
+      return `waits for its job, submitted at ${reason.submittedAt}${reason.job === undefined ? '' : `: ${describeJob(reason.job)}`}`
     case 'TimerPending':
       return `sleeps until ${reason.wakeAt}`
     case 'AnswerPending':
@@ -287,13 +287,14 @@ const unknownStep = (step: string, available: ReadonlyArray<string>): string => 
 export const describeProblem = (problem: PlanProblem): string => {
   switch (problem._tag) {
     case 'WrongWorkflow':
-      return `the run belongs to workflow "${problem.expected}", not to "${problem.found}"; resume it with that workflow`
+      return `the run belongs to workflow "${problem.expected}", not to "${problem.found}"; resume it with that workflow, or start a new run`
     case 'InvalidWorkflow':
       return describeWorkflowProblem(problem.problem)
     case 'WorkflowChanged':
       return describeChange(problem)
     case 'NothingToConfirm':
-      if (problem.keep === true) return `"${problem.unit}" has nothing to keep: its evidence did not change`
+      if (problem.keep === true)
+        return `"${problem.unit}" has nothing to keep: its evidence did not change; remove this answer`
       return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; remove this answer`
     case 'UnitPending':
       return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
@@ -310,11 +311,11 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InconsistentCheckpoint':
       return `the checkpoint is inconsistent: ${problem.why}`
     case 'OutputNotDecodable':
-      return `the recorded output of "${problem.unit}" no longer fits: at ${problem.path} expected ${problem.expected}`
+      return `the recorded output of "${problem.unit}" no longer matches its step: at ${problem.path} expected ${problem.expected}; restore the codec, or run from that step`
     case 'AssumedOutputMissing':
       return problem.evidence === true
         ? `cannot assume "${problem.unit}" done: its evidence is missing (${problem.expected}); restore it, or run from an earlier step`
-        : `cannot assume "${problem.unit}" done: its output is missing (expected ${problem.expected}); supply it`
+        : `cannot assume "${problem.unit}" done: its output is missing or invalid (expected ${problem.expected}); supply it`
   }
 }
 

@@ -169,7 +169,7 @@ const isAsked = ({ reason }: Decision, asIs: ReadonlySet<string>): boolean =>
 /** Lists the abandoned jobs. */
 const givenUp = ({ decisions }: ResumePlan): string => {
   const units = decisions.filter((one) => one._tag === 'Run' && one.abandons !== undefined).map(({ unit }) => unit)
-  return units.length === 0 ? '' : `; gives up the pending job of ${units.join(', ')}`
+  return units.length === 0 ? '' : `; abandons the pending job of ${units.join(', ')}`
 }
 
 /** Returns whether the user's answer replaces the record. Accepting changed evidence keeps it. */

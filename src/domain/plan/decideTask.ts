@@ -168,7 +168,10 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
   try {
     return accepts(output)
   } catch (error) {
-    return E.left({ path: '$', expected: `something that its check takes: ${fromThrown(error).message.slice(0, 200)}` })
+    return E.left({
+      path: '$',
+      expected: `a value that its check accepts; the check threw: ${fromThrown(error).message.slice(0, 200)}`
+    })
   }
 }
 

@@ -103,7 +103,7 @@ export type Storable<A> = unknown extends A
       ? NotStorable<ForeignName<A>>
       : A extends ReadonlyArray<infer Item>
         ? undefined extends Item
-          ? ReadonlyArray<Storable<Exclude<Item, undefined>> | NotStorable<'undefined in an array'>>
+          ? ReadonlyArray<Storable<Exclude<Item, undefined>> | NotStorable<'undefined in an array; return null'>>
           : { [K in keyof A]: Storable<A[K]> }
         : { [K in keyof A]: Storable<A[K]> }
 
@@ -124,9 +124,9 @@ type Bytes = ArrayBufferView | ArrayBuffer
 type ForeignName<A> = A extends bigint
   ? 'a bigint; return a string'
   : A extends symbol
-    ? 'a symbol'
+    ? 'a symbol; return a string'
     : A extends Callable
-      ? 'a function'
+      ? 'a function; return data'
       : A extends Date
         ? 'a Date; return a string or a number, or give the step an output schema'
         : A extends Bytes

@@ -112,6 +112,10 @@ export interface ProgramOptions {
 /** A new step name. A union is refused: its type would promise the outputs of both names. */
 export type NewName<N extends string, Outputs, All = N> = N extends unknown
   ? [All] extends [N]
-    ? Exclude<N, keyof Outputs>
-    : never
+    ? | Exclude<N, keyof Outputs>
+      | (N extends keyof Outputs ? WrongName<'an earlier step has this name; choose another'> : never)
+    : WrongName<'a union; pass one literal name'>
   : never
+
+/** A name that a step cannot have. `Why` says the reason and the remedy. */
+export type WrongName<Why extends string> = string & { readonly 'not a new name': Why }

@@ -50,7 +50,9 @@ export interface Runnable extends Conversions {
   /** Runs the task, or submits its job. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly job: RunnableJob | undefined
-  /** The wait of a task without code. On the left: the setting of a task with neither. */
+  /** The options that should be functions and are not. */
+  readonly notFunctions: ReadonlyArray<string>
+  /** The wait of a task without code; or why it is invalid. */
   readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
@@ -115,11 +117,12 @@ export const task = <C>(
   definition?: Json,
   artifactPaths?: NonNullable<Task['artifactPaths']>
 ): ProgramTask => {
-  // Untyped hosts may pass anything.
-  const given = Object(step) as typeof step
   const spec: SpecOf<C> =
-    typeof given === 'function' ? { run: given } : 'sleep' in given || 'waitFor' in given ? waiting(given) : given
-  const code: unknown = 'job' in spec ? spec.job.submit : spec.run
+    typeof step !== 'object' || step === null
+      ? { run: step }
+      : 'sleep' in step || 'waitFor' in step
+        ? waiting(step)
+        : step
   const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose
@@ -153,10 +156,8 @@ export const task = <C>(
     seen,
     run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
-    awaits:
-      typeof code === 'function'
-        ? awaits?.awaits
-        : E.left({ field: 'job' in spec ? 'job.submit' : 'run', expected: 'a function' }),
+    notFunctions: notFunctionsOf(spec),
+    awaits: awaits?.awaits,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
     workspace: spec.workspace,
@@ -219,6 +220,16 @@ const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
     ...(isWaiting(spec) ? { wait: spec.wait } : {})
   }
   return Object.keys(definition).length === 0 ? null : definition
+}
+
+const NONE: ReadonlyArray<string> = []
+
+/** Untyped authors may pass anything. */
+const notFunctionsOf = <C>(spec: SpecOf<C>): ReadonlyArray<string> => {
+  if (!('job' in spec)) return typeof spec.run === 'function' ? NONE : ['run']
+  const { job } = spec
+  const names = (['submit', 'poll', 'collect'] as const).filter((name) => typeof job[name] !== 'function')
+  return names.length === 0 ? NONE : names.map((name) => `job.${name}`)
 }
 
 /** All other checks of a job run after its collection. */
@@ -298,7 +309,7 @@ export const waveOf = (
 ): ProgramWave => ({
   ...W.wave(name, groups, options.summary, definition),
   groups,
-  concurrency: atLeastOne(options.concurrency ?? Infinity),
+  concurrency: options.concurrency ?? Infinity,
   onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
   guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
 })
@@ -319,6 +330,3 @@ export const mapOf = (
   const defined = W.mapOf(name, each, options.summary, definition)
   return { ...wave, ...defined, each, items: conversions(item), forEach, key }
 }
-
-/** With a concurrency of zero a wave would never end. */
-const atLeastOne = (concurrency: number): number => (concurrency >= 1 ? Math.floor(concurrency) : 1)

@@ -321,7 +321,7 @@ export interface SequenceOptions<Context> extends GuardSpec<Context> {
 }
 
 /**
- * The options of a wave. `concurrency`: how many groups run at once, at least 1, default all. `onFailure`, when a group failed: `finish`
+ * The options of a wave. `concurrency`: the maximum number of groups that run at once, a whole number of at least 1, default all. `onFailure`, when a group failed: `finish`
  * lets the running groups end and starts no more; `continue` runs all groups that do not need it; `halt` stops the running ones. Default:
  * `continue` if groups need one another, else `finish`.
  *

@@ -27,7 +27,8 @@ export const problems = (
   if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
     found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
   const look = (place: string, task: ProgramTask): void => {
-    const { retry, timeoutMillis, job, awaits, workspace, guard, codecExpected } = task
+    const { retry, timeoutMillis, job, awaits, workspace, guard, codecExpected, notFunctions } = task
+    for (const field of notFunctions) mustBe(place, field, 'a function')
     mustBe(place, 'output', codecExpected)
     if (awaits !== undefined && E.isLeft(awaits)) found.push({ _tag: 'InvalidSetting', place, ...awaits.left })
     const wrong = problemOfRetry(retry)
@@ -41,8 +42,10 @@ export const problems = (
       found.push({ _tag: 'InvalidSetting', place, field: 'expect', expected: NO_REPOSITORY })
   }
   const lookAt = (step: ProgramStep, place: string): void => {
-    if (step._tag === 'Task') look(place, step)
-    else if (step._tag === 'Map') {
+    if (step._tag === 'Task') return look(place, step)
+    if (step._tag !== 'Sequence' && !(step.concurrency === Infinity || isPositive(step.concurrency)))
+      mustBe(place, 'concurrency', 'a whole number ≥ 1')
+    if (step._tag === 'Map') {
       mustBe(place, 'item', step.items.codecExpected)
       lookAt(step.each, step.each._tag === 'Task' ? place : `${place}/*`)
     } else for (const part of step._tag === 'Sequence' ? step.steps : step.groups) lookAt(part, join(place, part.name))
@@ -52,6 +55,8 @@ export const problems = (
 }
 
 const ON_SUCCESS: Readonly<Record<OnSuccess, true>> = { keep: true, archive: true, delete: true }
+
+const isPositive = (value: number): boolean => Number.isInteger(value) && value >= 1
 
 const NO_REPOSITORY = 'without commits and cleanTree: the own folder of the step is no repository'
 

@@ -90,7 +90,7 @@ export const redacted = (
       return E.isRight(accepted)
         ? { ...result, output }
         : unusable(
-            `without the value of a secret the output at ${accepted.left.path} must be ${accepted.left.expected}`
+            `without the value of a secret the output at ${accepted.left.path} would no longer be ${accepted.left.expected}`
           )
     }
   }

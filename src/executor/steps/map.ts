@@ -76,7 +76,8 @@ const itemsOf = (scope: RunScope, place: Place, map: ProgramMap): E.Either<StepF
   if (E.isLeft(values)) return E.left(notApplied(Failure.fromUnknown(values.left)))
   if (isPromise(values.right))
     return notItems('`forEach` must return an array, not a promise; await it in an earlier step')
-  if (!Array.isArray(values.right)) return notItems('`forEach` must return an array')
+  if (!Array.isArray(values.right))
+    return notItems(`\`forEach\` must return an array; it returned a value of type ${typeof values.right}`)
   const items: Array<Item> = []
   for (const [index, value] of values.right.entries()) {
     const item = itemFrom(scope, map, value, index)

@@ -16,7 +16,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'Corrupt':
       return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or remove the run`
     case 'UnsupportedFormat':
-      return `${error.where} has format ${error.found}; this version of Dogear reads up to ${error.supported}. Upgrade Dogear`
+      return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
       return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
     case 'InvalidRunId':
