@@ -60,7 +60,7 @@ const plain = (text: string): string =>
   text
     .replaceAll(/"sum":"[^"]*"/g, '"sum"')
     .replaceAll(/^.*"kind":"claim".*$/gm, 'claim')
-    .replaceAll(/("kind":"released","at":)"[^"]*"/g, '$1')
+    .replaceAll(/^.*"kind":"released".*$/gm, 'released')
     .replaceAll('\0', '')
 
 const median = (all: ReadonlyArray<number>): number => all.toSorted((a, b) => a - b)[all.length >> 1] as number

@@ -17,7 +17,6 @@ import type { Change } from '../domain/change/Change.js'
 import { sha256 } from '../domain/data/Digest.js'
 import type { Json } from '../domain/data/Json.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
-import type { Summary } from '../domain/checkpoint/Summary.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
 import { byTime, isSame } from '../domain/request/Request.js'
@@ -59,8 +58,8 @@ interface Run {
   epoch: number
   held: HeldClaim | undefined
   segments: ReadonlyArray<Segment>
-  /** The summary of the newest revision, as JSON. */
-  summary: string
+  /** Builds the summary of the newest revision. */
+  summary: Revision['summary'] | undefined
 }
 
 interface StoredArtifact {
@@ -227,8 +226,9 @@ export const memoryStorage = (
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .slice(0, limit)
           .map(([runId, run]) => {
-            const summary = JSON.parse(run.summary) as Summary
-            return { runId, summary: { ...summary, heldBy: O.fromNullable(holderOf(run)) } }
+            const summary = run.summary?.()
+            const heldBy = O.fromNullable(holderOf(run))
+            return summary === undefined ? { runId } : { runId, summary: { ...summary, heldBy } }
           })
       ),
 
@@ -356,7 +356,7 @@ const artifactsIn =
 const find =
   (data: MemoryData) =>
   (runId: string): Run =>
-    data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [], summary: '' }
+    data.runs.get(runId) ?? { epoch: 0, held: undefined, segments: [], summary: undefined }
 
 // --- who writes
 
@@ -400,7 +400,6 @@ const follows = (run: Run, runId: string, revisions: ReadonlyArray<Revision>): E
 /** Encodes everything before storing anything, so that a value that cannot be encoded changes nothing. */
 const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
   const changes = revisions.map(({ change }) => JSON.stringify(change))
-  const summary = JSON.stringify((revisions.at(-1) as Revision).summary())
   const chars = changes.reduce((sum, change) => sum + change.length, 0)
   const segment = run.segments.at(-1)
   if (segment === undefined || segment.chars > Math.max(SEGMENT_CHARS, segment.checkpoint.length)) {
@@ -412,7 +411,7 @@ const append = (run: Run, revisions: ReadonlyNonEmptyArray<Revision>): void => {
     for (const change of changes) segment.changes.push(change)
     segment.chars += chars
   }
-  run.summary = summary
+  run.summary = (revisions.at(-1) as Revision).summary
 }
 
 /** A revision of the history, or the newest. */

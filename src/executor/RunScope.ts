@@ -144,7 +144,8 @@ export const contextFor = <Lazy extends LazyCalls<Lazy> = never>(
   const folder = own ?? workspace?.path
   const { unit } = place
   // Spreads of optional fields would take most of the time.
-  const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number }
+  const secrets = scope.environment.vault.values
+  const context: { [key: string]: unknown } = { runId, unit, attempt: attempt.number, secrets }
   if (workspace !== undefined) context['workspace'] = workspace
   if (folder !== undefined) context['folder'] = folder
   const source: Source = { scope, place, attempt, checkpoint, lazy: lazy as Source['lazy'], made: undefined }
@@ -201,7 +202,6 @@ const DERIVED: PropertyDescriptorMap = {
     ({ scope: { program, values }, checkpoint: { items, input }, place }, made) =>
       (made.variables ??= variablesFor(program, { values, items }, place, input))
   ),
-  secrets: derived(({ scope }) => scope.environment.vault.values),
   signal: derived(({ attempt }) => signalOf(attempt)),
   artifacts: derived(({ scope, place, attempt }, made) => (made.artifacts ??= artifactsFor({ scope, place, attempt })))
 }
