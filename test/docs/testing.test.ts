@@ -21,8 +21,8 @@ const printedBy = (text: string): string => {
 }
 
 test.each([
-  ['ModelReport.toText(report)', 'it differs from the model'],
-  ['CrashReport.toText(report)', 'SameEnd: it ended otherwise']
+  ['ModelReport.toText(report)', 'differs from the model'],
+  ['CrashReport.toText(report)', 'SameEnd: its end differs']
 ])('the guide shows the output of %s', (code, shown) => {
   const printed = printedBy(code).split('\n')
   const lines = (blocks(guide, 'text').find((block) => block.includes(shown)) ?? '')
