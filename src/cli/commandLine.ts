@@ -207,5 +207,5 @@ Exit codes:
   1 a step, or a case, failed           5 state could not be read or written
   2 wrong use, or a bad workflow file   6 fenced: another process owns the run
   3 no such run                         70 a bug in dogear
-                                        75 pending: jobs have not ended, or paused
+                                        75 pending (job, timer, answer), or paused
   129, 130, 131, 143 stopped by SIGHUP, Ctrl+C, Ctrl+\\, SIGTERM`

@@ -24,7 +24,7 @@ export const usageError = (
 ): CliError => {
   const [name = '', topic] = operandsOf(program, words)
   const help = isCommand(program, name) ? `dogear help ${name}` : 'dogear help'
-  const takes: Hint = { text: 'Usage:', command: help }
+  const takes: Hint = { text: 'Print help with:', command: help }
   switch (code) {
     case 'commander.help':
       return usage('a command is missing', [takes])

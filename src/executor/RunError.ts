@@ -257,9 +257,9 @@ type SingleLine = Exclude<
 const sentence = (error: SingleLine): string => {
   switch (error._tag) {
     case 'RunExists':
-      return `Run ${error.runId} exists already. Resume it, or choose another id`
+      return `Run ${error.runId} already exists. Resume it, or choose another id`
     case 'InputChanged':
-      return `Run ${error.runId} already exists with another input. Omit the input to resume with the stored one, name the step from which the new input applies, or choose another id`
+      return `Run ${error.runId} already exists with another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or choose another id`
     case 'InputMissing':
       return `Run ${error.runId} does not exist, and its workflow requires an input (at ${error.path} expected ${error.expected}). Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
@@ -269,7 +269,7 @@ const sentence = (error: SingleLine): string => {
     case 'PlanChanged':
       return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
     case 'RecoveryRefused':
-      return `${describeLoss(error)}; to continue from there, agree in \`onRecovered\``
+      return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
     case 'TreeUnreadable':
       return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
     case 'NoWorkspaces':
@@ -277,9 +277,9 @@ const sentence = (error: SingleLine): string => {
     case 'NoRequests':
       return `Cannot leave a request for run ${error.runId}: its environment has no inbox; set \`requests\``
     case 'RunCancelled':
-      return `Run ${error.runId} was cancelled; to resume it all the same, set \`reopen\`, or start a new run`
+      return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':
-      return `"${error.unit}" of run ${error.runId} has an answer already, which stays; resume the run to use it`
+      return `"${error.unit}" of run ${error.runId} already has an answer; resume the run to use it`
     case 'InvalidPointer':
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':
@@ -305,10 +305,10 @@ const sentence = (error: SingleLine): string => {
 }
 
 const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
-  if (expected !== undefined) return `The answer to ${unit} is not storable: expected ${expected}`
+  if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   const open =
-    waiting.length === 0 ? 'no unit of it waits for an answer' : `waiting for an answer: ${waiting.join(', ')}`
+    waiting.length === 0 ? 'no unit of the run waits for one' : `these units wait for one: ${waiting.join(', ')}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

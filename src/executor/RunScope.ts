@@ -124,8 +124,9 @@ let latest = { millis: 0, text: new Date(0).toISOString() }
 
 export const report = ({ events }: Environment, event: Event): void => {
   try {
-    const told: unknown = events.report(event)
-    if (typeof told === 'object' && told !== null && 'then' in told) Promise.resolve(told).catch(() => undefined)
+    const returned: unknown = events.report(event)
+    if (typeof returned === 'object' && returned !== null && 'then' in returned)
+      Promise.resolve(returned).catch(() => undefined)
   } catch {
     // Errors of the observer are ignored: it cannot fail a run.
   }

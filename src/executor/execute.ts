@@ -26,34 +26,38 @@ type Woken = { readonly _tag: 'Woken'; readonly index: number; readonly step: st
 
 /** Executes a plan from its first scheduled step to the end, a failure or a stop. Staged changes are saved before the first effect. */
 export const execute = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome>> => {
-  let ended = await obey(scope, plan)
+  let ended = await executePlan(scope, plan)
   while (E.isRight(ended) && (ended.right._tag === 'Restart' || ended.right._tag === 'Woken')) {
     if (ended.right._tag === 'Woken') {
-      ended = await wake(scope, ended.right)
+      ended = await continueAfterWait(scope, ended.right)
       continue
     }
     const { unit, stepIndex, otherwise } = ended.right
     const next = await restart(scope, ended.right)
     if (E.isLeft(next) && next.left._tag === 'Unconfirmed' && otherwise !== undefined)
-      return await giveUp(scope, { unit, stepIndex }, otherwise)
-    ended = E.isLeft(next) ? next : await obey(scope, next.right)
+      return await failUnanswered(scope, { unit, stepIndex }, otherwise)
+    ended = E.isLeft(next) ? next : await executePlan(scope, next.right)
   }
   return ended as E.Either<RunError, RunOutcome>
 }
 
 /** If planning fails or needs an answer, the run stays pending, and the next resume reports why. */
-const wake = async (
+const continueAfterWait = async (
   scope: RunScope,
   { index, step }: Woken
 ): Promise<E.Either<RunError, RunOutcome | Restart | Woken>> => {
   const planned = await replan(scope)
-  if (E.isLeft(planned)) return await rest(scope, index, step)
+  if (E.isLeft(planned)) return await endPending(scope, index, step)
   const recorded = await recordOverrides(scope, planned.right)
-  return E.isLeft(recorded) ? recorded : await obey(scope, planned.right.plan)
+  return E.isLeft(recorded) ? recorded : await executePlan(scope, planned.right.plan)
 }
 
 /** Fails a composite whose repetition needs an answer first, because evidence changed. */
-const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Promise<E.Either<RunError, RunOutcome>> => {
+const failUnanswered = async (
+  scope: RunScope,
+  place: Place,
+  failure: StepFailure
+): Promise<E.Either<RunError, RunOutcome>> => {
   const step = top(place.unit)
   const { stepIndex } = place
   const ended = await failComposite(scope, place, failure, scope.environment.clock.now())
@@ -62,7 +66,10 @@ const giveUp = async (scope: RunScope, place: Place, failure: StepFailure): Prom
 }
 
 /** Executes a plan until the run ends, a composite must run again, or a wait has ended. */
-const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunError, RunOutcome | Restart | Woken>> => {
+const executePlan = async (
+  scope: RunScope,
+  plan: ResumePlan
+): Promise<E.Either<RunError, RunOutcome | Restart | Woken>> => {
   const { recorder, environment } = scope
   const { revision } = recorder.checkpoint()
   scope.awake = awakeIn(recorder.checkpoint(), environment.clock.now())
@@ -81,7 +88,7 @@ const obey = async (scope: RunScope, plan: ResumePlan): Promise<E.Either<RunErro
       const reached = recorder.checkpoint()
       // Without a change since the plan, another one would end the same way.
       const isWoken = reached.revision > revision && awakeIn(reached, environment.clock.now()).size > 0
-      return isWoken ? E.right({ _tag: 'Woken', index, step }) : await rest(scope, index, step)
+      return isWoken ? E.right({ _tag: 'Woken', index, step }) : await endPending(scope, index, step)
     }
     case 'Stopped':
       return await interrupt(scope, index, step)
@@ -110,13 +117,17 @@ const failed = (scope: RunScope, stepIndex: number, step: string): RunOutcome =>
   }
 }
 
-/** Nothing is written if the run is already pending. */
-const rest = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
+/** Ends the execution of a run that only waits. Writes nothing if the run is already pending. */
+const endPending = async (
+  scope: RunScope,
+  stepIndex: number,
+  step: string
+): Promise<E.Either<RunError, RunOutcome>> => {
   const { recorder } = scope
   const { state } = recorder.checkpoint()
-  const rests = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
+  const isPending = state._tag === 'Interrupted' && state.reason === 'pending' && state.stepIndex === stepIndex
   const at = timestamp(scope.environment.clock.now())
-  if (!rests) recorder.stage([{ _tag: 'Interrupted', at, unit: step, reason: 'pending' }])
+  if (!isPending) recorder.stage([{ _tag: 'Interrupted', at, unit: step, reason: 'pending' }])
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
   const checkpoint = saved.right
@@ -141,10 +152,10 @@ const ABORTED: Stop = { _tag: 'Interrupted', reason: 'aborted' }
 
 const CANCELLED: Stop = { _tag: 'Interrupted', reason: 'cancelled' }
 
-/** A fenced run records nothing. */
+/** Records why the run stopped; a fenced run records nothing. */
 const interrupt = async (scope: RunScope, stepIndex: number, step: string): Promise<E.Either<RunError, RunOutcome>> => {
-  const asked = scope.requests.seen() ? await scope.requests.asked() : undefined
-  const stop = scope.stop() ?? (asked === undefined ? ABORTED : asked.cancel === undefined ? PAUSED : CANCELLED)
+  const request = scope.requests.seen() ? await scope.requests.asked() : undefined
+  const stop = scope.stop() ?? (request === undefined ? ABORTED : request.cancel === undefined ? PAUSED : CANCELLED)
   const { runId } = scope.recorder.checkpoint()
   if (stop._tag === 'Fenced') return E.right({ _tag: 'Fenced', runId })
   const at = timestamp(scope.environment.clock.now())
@@ -154,7 +165,7 @@ const interrupt = async (scope: RunScope, stepIndex: number, step: string): Prom
   const checkpoint = saved.right
   const inProgress = checkpoint.state._tag === 'Interrupted' && checkpoint.state.inProgress
   report(scope.environment, { _tag: 'RunInterrupted', runId, stepIndex, step })
-  if (stop === CANCELLED && asked?.cancel !== undefined) await withdraw(scope.environment, asked.cancel)
+  if (stop === CANCELLED && request?.cancel !== undefined) await withdraw(scope.environment, request.cancel)
   // A new owner may work in the folder where this would commit.
   if (stop === PAUSED && scope.stop()?._tag !== 'Fenced')
     await leavePointer(scope.environment, checkpoint, await scope.requests.asked())

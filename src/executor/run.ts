@@ -173,8 +173,8 @@ const executePrepared = async <Outputs, Input>(
   }
 }
 
-const fenced = (environment: Environment, claim: Claim, told: RunError | undefined): E.Either<never, Fenced> => {
-  const loss = lossOf(claim, told)
+const fenced = (environment: Environment, claim: Claim, error: RunError | undefined): E.Either<never, Fenced> => {
+  const loss = lossOf(claim, error)
   report(environment, { _tag: 'RunFenced', ...loss })
   return E.right({ _tag: 'Fenced', ...loss })
 }

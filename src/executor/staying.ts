@@ -23,15 +23,16 @@ export const staying = async <Outputs>(
   let ended = first
   let past = ''
   while (E.isRight(ended) && ended.right._tag === 'Pending' && hasTimerOrAnswer(ended.right)) {
-    const wakes = await woken(environment, ended.right, past)
+    const wakes = await waitUntilDue(environment, ended.right, past)
     if (wakes === false) return ended
     if (wakes !== true) return E.right(wakes)
     const at = timestamp(environment.clock.now())
     const { revision } = ended.right.checkpoint
     const again = await resumeWhenFree(environment, ended.right.runId, resume)
     // A wait that is over behind another one cannot end yet.
-    const isInVain = E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
-    past = isInVain ? at : ''
+    const isUnchanged =
+      E.isRight(again) && again.right._tag === 'Pending' && again.right.checkpoint.revision === revision
+    past = isUnchanged ? at : ''
     if (E.isLeft(again) && environment.interrupt.signal.aborted) return ended
     ended = again
   }
@@ -41,7 +42,7 @@ export const staying = async <Outputs>(
 const hasTimerOrAnswer = ({ units }: Pending): boolean => units.some(({ _tag }) => _tag !== 'Job')
 
 /** Waits for the time after `past`, or a change of the record. False: it cannot wait, or the process must stop. An outcome: the run was paused or cancelled. */
-const woken = async (
+const waitUntilDue = async (
   environment: Environment,
   { runId, checkpoint, units }: Pending,
   past: string
@@ -62,7 +63,7 @@ const woken = async (
       if (O.isNone(stored.right)) return true
       if (stored.right.value.revision !== checkpoint.revision) return stopped(stored.right.value) ?? true
     }
-    pause = Math.max(LOOK_MILLIS, MOST_SHARE * (clock.now() - before))
+    pause = Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (clock.now() - before))
   }
 }
 
@@ -79,7 +80,7 @@ const stopped = (stored: Stored): Interrupted | undefined => {
 }
 
 /** Reading the record takes at most a twentieth of the time. */
-const MOST_SHARE = 20
+const READ_PAUSE_FACTOR = 20
 
 /** Resumes; a process that records an answer holds the run for a moment. */
 const resumeWhenFree = async <Outputs>(
@@ -88,9 +89,9 @@ const resumeWhenFree = async <Outputs>(
   resume: () => Promise<Ended<Outputs>>
 ): Promise<Ended<Outputs>> => {
   const { clock, interrupt } = environment
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     const ended = await resume()
-    if (E.isRight(ended) || ended.left._tag !== 'HeldBy' || tries === MOST_TRIES) return ended
+    if (E.isRight(ended) || ended.left._tag !== 'HeldBy' || attempt === MAX_ATTEMPTS) return ended
     await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
     if (interrupt.signal.aborted) return ended
     const stored = await load(environment, runId)
@@ -99,4 +100,4 @@ const resumeWhenFree = async <Outputs>(
   }
 }
 
-const MOST_TRIES = 10
+const MAX_ATTEMPTS = 10

@@ -37,13 +37,13 @@ const resting = async (): Promise<void> => {
 /** Runs the command in the last line of a message. */
 const follow = ({ stderr }: Ended): Promise<Ended> => place.shell(linesOf(stderr).at(-1) ?? 'exit 99')
 
-test('a run at rest takes an answer, which the program finds when it resumes', async () => {
+test('a pending run without an owner takes an answer, which the program finds when it resumes', async () => {
   await resting()
   expect(await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by":"ada"}'])).toEqual({
     code: 0,
     signal: null,
     stdout: 'Run r-1 has the answer to approve\n',
-    stderr: 'Resume it in the program that started it. Look at it with:\n  dogear show r-1\n'
+    stderr: 'Resume it in the program that started it. Show it with:\n  dogear show r-1\n'
   })
   place.write('signature.json', '"ok"\n')
   const second = await place.dogear(['answer', 'r-1', 'sign', '--value-file', 'signature.json', '--json'])
@@ -70,7 +70,7 @@ test('a second answer is refused and the first stays', async () => {
   await place.dogear(['answer', 'r-1', 'approve', '--value', '"first"'])
   const refused = await place.dogear(['answer', 'r-1', 'approve', '--value', '"second"'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('"approve" of run r-1 has an answer already')
+  expect(refused.stderr).toContain('"approve" of run r-1 already has an answer')
   expect(await follow(refused)).toMatchObject({ code: 0 })
   await place.dogear(['answer', 'r-1', 'sign', '--value', 'null'])
   expect((await host()).stdout).toContain('Completed "first"')
@@ -84,16 +84,16 @@ test('the history shows who answered', async () => {
 })
 
 test.each([
-  ['approv', 'the run has no such unit; waiting for an answer: approve'],
-  ['build', 'it has completed; waiting for an answer: approve'],
-  ['publish', 'it does not wait for an answer; waiting for an answer: approve']
+  ['approv', 'the run has no such unit; these units wait for one: approve'],
+  ['build', 'it has completed; these units wait for one: approve'],
+  ['publish', 'it does not wait for an answer; these units wait for one: approve']
 ])('an answer to %s is refused with the unit that waits', async (unit, why) => {
   await resting()
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
   expect(code).toBe(4)
   expect(linesOf(stderr)).toEqual([
     `dogear: Cannot answer ${unit} of run r-1: ${why}`,
-    'Such as:',
+    'For example:',
     '  dogear answer r-1 approve --value JSON'
   ])
 })
@@ -103,7 +103,7 @@ test('a run that waits for no answer refuses one, and ends with a command that w
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('no unit of it waits for an answer')
+  expect(refused.stderr).toContain('no unit of the run waits for one')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 
@@ -146,7 +146,7 @@ test('a file that is missing or not JSON is a usage error', async () => {
   const answer = (...words: readonly string[]): Promise<Ended> => place.dogear(['answer', 'r-1', 'approve', ...words])
   expect(await answer('--value-file', 'none.json')).toMatchObject({
     code: 2,
-    stderr: 'dogear: --value-file: cannot read none.json: ENOENT\n'
+    stderr: 'dogear: --value-file: cannot read none.json: the file does not exist\n'
   })
   expect(await answer('--value-file', 'bad.json')).toMatchObject({
     code: 2,

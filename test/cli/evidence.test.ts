@@ -138,7 +138,7 @@ describe('a group that made a commit', () => {
     const box = await repository(COMMITTING.replace('-m one', '-m one; git commit --allow-empty --quiet -m more'))
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
     assert.equal(code, 1)
-    assert.match(stderr, /error: it ran, but: 1 commit expected, 2 made/)
+    assert.match(stderr, /error: it ran, but a check failed: 1 commit expected, 2 made/)
   })
 })
 
@@ -148,7 +148,7 @@ describe('the working tree', () => {
     const box = await repository(`name: w\n${dirty}`)
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r', '--home', 'state')
     assert.equal(code, 1)
-    assert.match(stderr, /error: it ran, but: the working tree is not clean: left\.txt$/m)
+    assert.match(stderr, /error: it ran, but a check failed: the working tree is not clean: left\.txt$/m)
     await box.git('add left.txt')
     await box.git('commit --quiet -m left')
     ok(await dogear(box, 'resume', 'r', '--home', 'state'))
@@ -169,7 +169,7 @@ steps:
     assert.deepEqual(ran(box), ['before', 'step'])
     const again = await dogear(box, 'resume', 'r', '--from-step', 'step-1')
     assert.equal(again.code, 1)
-    assert.match(again.stderr, /error: not started: test ! -e \$\{out\}: exit code 1/)
+    assert.match(again.stderr, /error: not started, because a check failed: test ! -e \$\{out\}: exit code 1/)
     assert.deepEqual(ran(box), ['before'])
   })
 
@@ -177,7 +177,7 @@ steps:
     const box = await repository('name: w\nsteps:\n  - shell: "true"\n    artifacts: [a, b]\n    after: exit 3\n')
     const { code, stderr } = await dogear(box, 'run', 'w.yml', '--id', 'r')
     assert.equal(code, 1)
-    assert.match(stderr, /error: it ran, but: a is missing; b is missing; exit 3: exit code 3/)
+    assert.match(stderr, /error: it ran, but a check failed: a is missing; b is missing; exit 3: exit code 3/)
   })
 
   test('failed checks may continue with a warning', async () => {

@@ -178,7 +178,7 @@ describe('an id in use', () => {
     place.write('fixed', '')
     const refused = await place.dogear(['run', 'two.yml', '--id', 'known'])
     expect(refused.code).toBe(4)
-    expect(refused.stderr).toContain('Run known exists already')
+    expect(refused.stderr).toContain('Run known already exists')
     expect(refused.stderr).toMatch(
       /^It is a run of two: failed, 1\/2 steps completed, started \d{4}-\d\d-\d\d \d\d:\d\d UTC$/m
     )

@@ -267,7 +267,7 @@ steps:
     expect((await place.dogear(['resume'])).code).toBe(75)
     const failed = await place.dogear(['poll'])
     expect(failed.code).toBe(1)
-    expect(failed.stdout).toContain('s (1): failed: it ran, but: result is missing')
+    expect(failed.stdout).toContain('s (1): failed: it ran, but a check failed: result is missing')
     place.write('given', 'weights')
     expect((await place.dogear(['resume'])).code).toBe(75)
     expect((await place.dogear(['poll'])).code).toBe(0)

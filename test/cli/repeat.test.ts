@@ -170,7 +170,7 @@ steps:
     place.write('other.yml', 'name: other\nsteps: [{ name: two, shell: touch ran }]')
     const { code, stderr } = await place.dogear(['run', 'other.yml', '--from-step', 'two', '--run', 'first'])
     expect(code).toBe(4)
-    expect(stderr).toContain('the run is of workflow "work", but this is workflow "other"')
+    expect(stderr).toContain('the run belongs to workflow "work", not to "other"')
     expect(place.exists('ran')).toBe(false)
   })
 

@@ -35,7 +35,7 @@ describe('the chosen run', () => {
       'dogear: Several runs are unfinished; name one:',
       expect.stringMatching(/^ {2}second {2}three {2}failed {2}1\/3 steps/),
       expect.stringMatching(/^ {2}first {2}three {2}failed {2}1\/3 steps/),
-      'Such as:',
+      'For example:',
       '  dogear resume second'
     ])
     place.write('fixed', '')

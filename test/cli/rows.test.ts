@@ -88,7 +88,7 @@ describe('the rows of a run', () => {
     )
   })
 
-  test('the rows count each group of a listed wave, unless all are done or none has begun', () => {
+  test('the rows count each group of a listed wave, unless all are done or none has started', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...statuses), { minLength: 2, maxLength: 200, size: 'max' }), (groups) => {
         const units = [unit(0, 'in flight'), ...groups.map((status, number) => unit(0, status, `g${number}`))]
@@ -124,7 +124,7 @@ describe('the rows of a run', () => {
 })
 
 describe('the units of a run', () => {
-  test('a unit is completed exactly if it is recorded, and a wave has begun exactly if one of its groups has', () => {
+  test('a unit is completed exactly if it is recorded, and a wave has started exactly if one of its groups has', () => {
     fc.assert(
       fc.property(arb.moment(), ({ checkpoint }) => {
         const recorded = new Set(Array.from(checkpoint.completedSteps, ({ unit }) => unit))

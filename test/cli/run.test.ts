@@ -107,7 +107,7 @@ steps:
     expect(stderr.match(/exit code 3/g)).toHaveLength(1)
   })
 
-  test('an attempt that takes longer than its timeout is ended, with all that it started', async () => {
+  test('an attempt that takes longer than its timeout is ended, with every process that it started', async () => {
     within({ 'w.yml': 'steps: [{ shell: "sleep 60 & echo $! > pid; wait", timeout: 500ms }]' })
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
@@ -218,7 +218,7 @@ describe('an earlier run', () => {
     await place.process(['run', 'w.yml', '--id', 'mine'])
     const { code, stderr } = await place.process(['run', 'w.yml', '--id', 'mine'])
     expect(code).toBe(4)
-    expect(stderr).toContain('Run mine exists already')
+    expect(stderr).toContain('Run mine already exists')
     expect(stderr).toContain('  dogear resume mine\n')
     place.write('fixed', '')
     expect((await place.process(['run', 'w.yml', '--id', 'mine', '--resume'])).code).toBe(0)

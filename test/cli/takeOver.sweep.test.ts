@@ -7,7 +7,7 @@ import { main, sandbox, watch } from './dogear.js'
 
 const CONTAINER = ['--fork', '--kill-child', '--pid', '--mount-proc']
 
-test('a resume supersedes a dead owner 30 s after its first look, even if the owner’s clock was a day ahead', async ({
+test('a resume supersedes a dead owner 30 s after its first check, even if the owner’s clock was a day ahead', async ({
   skip,
   onTestFinished
 }) => {

@@ -71,7 +71,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
       'If you know that it is dead, take the run over:',
       '  dogear resume r --take-over',
       expect.stringMatching(/^dogear: Run r is already in progress: held by process \d+ on /),
-      'Look at it with:',
+      'Show the run with:',
       '  dogear show r',
       'To pause it at the next safe point:',
       '  dogear pause r'

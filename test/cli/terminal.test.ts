@@ -128,7 +128,7 @@ steps:
     const { code, stdout } = await answering(asked, [offer, 'n\n'])
     expect(code).toBe(4)
     expect(stdout).toContain('y: resume it. n: leave it as it is. a: abort')
-    expect(stdout).toContain('Run first exists already')
+    expect(stdout).toContain('Run first already exists')
     expect(place.read('log')).toBe('one\n')
   })
 

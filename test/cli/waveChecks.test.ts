@@ -35,7 +35,7 @@ describe('a wave whose `after` check failed, in a pipe', () => {
   test('the printed command runs the groups of the wave again', async () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
-    expect(stderr).toContain('error: it ran, but: test -e ok')
+    expect(stderr).toContain('error: it ran, but a check failed: test -e ok')
     expect(stderr).toContain('After fixing it, repeat the check with:\n  dogear resume r\n')
     const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
     const again = await place.shell(restart)
@@ -84,7 +84,7 @@ describe('a wave whose `before` check failed, in a pipe', () => {
   test('the printed command runs the previous wave again', async () => {
     const { code, stderr } = await failed(waiting)
     expect(code).toBe(1)
-    expect(stderr).toContain('error: not started: test ! -e stop')
+    expect(stderr).toContain('error: not started, because a check failed: test ! -e stop')
     expect((await place.dogear(['resume', 'r'])).code).toBe(1)
     expect(ran()).toEqual(['js'])
     const [, restart = ''] = /^To run again from "build" on:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
@@ -103,7 +103,7 @@ steps:
 `,
       '--json'
     )
-    expect(stderr).toContain('error: not started: spec.txt of spec changed')
+    expect(stderr).toContain('error: not started, because a check failed: spec.txt of spec changed')
     expect(stderr).not.toMatch(/^ {2}dogear resume r$/m)
     expect(JSON.parse(stdout)).toMatchObject({ questions: ['spec'] })
     const [, keep = ''] = /^ {2}(dogear resume r --confirm spec=keep)$/m.exec(stderr) ?? []
@@ -118,14 +118,14 @@ steps:
   - { wave: edit, groups: { one: { shell: echo 2 > spec.txt } } }
   - { wave: checks, groups: { unit: { shell: 'true' } } }
 `)
-    expect(stderr).toContain('error: not started: spec.txt of spec changed')
+    expect(stderr).toContain('error: not started, because a check failed: spec.txt of spec changed')
     expect(stderr).toContain('dogear resume r --confirm spec=keep')
     expect(stderr).not.toContain('--restart-wave')
   })
 
   test('no command is printed if no wave comes before', async () => {
     const { stderr } = await failed(workflow.replace('  - wave: build', '  - wave: build\n    before: "false"'))
-    expect(stderr).toContain('error: not started: false')
+    expect(stderr).toContain('error: not started, because a check failed: false')
     expect(stderr).not.toContain('--restart-wave')
   })
 })

@@ -278,7 +278,7 @@ test.each([
   )
 })
 
-test('the problem of 9,000 steps with one name has the first two places and the number of others', () => {
+test('the problem of 9,000 steps with one name lists the first two places and counts the others', () => {
   const step = '  - { name: a, shell: x }\n'
   expect(problemsOf(`steps:\n${step.repeat(9_000)}`)).toEqual([
     'w.yml:3:13: the name "a" is used more than once in "fallback": at 2:13, 3:13 and 8998 more'

@@ -271,8 +271,12 @@ describe('an impossible worktree', () => {
   }
 
   test.each([
-    ['where there is no repository', 'true', 'it is in no git repository. Begin one ("git init") and commit'],
-    ['before the first commit', 'git init -q -b main .', 'its git repository has no commit yet. Make one'],
+    ['where there is no repository', 'true', 'it is not in a git repository. Create one ("git init") and commit'],
+    [
+      'before the first commit',
+      'git init -q -b main .',
+      'its git repository has no commit yet. Commit something first'
+    ],
     ['in a repository without a working tree', 'git init -q --bare .', 'its git repository has no working tree'],
     ['where its branch exists', `${begin}\ngit branch dogear/r`, 'Branch dogear/r of'],
     ['where a branch stands in the way of its name', `${begin}\ngit branch dogear`, 'Branch dogear of']

@@ -162,7 +162,7 @@ describe('contradictory flags', () => {
     const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
     expect(code).toBe(2)
     expect(stderr).toBe(
-      `dogear: --merge and --no-merge cannot be combined; use one of them\nUsage:\n  dogear help ${words[0]}\n`
+      `dogear: --merge and --no-merge cannot be combined; use one of them\nPrint help with:\n  dogear help ${words[0]}\n`
     )
     expect(place.exists('log')).toBe(false)
   })

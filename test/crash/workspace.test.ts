@@ -81,7 +81,7 @@ describe('a process killed while it makes a worktree', () => {
     expect(await dogear(['run', 'w.yml', '--id', 'r'])).toMatchObject({ code: 0 })
   })
 
-  test('a missing worktree is not recreated after an attempt is recorded', async () => {
+  test('a missing worktree is not created again once an attempt is recorded', async () => {
     await repository()
     expect((await dogear(['run', 'w.yml', '--id', 'dies'])).signal).toBe('SIGKILL')
     await sh('rm -r .dogear/workspaces/dies log')

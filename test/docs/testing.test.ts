@@ -22,7 +22,7 @@ const printedBy = (text: string): string => {
 
 test.each([
   ['ModelReport.toText(report)', 'differs from the model'],
-  ['CrashReport.toText(report)', 'SameEnd: its end differs']
+  ['CrashReport.toText(report)', 'SameEnd: its outcome differs']
 ])('the guide shows the output of %s', (code, shown) => {
   const printed = printedBy(code).split('\n')
   const lines = (blocks(guide, 'text').find((block) => block.includes(shown)) ?? '')

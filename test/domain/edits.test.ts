@@ -130,7 +130,7 @@ describe('a completed composite', () => {
   })
 })
 
-test('a composite that has begun and changed its kind is reported as changed', () => {
+test('a started composite that changed its kind is reported as changed', () => {
   const before = flow(deploy(task('push'), task('smoke')))
   expect(editsOf(having(before, ['deploy/push']), flow(wave('deploy', task('push'), task('smoke'))))).toEqual([
     'changed deploy'
@@ -201,7 +201,7 @@ describe('the body of a map', () => {
   })
 })
 
-test('a step that moved under a new parent is removed, and the message says where it went', () => {
+test('a step that moved under a new parent counts as removed, and the message names its new path', () => {
   const before = flow(task('build'), task('push'), task('tell'))
   const plan = planResume(
     having(before, ['build', 'push', 'tell']),

@@ -9,6 +9,7 @@ import type { Vector } from '../../src/domain/data/Vector.js'
 import * as Vec from '../../src/domain/data/Vector.js'
 import { isWithin, join } from '../../src/domain/workflow/Unit.js'
 import { law } from './law.js'
+import { quickest } from '../quickest.js'
 
 /** Lengths around those at which the trie grows by a level. */
 const lengths = fc.oneof(
@@ -177,27 +178,29 @@ describe('the records of a run', () => {
   test('100,000 records are replaced and removed, from either end, in linear time', () => {
     const count = 100_000
     const all = Array.from({ length: count }, (_, index) => record(0, `g${index}`))
-    const began = performance.now()
-    for (const order of [all, all.toReversed()]) {
-      let steps = Units.from(all)
-      for (const one of order) steps = Units.replace(steps, { ...one, attempts: 7 })
-      assert.ok([...steps].every(({ attempts }) => attempts === 7))
-      for (const { unit } of order) {
-        assert.equal(Units.within(steps, unit).length, 1)
-        steps = Units.outside(steps, unit)
+    const millis = quickest(1, () => {
+      for (const order of [all, all.toReversed()]) {
+        let steps = Units.from(all)
+        for (const one of order) steps = Units.replace(steps, { ...one, attempts: 7 })
+        assert.ok([...steps].every(({ attempts }) => attempts === 7))
+        for (const { unit } of order) {
+          assert.equal(Units.within(steps, unit).length, 1)
+          steps = Units.outside(steps, unit)
+        }
+        assert.deepEqual(steps, Units.none)
       }
-      assert.deepEqual(steps, Units.none)
-    }
-    assert.ok(performance.now() - began < 10_000)
+    })
+    assert.ok(millis < 10_000)
   })
 
   test('a unit that is removed and appended repeatedly is found in constant time', () => {
     const others = Array.from({ length: 1_000 }, (_, index) => record(0, `g${index}`))
     let steps = Units.from(others)
-    const began = performance.now()
-    for (let nth = 0; nth < 100_000; nth++) steps = Units.without(Units.append(steps, record(1)), 's1')
+    const millis = quickest(1, () => {
+      for (let nth = 0; nth < 100_000; nth++) steps = Units.without(Units.append(steps, record(1)), 's1')
+    })
     assert.deepEqual([...steps], others)
-    assert.ok(performance.now() - began < 10_000)
+    assert.ok(millis < 10_000)
   })
 })
 

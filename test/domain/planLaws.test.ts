@@ -384,7 +384,7 @@ describe('an unchanged linear workflow', () => {
   })
 })
 
-describe('a run that has only begun', () => {
+describe('a run that has only started', () => {
   law('a run that has only begun runs everything, because it was not started', arb.workflow(), (workflow) => {
     const plan = planOf(begin(workflow, {}))
     for (const decision of plan.decisions) {

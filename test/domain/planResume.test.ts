@@ -263,7 +263,7 @@ describe('an edited workflow', () => {
     assert.equal(text, `"b" was changed after it ran: recorded ${b.fingerprint}, now ${other('b').fingerprint}`)
   })
 
-  test('a plan that ignores changes skips records of another fingerprint, and says so', () => {
+  test('a plan that ignores changes skips records of another fingerprint with the reason AcceptedDespiteChange', () => {
     const plan = planned(checkpoint, now(other('a'), b, c, d), { changes: 'ignore' })
     assert.deepEqual(plan.decisions[0]?.reason, { _tag: 'AcceptedDespiteChange', recorded: a.fingerprint })
   })
@@ -643,10 +643,13 @@ describe('an answer without a question', () => {
     assert.deepEqual(planned(failed, workflow, answers('Again')), planned(failed, workflow))
   })
 
-  test('an answer for a recorded unit is no problem: it was given before', () => {
-    const { fingerprint } = W.task('build')
-    const done = standing(workflow, State.completed(0, 'build'), [record(0, { unit: 'build', fingerprint })])
-    assert.equal(planned(done, workflow, answers('Done', 'build')).startIndex, 1)
+  test('an answer about a completed step that is skipped is ignored', () => {
+    const five = numbered(5)
+    const checkpoint = standing(five, State.beforeStep(2, 'step-2', []), [record(0), record(1)])
+    for (const _tag of ['Again', 'Done', 'Keep'] as const) {
+      const { decisions } = planned(checkpoint, five, { confirm: new Map([['step-0', { _tag }]]) })
+      assert.deepEqual(decisions, planned(checkpoint, five).decisions)
+    }
   })
 })
 
@@ -746,7 +749,7 @@ describe('restartWave', () => {
     assert.equal(describeProblem(none), "wave 'x' not found. Available: 'checks'")
   })
 
-  test('restartWave in a workflow without waves says so and names the steps for fromStep', () => {
+  test('restartWave in a workflow without waves is refused, and the message lists the steps for fromStep', () => {
     const checkpoint = standing(numbered(2), State.beforeStep(0, 'step-0'))
     const told = ['x', 'step-1'].map((restartWave) =>
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
@@ -964,7 +967,7 @@ describe('the text of a plan', () => {
     )
   })
 
-  test('the text of a plan says how a step was cut short', () => {
+  test('the text of a plan shows why a step was interrupted', () => {
     const workflow = numbered(1)
     const text = (state: CheckpointState): string =>
       explain(planned(standing(workflow, state), workflow)).split('\n')[1] ?? ''
@@ -1033,11 +1036,11 @@ describe('the text of a plan', () => {
     const sentences: ReadonlyArray<readonly [PlanProblem, string]> = [
       [
         { _tag: 'WrongWorkflow', expected: 'a', found: 'b' },
-        'the run is of workflow "a", but this is workflow "b"; restore the name, or start a new run'
+        'the run belongs to workflow "a", not to "b"; resume it with that workflow, or start a new run'
       ],
       [{ _tag: 'InvalidWorkflow', problem: { _tag: 'NoSteps' } }, 'a workflow needs at least one step'],
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
-      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran: recorded v1:a, now removed'],
+      [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran (recorded v1:a)'],
       [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
       [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted before completed steps (now v1:b)'],
       [{ ...edit, edit: 'added' }, '"pack/eu" was added (now v1:b)'],

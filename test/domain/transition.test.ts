@@ -491,7 +491,7 @@ describe('an attempt', () => {
 describe('an interruption', () => {
   const inProgress = ({ state }: Checkpoint): boolean => state._tag === 'Interrupted' && state.inProgress
 
-  test('an interruption is in progress exactly if the step has begun and has not ended', () => {
+  test('an interruption is in progress exactly if its step started and did not end', () => {
     assert.equal(inProgress(after(stops(build))), false)
     assert.equal(inProgress(after(starts(build), stops(build))), true)
     assert.equal(inProgress(after(starts(build), failsAttempt(1), stops(build))), true)
@@ -598,7 +598,7 @@ describe('a rewind', () => {
 })
 
 describe('an assumption', () => {
-  test('an assumption records that it is one, and moves the run on', () => {
+  test('a unit that is assumed done gets a record marked assumed, and the run continues after it', () => {
     const assumed = after({ _tag: 'Assumed', ...build, output: 1, captured: ['dist'] })
     assert.deepEqual(
       [...assumed.completedSteps],

@@ -204,7 +204,7 @@ describe('fromStep in a wave', () => {
     assert.deepEqual(reasonOf('w/a', 'w/b'), { _tag: 'EarlierStepRunsAgain', step: 'w' })
   })
 
-  test('fromStep in a wave is refused if evidence of a needed group is missing, but not if evidence of the wave itself is', () => {
+  test('fromStep in a wave is refused if evidence of a needed group is missing, but not if evidence of the wave itself is missing', () => {
     assert.deepEqual(
       problems(whole, steps, { fromStep: 'w/c', ...gone('w/a') }).map(({ _tag }) => _tag),
       ['AssumedOutputMissing']
@@ -286,7 +286,7 @@ describe('fromStep with a nested wave to restart before it', () => {
   })
 })
 
-test('a begun group that is assumed done is not rewound with the groups that run', () => {
+test('a started group that is assumed done is not rewound with the groups that run', () => {
   const steps = [wave('w', [group(task('a')), group(task('b'), ['a'])])]
   const run = begun(steps, starts('w/a'))
   const plan = planned(run, steps, { fromStep: 'w/b', outputs: new Map([['w/a', 1]]) })

@@ -70,7 +70,7 @@ const cancelled = async (requests: Requests) => {
   return { process, outcome }
 }
 
-/** A run at rest: its second step failed. */
+/** A run without an owner: its second step failed. */
 const failed = async (requests: Requests): Promise<Process> => {
   const process = newProcess(newWorld(), { requests })
   ended(

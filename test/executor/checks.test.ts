@@ -268,6 +268,6 @@ test('evidence at an empty path is missing', async () => {
   for (const _tag of ['Artifact', 'File'] as const) {
     const program = around('task', world, { evidence: [{ _tag, path: '' }] } as never)
     const outcome = ended(await newProcess(world).perform(run(program, _tag.toLowerCase(), {})), 'Failed')
-    assert.equal(outcome.failures[0]?.error.message, 'it ran, but: an empty path is missing')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but a check failed: an empty path is missing')
   }
 })

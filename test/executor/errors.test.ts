@@ -81,7 +81,7 @@ describe('the text of an error', () => {
   const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
     [
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
-      /The stored state was not changed$/,
+      /The stored state was not changed; restore it from a backup, or remove the run$/,
       /files/
     ],
     [{ _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 }, /`onRecovered`/, /--/],

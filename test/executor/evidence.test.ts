@@ -367,20 +367,28 @@ const failureOf = async (
 
 describe('a failed check of a unit', () => {
   test.each<readonly [what: string, spec: Parameters<typeof failureOf>[1], message: string]>([
-    ['an artifact is missing', { evidence: [{ _tag: 'Artifact', path: 'a.tgz' }] }, 'it ran, but: a.tgz is missing'],
+    [
+      'an artifact is missing',
+      { evidence: [{ _tag: 'Artifact', path: 'a.tgz' }] },
+      'it ran, but a check failed: a.tgz is missing'
+    ],
     [
       'a commit is missing',
       { evidence: [{ _tag: 'Commit', hash: 'c0ffee' }] },
-      'it ran, but: commit c0ffee is missing'
+      'it ran, but a check failed: commit c0ffee is missing'
     ],
-    ['a file is missing', { expect: { files: ['a.txt', 'b.txt'] } }, 'it ran, but: a.txt is missing; b.txt is missing'],
-    ['it made too few commits', { expect: { commits: 2 } }, 'it ran, but: 2 commits expected, 0 made'],
-    ['it made no commit', { expect: { commits: true } }, 'it ran, but: a commit expected, none made'],
-    ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but: no'],
+    [
+      'a file is missing',
+      { expect: { files: ['a.txt', 'b.txt'] } },
+      'it ran, but a check failed: a.txt is missing; b.txt is missing'
+    ],
+    ['it made too few commits', { expect: { commits: 2 } }, 'it ran, but a check failed: 2 commits expected, 0 made'],
+    ['it made no commit', { expect: { commits: true } }, 'it ran, but a check failed: a commit expected, none made'],
+    ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but a check failed: no'],
     [
       'its evidence can not be told',
       { evidence: () => assert.fail('what output?') },
-      'it ran, but: its `evidence` function failed: what output?'
+      'it ran, but a check failed: its `evidence` function failed: what output?'
     ]
   ])('%s', async (_, spec, message) => {
     const world = newWorld()
@@ -399,13 +407,16 @@ describe('a failed check of a unit', () => {
     const failure = await failureOf(world, { expect: { cleanTree: true } }, ({ changed }) =>
       ['a', 'b', 'c', 'd', 'e', 'f', 'g'].forEach((path) => changed.add(path))
     )
-    assert.equal(failure?.error.message, 'it ran, but: the working tree is not clean: a, b, c, d, e and 2 more')
+    assert.equal(
+      failure?.error.message,
+      'it ran, but a check failed: the working tree is not clean: a, b, c, d, e and 2 more'
+    )
   })
 
   test('a unit whose check before fails has not started', async () => {
     const world = newWorld()
     const failure = await failureOf(world, { before: () => TE.left(new Error('the registry is down')) })
-    assert.equal(failure?.error.message, 'not started: the registry is down')
+    assert.equal(failure?.error.message, 'not started, because a check failed: the registry is down')
     assert.equal(failure.outcome, 'notApplied')
     assert.deepEqual(world.log, [])
   })
@@ -527,7 +538,7 @@ describe('the checks of a wave', () => {
       )
     const outcome = ended(await newProcess(world).perform(run(between({}), 'r', {})), 'Failed')
     assert.equal(outcome.step, 'checks')
-    assert.equal(outcome.failures[0]?.error.message, 'not started: app.tgz of pack is missing')
+    assert.equal(outcome.failures[0]?.error.message, 'not started, because a check failed: app.tgz of pack is missing')
     assert.deepEqual(world.log, ['pack', 'tidy'])
     ended(await newProcess(world).perform(resume(between({}), 'r')), 'Completed')
     assert.deepEqual(world.log, ['pack', 'tidy', 'pack', 'tidy', 'unit'])
@@ -577,13 +588,17 @@ describe('the checks of a wave', () => {
     const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
     assert.deepEqual(
       outcome.failures.map(({ unit, error }) => [unit, error.message]),
-      [['checks', 'not started: no network']]
+      [['checks', 'not started, because a check failed: no network']]
     )
     const { decisions } = right(planResume(await stored(newProcess(world).storage), program))
     assert.deepEqual(
       decisions.slice(1, 3).map(({ _tag, unit, reason }) => [_tag, unit, reason]),
       [
-        ['Retry', 'checks', { _tag: 'Failed', message: 'not started: no network', attempts: 1 }],
+        [
+          'Retry',
+          'checks',
+          { _tag: 'Failed', message: 'not started, because a check failed: no network', attempts: 1 }
+        ],
         ['Run', 'checks/unit', { _tag: 'NotStarted' }]
       ]
     )
@@ -596,7 +611,7 @@ describe('the checks of a wave', () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { files: ['report.txt'], commits: 2 } })
     const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
-    assert.equal(outcome.failures[0]?.error.message, 'it ran, but: report.txt is missing')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but a check failed: report.txt is missing')
     assert.deepEqual(world.log, ['pack', 'unit', 'lint'])
     ended(await newProcess(world).perform(resume(program(), 'r')), 'Failed')
     write('report.txt')(world.tree)
@@ -610,9 +625,9 @@ describe('the checks of a wave', () => {
     const world = newWorld()
     const program = () => guardedWave(world, { expect: { commits: 3 } })
     const outcome = ended(await newProcess(world).perform(run(program(), 'r', {})), 'Failed')
-    assert.equal(outcome.failures[0]?.error.message, 'it ran, but: 3 commits expected, 2 made')
+    assert.equal(outcome.failures[0]?.error.message, 'it ran, but a check failed: 3 commits expected, 2 made')
     const next = ended(await newProcess(world).perform(resume(program(), 'r')), 'Failed')
-    assert.equal(next.failures[0]?.error.message, 'it ran, but: 3 commits expected, 2 made')
+    assert.equal(next.failures[0]?.error.message, 'it ran, but a check failed: 3 commits expected, 2 made')
   })
 
   test('a stop during a check is an interruption, not a failure', async () => {

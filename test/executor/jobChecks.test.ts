@@ -57,7 +57,7 @@ describe('a check before a job', () => {
     const process = newProcess()
     const checks = { before: () => TE.left(new Error('no room')) }
     const { failures } = ended(await process.perform(run(training(process.world, checks), 'r', {})), 'Failed')
-    assert.match(failures[0]?.error.message ?? '', /not started: no room/)
+    assert.match(failures[0]?.error.message ?? '', /not started, because a check failed: no room/)
     assert.deepEqual(process.world.log, [])
   })
 
@@ -132,9 +132,9 @@ describe('the checks of a job', () => {
   })
 
   test.each<[string, Checks, RegExp]>([
-    ['a missing file', { expect: { files: ['other'] } }, /it ran, but: other is missing/],
+    ['a missing file', { expect: { files: ['other'] } }, /it ran, but a check failed: other is missing/],
     ['missing evidence', { evidence: (output) => [{ _tag: 'File', path: `${output}.txt` }] }, /model\.txt/],
-    ['its own check', { after: () => TE.left(new Error('too small')) }, /it ran, but: too small/],
+    ['its own check', { after: () => TE.left(new Error('too small')) }, /it ran, but a check failed: too small/],
     ['a check with the retry policy', { onCheckFailure: 'retry', after: () => TE.left('bad') }, /bad/]
   ])('a job whose check fails has failed, and a resume submits another: %s', async (_, checks, message) => {
     const process = newProcess()

@@ -372,7 +372,7 @@ describe('a pause request', () => {
     refused(await answer, 'NoSuchRun')
   })
 
-  test('a request for a run at rest is not left, and returns its status', async () => {
+  test('a request for a run without an owner is not left, and returns its status', async () => {
     const requests = memoryRequests()
     const { process } = await paused(requests)
     assert.deepEqual(right(await asking(process)), { _tag: 'AtRest', runId: 'r', status: 'paused' })
@@ -442,7 +442,7 @@ describe('a pause request', () => {
     refused(await asking(newProcess()), 'NoRequests')
   })
 
-  test('an execution looks for requests before each step, and does nothing else for them', async () => {
+  test('an execution checks for requests before each step, and reads nothing else for them', async () => {
     let looks = 0
     const untouched = (): never => assert.fail('there is no request')
     const requests: Requests = {
@@ -590,7 +590,7 @@ describe('uncommitted work', () => {
     assert.equal(pointer, undefined)
   })
 
-  test('uncommitted work stays if the request says so', async () => {
+  test('uncommitted work stays if the request sets commit to false', async () => {
     const { committed, pointer } = await pausedIn({ commit: false })
     assert.deepEqual(committed, [])
     assert.equal(pointer?.committed, undefined)

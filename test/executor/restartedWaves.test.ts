@@ -391,7 +391,7 @@ test('a wave whose policy is retry fails with its check if running it again need
   const { failures } = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
   assert.deepEqual(
     failures.map(({ error }) => error.message),
-    ['it ran, but: not yet']
+    ['it ran, but a check failed: not yet']
   )
 })
 

@@ -529,7 +529,7 @@ describe('stored content', () => {
       around: recovered('Exact', (checkpoint) => ({ ...(checkpoint as Json.JsonObject), runId: 'other' }))
     })
     const { why, runId } = refused(await process.perform(resume(five(world.log), 'r')), 'Corrupt')
-    assert.deepEqual([why, runId], ['it is that of run other', 'r'])
+    assert.deepEqual([why, runId], ['it belongs to run other', 'r'])
   })
 
   test('content of a newer format is not touched, and the error says to upgrade', async () => {

@@ -47,7 +47,7 @@ const tagsOf = (events: ReadonlyArray<{ readonly _tag: string }>): ReadonlyArray
   events.map(({ _tag }) => _tag)
 
 describe('a run that has completed', () => {
-  test('a completed run is kept unless its program says otherwise', async () => {
+  test('a completed run of a program with onSuccess keep is kept', async () => {
     const { world, given } = ports()
     const process = newProcess(world, given)
     ended(await process.perform(run(program('keep'), 'r', {})), 'Completed')
@@ -154,7 +154,7 @@ describe('a run that has completed', () => {
   })
 })
 
-test('a run that has not completed is kept, whatever its program says', async () => {
+test('a run that has not completed is kept, whatever onSuccess its program sets', async () => {
   for (const onSuccess of ['delete', 'archive'] as const) {
     const { world, given } = ports()
     const process = newProcess(world, { ...given, archive: archiveIn([]) })

@@ -79,7 +79,7 @@ describe('a function of an author', () => {
     const program = pipe(Program.start('p'), Program.step('s', { before, run: () => 1 }))
     const outcome = await run(program, 'r', {})(nodeEnvironment(memoryStorage()))()
     assert.ok(E.isRight(outcome))
-    assert.match(errorOf(outcome.right).message, /^not started: no room/)
+    assert.match(errorOf(outcome.right).message, /^not started, because a check failed: no room/)
   })
 
   test.each([
@@ -119,6 +119,24 @@ describe('a function of an author', () => {
     const outcome = await only(() => TE.right(E.right(1)))
     assert.ok(outcome._tag === 'Completed')
     assert.deepEqual(outcome.outputs, { s: { _tag: 'Right', right: 1 } })
+  })
+})
+
+describe('a step without a function', () => {
+  test.each([
+    ['run', undefined],
+    ['run', {}],
+    ['run', { run: 3 }],
+    ['job.submit', { job: { poll: () => 0, collect: () => 0 } }]
+  ])('a workflow whose step has no function as `%s` is refused and nothing runs: %j', async (field, spec) => {
+    const storage = memoryStorage()
+    const program = workflow('w').step('s', spec as never)
+    const outcome = await run(program, 'r', {})(nodeEnvironment(storage))()
+    assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
+    assert.deepEqual(outcome.left.problems, [
+      { _tag: 'InvalidWorkflow', problem: { _tag: 'InvalidSetting', place: 's', field, expected: 'a function' } }
+    ])
+    assert.deepEqual(await storage.list()(), E.right([]))
   })
 })
 

@@ -190,7 +190,7 @@ describe('a secret', () => {
           ? pipe(start('p'), Program.step('a', { before, run: () => TE.right(1) }))
           : pipe(start('p'), Program.wave('a', { g: { run: () => TE.right(1) } }, { before }))
       const failed = ended(await run(program, 'r', {})(environment)(), 'Failed')
-      assert.match(failed.failures[0]?.error.message ?? '', /^not started: \*\*\*$/)
+      assert.match(failed.failures[0]?.error.message ?? '', /^not started, because a check failed: \*\*\*$/)
       assert.ok(told.some((one) => everything(one).includes("'***'")))
       assertNone(bytesBelow(folder) + everything(told), 'what was told')
     }

@@ -643,7 +643,7 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(ended.outputs.all.approve, 'yes')
   })
 
-  test('an answer that its unit cannot take is reported, and dropped', async () => {
+  test('an answer whose unit does not exist or does not wait is reported and dropped', async () => {
     const { options, requests, events } = held()
     const busy = workflow('busy')
       .step('work', async () => {
@@ -854,7 +854,7 @@ describe('waits of a failed attempt', () => {
   })
 })
 
-describe('an answer between the last look of an owner and its release', () => {
+describe('an answer between the last check of an owner and its release', () => {
   test('an answer that arrives before the release is recorded by the owner, and a second one is refused', async () => {
     const base = memoryStorage()
     const requests = memoryRequests()

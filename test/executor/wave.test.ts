@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
@@ -93,10 +94,13 @@ describe('the concurrency of a wave', () => {
     )
   })
 
-  test.each([0, -1, Number.NaN, 0.5])('a limit of %d counts as one: a wave always ends', async (concurrency) => {
+  test.each([0, -1, Number.NaN, 0.5])('a wave with a limit of %d is refused and nothing runs', async (concurrency) => {
     const process = newProcess()
-    ended(await process.perform(run(waveOf(process, { a: {}, b: {} }, { concurrency }), 'r', {})), 'Completed')
-    assert.deepEqual(process.world.log, ['+a', '-a', '+b', '-b', 'after'])
+    const outcome = await process.perform(run(waveOf(process, { a: {}, b: {} }, { concurrency }), 'r', {}))
+    assert.ok(E.isLeft(outcome) && outcome.left._tag === 'PlanError')
+    const problem = { _tag: 'InvalidSetting', place: 'all', field: 'concurrency', expected: 'a whole number ≥ 1' }
+    assert.deepEqual(outcome.left.problems, [{ _tag: 'InvalidWorkflow', problem }])
+    assert.deepEqual(process.world.log, [])
   })
 
   test('without a limit all groups start together', async () => {
@@ -419,7 +423,7 @@ describe('the needs of groups', () => {
 })
 
 describe('a wave as a whole', () => {
-  test('a wave has a record for each group and one for itself, and its groups are no steps', async () => {
+  test('a wave has a record for each group and one for itself, and its groups do not count as steps', async () => {
     const process = newProcess()
     const { checkpoint } = ended(await process.perform(run(waveOf(process, { a: {}, b: {} }), 'r', {})), 'Completed')
     assert.deepEqual(

@@ -123,7 +123,7 @@ describe('the workspace of a run', () => {
     )
   })
 
-  test('a resume without the workspace fails with its missing evidence and runs nothing; a completed run does not need it', async () => {
+  test('a resume without the workspace fails, lists the missing evidence and runs nothing; a completed run does not need it', async () => {
     const world = newWorld()
     const workspaces = noted(world)
     const process = (): ReturnType<typeof newProcess> => newProcess(world, { workspaces })
@@ -239,7 +239,7 @@ describe('the own folder of a step', () => {
     assert.deepEqual(world.log, ['folder of train, fresh', 'folder of train, as it is', 'folder of train, as it is'])
   })
 
-  test('an own folder is part of the definition: adding it changes the fingerprint', () => {
+  test('a step’s own folder is part of its definition: adding it changes the fingerprint', () => {
     const plain = Program.task('build', { run: () => TE.right(1) })
     const fresh = Program.task('build', { run: () => TE.right(1), workspace: 'fresh' })
     assert.notEqual(plain.fingerprint, fresh.fingerprint)

@@ -1,6 +1,6 @@
 /** The dependencies and settings shared by all parts of the JSON store. */
 import type { FileSystem } from './files/FileSystem.js'
-import type { Buried } from './claim/Burial.js'
+import type { Deleted } from './claim/Deletion.js'
 import type { Processes } from './claim/Processes.js'
 
 export interface Settings {
@@ -55,5 +55,5 @@ export interface Context {
   readonly givenUp: Set<string>
   /** This thread's last observation of each heartbeat, by path. */
   readonly looks: Map<string, Observation>
-  readonly bury: () => Promise<Buried>
+  readonly deleteRemoved: () => Promise<Deleted>
 }

@@ -15,7 +15,7 @@ import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
-import { burials } from './claim/Burial.js'
+import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
 import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
@@ -107,7 +107,7 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
   return {
     root,
     fs,
-    bury: burials(fs, resolve(root)),
+    deleteRemoved: deletions(fs, resolve(root)),
     processes: options.processes ?? nodeProcesses,
     settings: {
       keep: Math.max(1, options.keep ?? 10),

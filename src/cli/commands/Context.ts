@@ -119,7 +119,7 @@ export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): s
 }
 
 export const showHint = (place: Place, runId: string): Required<Hint> => ({
-  text: 'Look at it with:',
+  text: 'Show the run with:',
   command: dogearCommand(place, ['show', runId])
 })
 

@@ -44,7 +44,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} has the answer to ${unit}`)
     const next: Hint =
       workflow.path === undefined
-        ? { ...showHint(context, runId), text: 'Resume it in the program that started it. Look at it with:' }
+        ? { ...showHint(context, runId), text: 'Resume it in the program that started it. Show it with:' }
         : { text: 'Resume with:', command: dogearCommand(context, ['resume', runId]) }
     for (const line of linesOf([next], screen.style)) screen.line(line)
   }
@@ -64,7 +64,7 @@ const valueOf = (
     return E.left(usage('--value and --value-file cannot be combined; use one of them'))
   if (valueFile !== undefined) return fromFile(context, valueFile)
   if (value === undefined)
-    return E.left(usage('answer: the value is missing; pass it as JSON', such('Such as:', '--value', 'true')))
+    return E.left(usage('answer: the value is missing; pass it as JSON', such('For example:', '--value', 'true')))
   const json = parsed(value)
   return E.isRight(json)
     ? json
@@ -76,7 +76,10 @@ const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Json> =
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)
   )
-  if (E.isLeft(text)) return E.left(usage(`--value-file: cannot read ${file}: ${text.left}`))
+  if (E.isLeft(text))
+    return E.left(
+      usage(`--value-file: cannot read ${file}: ${text.left === 'ENOENT' ? 'the file does not exist' : text.left}`)
+    )
   return E.mapLeft((why: string) => usage(`${file}: ${why}`))(parsed(text.right))
 }
 

@@ -33,7 +33,7 @@ export const cleanCommand = async (
   id: string | undefined,
   flags: CleanFlags
 ): Promise<Result> => {
-  const views = id === undefined ? await resting(context, flags) : await one(context, id, flags)
+  const views = id === undefined ? await unheldRuns(context, flags) : await one(context, id, flags)
   if (E.isLeft(views)) return views
   const candidates = await withFolders(context, views.right)
   if (E.isLeft(candidates)) return candidates
@@ -56,7 +56,10 @@ const one = async (
   return O.isNone(heldBy) ? E.right([view.right]) : E.left(heldError(context, runId, heldBy.value))
 }
 
-const resting = async (context: Context, { all }: CleanFlags): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
+const unheldRuns = async (
+  context: Context,
+  { all }: CleanFlags
+): Promise<E.Either<CliError, ReadonlyArray<RunView>>> => {
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
   warnOfDamaged(context, runs.right)

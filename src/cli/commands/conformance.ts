@@ -63,7 +63,7 @@ export const conformanceCommand = async (
     const command = 'dogear conformance spec.mjs'
     return E.left(
       usage('conformance: the module is missing; name the one that exports the spec of the store', [
-        { text: 'Such as:', command }
+        { text: 'For example:', command }
       ])
     )
   }

@@ -113,7 +113,7 @@ const nextFor = (context: PromptContext, runId: string, isOpen: boolean, heldBy:
   const [takeOver] = ofHeld(context, runId, heldBy.value)
   return takeOver?.command === undefined
     ? {
-        text: `It is in progress: process ${pid} on ${host}. Look at it with:`,
+        text: `It is in progress: process ${pid} on ${host}. Show it with:`,
         command: dogearCommand(context, ['show', runId])
       }
     : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }

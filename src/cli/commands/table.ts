@@ -35,7 +35,7 @@ const ID = 'the id of the run, or its first 4 or more characters'
 const RUN: Word = { syntax: '<id>', text: ID }
 const ANY_RUN: Word = { syntax: '[id]', text: ID }
 
-const JSON_FLAG: Word = { syntax: '--json', text: 'print the result as JSON; step output goes to standard error' }
+const JSON_FLAG: Word = { syntax: '--json', text: 'print the result as JSON; all other output goes to standard error' }
 const YES: Word = { syntax: '-y, --yes', text: 'answer yes to every yes-or-no question' }
 const VERBOSE: Word = { syntax: '-v, --verbose', text: 'print more' }
 
@@ -156,8 +156,8 @@ export const COMMANDS: ReadonlyArray<Command> = [
     _tag: 'Plain',
     name: 'cancel',
     args: [RUN],
-    summary: 'end a run for good at the next safe point',
-    text: 'Cancels a run [at the next safe point](#cancelling): its current steps end, no other starts, and a resume is refused. Submitted jobs are not cancelled. Exits with 0 if the run is cancelled or its owner was asked, and with 4 if it has completed.',
+    summary: 'cancel a run at the next safe point',
+    text: 'Cancels a run [at the next safe point](#cancelling): its current steps end, no other starts, and a resume without --reopen is refused. Submitted jobs are not cancelled. Exits with 0 if the run is cancelled or its owner was asked, and with 4 if it has completed.',
     flags: [JSON_FLAG],
     example: 'dogear cancel 3f2a81c0',
     load: async () => (await import('./cancel.js')).cancelCommand

@@ -22,14 +22,8 @@ export interface Units<A extends OfUnit> extends Iterable<A> {
   /** The first unit with two records. Only a malformed document has one. */
   readonly twice: Unit | undefined
   readonly records: ReadonlyArray<A>
-  /**
-   * The records, with a gap for each removed one.
-   *
-   * @internal
-   */
-  readonly places: Vector<A | undefined>
   /** @internal */
-  readonly index: Index
+  readonly inner: Inner<A>
   /** The records, for JSON and inspectors. */
   readonly toJSON: () => ReadonlyArray<A>
   /** @internal */
@@ -39,6 +33,12 @@ export interface Units<A extends OfUnit> extends Iterable<A> {
 /** A record of a unit. */
 export interface OfUnit {
   readonly unit: Unit
+}
+
+/** The records, with a gap for each removed one. Not compared, unlike the records. */
+interface Inner<A> {
+  readonly places: Vector<A | undefined>
+  readonly index: Index
 }
 
 /** The places of each unit's records, newest first. All versions of a list share it, so a lookup checks each place in its version. */
@@ -64,7 +64,8 @@ export type Plain<T> = T extends unknown
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom')
 
 function iterate<A extends OfUnit>(this: Units<A>): Iterator<A> {
-  return this.size === this.places.length ? (this.places as Vector<A>)[Symbol.iterator]() : present(this.places)
+  const { places } = this.inner
+  return this.size === places.length ? (places as Vector<A>)[Symbol.iterator]() : present(places)
 }
 
 function* present<A>(places: Vector<A | undefined>): Iterator<A> {
@@ -78,6 +79,9 @@ function listed<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
 /** Enumerable, so that deep equality compares the records, not the gaps between them. */
 const RECORDS = { enumerable: true, get: listed }
 
+const LIST = { toJSON: listed, [Symbol.iterator]: iterate, [INSPECT]: listed }
+
+/** Each step of a run makes several lists: an object literal with three defined properties takes twice as long. */
 const make = <A extends OfUnit>(
   places: Vector<A | undefined>,
   index: Index,
@@ -85,17 +89,19 @@ const make = <A extends OfUnit>(
   steps: number,
   twice: Unit | undefined
 ): Units<A> => {
-  const self = { size, steps, twice, toJSON: listed, [Symbol.iterator]: iterate, [INSPECT]: listed }
-  Object.defineProperty(self, 'places', { value: places })
-  Object.defineProperty(self, 'index', { value: index })
-  return Object.defineProperty(self, 'records', RECORDS) as unknown as Units<A>
+  const self = Object.create(LIST) as { -readonly [K in keyof Units<A>]: Units<A>[K] }
+  self.size = size
+  self.steps = steps
+  self.twice = twice
+  Object.defineProperty(self, 'inner', { value: { places, index } })
+  return Object.defineProperty(self, 'records', RECORDS)
 }
 
 /** Builds a list in order. Lookups return the first of two records of a unit. */
 export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
   isUnits(records) ? records : indexed(records)
 
-const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'places' in records
+const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'inner' in records
 
 const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
   const places = Vec.from(records)
@@ -125,7 +131,8 @@ export const none: Units<never> = indexed([])
 /** Appends a record. O(log n). */
 export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
   const { unit } = record
-  const { places, index, size, steps, twice } = self
+  const { size, steps, twice } = self
+  const { places, index } = self.inner
   if (size === 0) return only(record)
   if (has(self, unit)) return indexed([...self, record])
   const before = index.placed.get(unit)
@@ -138,7 +145,8 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
 
 /** Replaces the record of a unit; returns the same list if there is none. O(log n). */
 export const replace = <A extends OfUnit>(self: Units<A>, record: A): Units<A> => {
-  const { places, index, size, steps, twice } = self
+  const { size, steps, twice } = self
+  const { places, index } = self.inner
   const place = placeOf(self, record.unit)
   return place === undefined ? self : make(Vec.set(places, place, record), index, size, steps, twice)
 }
@@ -150,8 +158,8 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   if (self.twice !== undefined) return filter(self, (one) => one.unit !== unit)
   const size = self.size - 1
   if (size === 0) return none
-  const places = Vec.set<A | undefined>(self.places, place, undefined)
-  const less = make(places, self.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
+  const places = Vec.set<A | undefined>(self.inner.places, place, undefined)
+  const less = make(places, self.inner.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
   return places.length > 2 * size + MAX_GAPS ? indexed(less) : less
 }
 
@@ -171,7 +179,7 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
 // --- destructors
 
 /** Returns the place of a unit's record. */
-export const placeOf = ({ places, index }: Units<OfUnit>, unit: Unit): number | undefined => {
+export const placeOf = ({ inner: { places, index } }: Units<OfUnit>, unit: Unit): number | undefined => {
   let placed = index.placed.get(unit)
   while (typeof placed === 'object' && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
   const place = placed === undefined ? -1 : newestOf(placed)
@@ -182,10 +190,10 @@ const newestOf = (placed: Placed | number): number => (typeof placed === 'number
 
 /** Returns the record of a unit. O(log n). `expected`: its usual place, which is tried first. */
 export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {
-  const there = Vec.at(self.places, expected)
+  const there = Vec.at(self.inner.places, expected)
   if (there?.unit === unit && self.twice === undefined) return there
   const place = placeOf(self, unit)
-  return place === undefined ? undefined : Vec.at(self.places, place)
+  return place === undefined ? undefined : Vec.at(self.inner.places, place)
 }
 
 /** Returns whether a unit has a record. O(log n). */
@@ -194,7 +202,7 @@ export const has = (self: Units<OfUnit>, unit: Unit): boolean => placeOf(self, u
 /** Returns the records of a unit and its parts, in order. O(log n) each. */
 export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyArray<A> => {
   if (self.size === 0) return []
-  const { index, places } = self
+  const { index, places } = self.inner
   index.parts ??= partsOf(index.placed.keys())
   const found = [unit, ...(index.parts.get(unit) ?? [])].flatMap((one) => placeOf(self, one) ?? [])
   return found.sort((a, b) => a - b).map((place) => Vec.at(places, place) as A)

@@ -16,8 +16,12 @@ export interface Vector<A> extends Iterable<A> {
   readonly shift: number
   /** @internal */
   readonly root: Node<A>
-  /** @internal */
-  readonly tail: ReadonlyArray<A>
+  /**
+   * The last elements. Later versions share the array, so it may have more of them.
+   *
+   * @internal
+   */
+  readonly tail: Array<A>
 }
 
 /** Iterates by hand: engines cannot elide the result objects of a generator. */
@@ -36,7 +40,7 @@ function walk<A>(this: Vector<A>): Iterator<A> {
 
 const END = { done: true, value: undefined } as const
 
-const make = <A>(length: number, shift: number, root: Node<A>, tail: ReadonlyArray<A>): Vector<A> => ({
+const make = <A>(length: number, shift: number, root: Node<A>, tail: Array<A>): Vector<A> => ({
   length,
   shift,
   root,
@@ -63,13 +67,19 @@ const chunks = <A>(all: ReadonlyArray<A>, length: number): ReadonlyArray<Readonl
 
 /** Returns the vector with one more element. O(log32 n). */
 export const append = <A>(self: Vector<A>, item: A): Vector<A> => {
-  if (self.tail.length < WIDTH) return make(self.length + 1, self.shift, self.root, [...self.tail, item])
-  const { shift, root, tail } = self
-  return withLeaf(make(self.length - WIDTH, shift, root, []), tail, [item])
+  const { length, shift, root, tail } = self
+  const inTail = tailLength(self)
+  if (inTail === WIDTH) return withLeaf(make(length - WIDTH, shift, root, []), tail, [item])
+  // Another version may have appended there, and all share the empty one.
+  const grown = inTail > 0 && tail.length === inTail ? tail : tail.slice(0, inTail)
+  grown.push(item)
+  return make(length + 1, shift, root, grown)
 }
 
+const tailLength = ({ length }: Vector<unknown>): number => (length === 0 ? 0 : ((length - 1) & MASK) + 1)
+
 /** Adds a full leaf to a vector without tail, and sets a new tail. */
-const withLeaf = <A>(trie: Vector<A>, leaf: ReadonlyArray<A>, tail: ReadonlyArray<A>): Vector<A> => {
+const withLeaf = <A>(trie: Vector<A>, leaf: ReadonlyArray<A>, tail: Array<A>): Vector<A> => {
   const { length, shift, root } = trie
   const grown = length + WIDTH + tail.length
   return length >>> BITS >= 1 << shift
@@ -92,8 +102,9 @@ const push = <A>(index: number, level: number, node: Node<A>, leaf: ReadonlyArra
 export const set = <A>(self: Vector<A>, index: number, item: A): Vector<A> => {
   const { length, shift, root, tail } = self
   if (!(index >= 0 && index < length)) return self
-  return index >= length - tail.length
-    ? make(length, shift, root, tail.with(index & MASK, item))
+  const inTail = tailLength(self)
+  return index >= length - inTail
+    ? make(length, shift, root, tail.slice(0, inTail).with(index & MASK, item))
     : make(length, shift, put(index, shift, root, item), tail)
 }
 
@@ -109,7 +120,7 @@ export const at = <A>(self: Vector<A>, index: number): A | undefined =>
   index >= 0 && index < self.length ? leafFor(self, index)[index & MASK] : undefined
 
 const leafFor = <A>(self: Vector<A>, index: number): ReadonlyArray<A> => {
-  if (index >= self.length - self.tail.length) return self.tail
+  if (index >= self.length - tailLength(self)) return self.tail
   let node: Node<A> = self.root
   for (let level = self.shift; level > 0; level -= BITS) node = node[(index >>> level) & MASK] as Node<A>
   return node as ReadonlyArray<A>

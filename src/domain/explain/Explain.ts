@@ -287,7 +287,7 @@ const unknownStep = (step: string, available: ReadonlyArray<string>): string => 
 export const describeProblem = (problem: PlanProblem): string => {
   switch (problem._tag) {
     case 'WrongWorkflow':
-      return `the run is of workflow "${problem.expected}", but this is workflow "${problem.found}"; restore the name, or start a new run`
+      return `the run belongs to workflow "${problem.expected}", not to "${problem.found}"; resume it with that workflow, or start a new run`
     case 'InvalidWorkflow':
       return describeWorkflowProblem(problem.problem)
     case 'WorkflowChanged':
@@ -334,8 +334,8 @@ const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _ta
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = problem.unit
   if (problem.pending === true) {
-    const now = problem.present === undefined ? 'now removed' : `now ${problem.present}`
-    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}, ${now}. Restore it until its job has ended, force it to submit another, or accept the edit with "ignore"`
+    const now = problem.present === undefined ? '' : `, now ${problem.present}`
+    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}${now}. Restore it until its job has ended, force it to submit another, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
     return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this number and confirm it, or accept the edit with "ignore"`
@@ -349,7 +349,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'removed':
       if (problem.movedTo !== undefined)
         return `"${name}" was moved to "${problem.movedTo}" after it ran. A step that moves to another place in the tree is another unit`
-      return `"${name}" was removed after it ran: recorded ${problem.recorded}, now removed`
+      return `"${name}" was removed after it ran (recorded ${problem.recorded})`
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':

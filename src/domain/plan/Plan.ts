@@ -204,7 +204,7 @@ export type FoundEvidence = MissingEvidence | ChangedEvidence
  *   a pending job).
  * - `restartWave` (the path of a sequence, wave or map): all its parts and everything after it run.
  * - `changes`: default `completed`.
- * - `confirm`: answers, by unit.
+ * - `confirm`: answers, by unit. Ignored for a unit whose record is kept, so that a resume can be repeated with them.
  * - `outputs`: outputs, by unit, for tasks that `fromStep` assumes done and that have none recorded.
  * - `evidence`: missing or changed evidence, collected by the caller; the planner never reads files. Units with missing evidence run again.
  *   Changed evidence raises a question at the last unit that recorded it, unless it is explained: a unit with the same artifact path was in
@@ -238,7 +238,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
- * - `NothingToConfirm`: an answer declares a unit done that is due to run and not in doubt, or keeps evidence (`keep`) that did not change.
+ * - `NothingToConfirm`: for a unit that is due to run, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
+ *   that did not change.
  * - `UnitPending`: an answer says that a pending unit runs again or is done.
  * - `UnknownStep`: an option names an unknown step; `available`: the known ones.
  * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available`: those that exist, `steps`: all steps.

@@ -22,13 +22,13 @@ export const isRerun = (demand: Demand): demand is RunReason =>
   typeof demand === 'object' && (demand._tag === 'Forced' || demand._tag === 'EarlierStepRunsAgain')
 
 /**
- * The requests of a plan.
+ * The units that options and evidence name.
  *
  * - `from`: the unit to run from; `restart`: the wave or map to restart.
  * - `due`: composites whose own evidence makes all their parts run again.
  * - `again`: recorded units that run again because of their evidence.
  */
-export interface PlanRequests {
+export interface PlanTargets {
   readonly from: Unit | undefined
   readonly restart: Unit | undefined
   readonly due: ReadonlyMap<Unit, RunReason>
@@ -45,23 +45,23 @@ export interface Demands {
   readonly of: (unit: Unit) => Demand
 }
 
-export const demandsOf = (workflow: Workflow, items: Items, asked: PlanRequests): Demands => {
+export const demandsOf = (workflow: Workflow, items: Items, targets: PlanTargets): Demands => {
   const touched = new Set<Unit>()
-  for (const unit of asked.again) {
+  for (const unit of targets.again) {
     touched.add(unit)
     for (const above of ancestors(unit)) touched.add(above)
   }
-  const isPlain = asked.from === undefined && asked.restart === undefined && touched.size === 0
+  const isPlain = targets.from === undefined && targets.restart === undefined && touched.size === 0
   const levels = new Map<Unit | undefined, OfPart>()
-  const isFirst = isRestartFirst(workflow, items, asked)
+  const isFirst = isRestartFirst(workflow, items, targets)
   const make: Demands['ofParts'] = (parent, composite, demand) => {
-    const whole = demand !== 'none' || parent === undefined ? demand : (asked.due.get(parent) ?? demand)
+    const whole = demand !== 'none' || parent === undefined ? demand : (targets.due.get(parent) ?? demand)
     if (whole !== 'none') return ofAllParts(composite, parent, whole)
-    const { from, restart } = asked
+    const { from, restart } = targets
     const childOf = (target: Unit | undefined): Unit | undefined => target && childToward(parent, target)
     const [toFrom, toRestart] = [childOf(from), childOf(restart)]
     const isBefore = isFirst && toRestart !== undefined && toFrom === undefined
-    const level = { ...asked, toFrom, toRestart, isBefore, parent, touched }
+    const level = { ...targets, toFrom, toRestart, isBefore, parent, touched }
     if (composite.each !== undefined) return inMap(level)
     const parts = listedParts(composite)
     return composite.groups === undefined ? inSequence(parts, level) : inWave(parts as Wave['groups'], level)
@@ -103,10 +103,10 @@ const ofAllParts = ({ steps }: Node, parent: Unit | undefined, demand: Demand): 
 }
 
 /**
- * The requests as seen from a composite: the parts that a target is or is part of. `isBefore`: the composite is before the unit to run
- * from, and counts as done up to the wave in it that is restarted.
+ * The targets as seen from a composite. `toFrom`, `toRestart`: its part that is, or contains, that target. `isBefore`: the composite is
+ * before the unit to run from, and counts as done up to the wave in it that is restarted.
  */
-interface LevelRequests extends PlanRequests {
+interface LevelTargets extends PlanTargets {
   readonly parent: Unit | undefined
   readonly toFrom: Unit | undefined
   readonly toRestart: Unit | undefined
@@ -115,7 +115,7 @@ interface LevelRequests extends PlanRequests {
 }
 
 /** Returns whether the wave to restart is before the unit to run from. */
-const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: PlanRequests): boolean => {
+const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: PlanTargets): boolean => {
   if (from === undefined || restart === undefined) return false
   const around = new Set<Unit | undefined>(ancestors(from))
   const parent = [...ancestors(restart)].find((one) => around.has(one))
@@ -133,7 +133,7 @@ const isRestartFirst = (workflow: Workflow, items: Items, { from, restart }: Pla
 
 const inSequence = (
   steps: ReadonlyArray<Node>,
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelRequests
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelTargets
 ): OfPart => {
   const indexOf = (unit: Unit | undefined): number =>
     unit === undefined ? Infinity : (indexOfStep(steps, nameOf(unit), 0) ?? Infinity)
@@ -154,7 +154,7 @@ const inSequence = (
 
 const inWave = (
   groups: Wave['groups'],
-  { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelRequests
+  { parent, from, restart, toFrom, toRestart, isBefore, touched }: LevelTargets
 ): OfPart => {
   const demands = new Map<string, Demand>()
   const again = groups.filter(({ name }) => touched.has(join(parent, name)))
@@ -163,7 +163,7 @@ const inWave = (
   const [cause = ''] = causes
   const reason = parent === undefined ? FORCED : after(causes.size === 1 ? join(parent, cause) : parent)
   for (const name of needing(groups, [...causes])) demands.set(name, reason)
-  // Its own evidence is the better reason.
+  // A task whose own evidence is missing or changed keeps that reason.
   for (const { _tag, name } of again) if (_tag === 'Task') demands.delete(name)
   const before = toFrom === undefined ? new Set<string>() : neededBy(groups, [nameOf(toFrom)])
   for (const name of before) demands.set(name, 'assumed')
@@ -180,7 +180,7 @@ const inWave = (
   return (_, name) => demands.get(name) ?? (isBefore ? 'assumed' : 'none')
 }
 
-const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: LevelRequests): OfPart => {
+const inMap = ({ parent, from, restart, toFrom, toRestart, isBefore }: LevelTargets): OfPart => {
   const toward = (unit: Unit | undefined, name: string): boolean => unit !== undefined && unit === join(parent, name)
   return (_, name) => {
     if ((toFrom === from && toward(toFrom, name)) || (toRestart === restart && toward(toRestart, name))) return FORCED

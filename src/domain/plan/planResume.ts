@@ -66,7 +66,7 @@ export const planResume = (
   const found: Array<PlanProblem> = []
   decideAll(context, workflow, { decisions, problems: found })
   const answerable = context.answerable ?? new Set()
-  const input = replacing(checkpoint, options)
+  const input = newInput(checkpoint, options)
   const problems = [
     ...compare(context, workflow, options.changes ?? 'completed'),
     ...wrong,
@@ -74,13 +74,13 @@ export const planResume = (
     ...(input === undefined ? [] : wrongInput(context, workflow, options)),
     ...found
   ]
-  return isNonEmpty(problems) ? refuse(problems) : E.right(read(checkpoint, workflow, decisions, context, input))
+  return isNonEmpty(problems) ? refuse(problems) : E.right(planOf(checkpoint, workflow, decisions, context, input))
 }
 
-const replacing = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
+const newInput = (checkpoint: Checkpoint, { input }: PlanOptions): Json | undefined =>
   input === undefined || equals(input, checkpoint.input) ? undefined : input
 
-/** Finds units that continue and started with the recorded input. */
+/** Refuses a new input for units that started with the recorded one and continue. */
 const wrongInput = (
   { checkpoint, demands }: PlanContext,
   workflow: Workflow,
@@ -88,18 +88,18 @@ const wrongInput = (
 ): ReadonlyArray<PlanProblem> => {
   if (fromStep === undefined) return [{ _tag: 'InputWithoutStep' }]
   const { state, items, pending } = checkpoint
-  const isThere = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
+  const exists = (unit: Unit): boolean => find<Step>(workflow, items, unit) !== undefined
   // Earlier sub-steps have seen the recorded input.
   const task = taskAround<Step>(workflow, items, fromStep)
   if (task !== undefined) return [{ _tag: 'InputInUse', unit: task.unit }]
-  if (!isThere(fromStep)) return []
-  const goesOn = (unit: Unit): boolean => {
+  if (!exists(fromStep)) return []
+  const continues = (unit: Unit): boolean => {
     const demand = demands.of(unit)
     const isForced = typeof demand === 'object' && demand._tag === 'Forced'
-    return isThere(unit) && demand !== 'assumed' && !isForced && !isWithin(fromStep, unit)
+    return exists(unit) && demand !== 'assumed' && !isForced && !isWithin(fromStep, unit)
   }
-  const begun = new Set([...State.inFlight(state), ...State.failures(state), ...pending].map(({ unit }) => unit))
-  return [...begun].filter(goesOn).map((unit) => ({ _tag: 'InputInUse', unit }))
+  const started = new Set([...State.inFlight(state), ...State.failures(state), ...pending].map(({ unit }) => unit))
+  return [...started].filter(continues).map((unit) => ({ _tag: 'InputInUse', unit }))
 }
 
 const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanError, never> =>
@@ -107,7 +107,7 @@ const refuse = (problems: ReadonlyNonEmptyArray<PlanProblem>): E.Either<PlanErro
 
 const isNonEmpty = (all: ReadonlyArray<PlanProblem>): all is ReadonlyNonEmptyArray<PlanProblem> => all.length > 0
 
-const read = (
+const planOf = (
   checkpoint: Checkpoint,
   workflow: Workflow,
   decisions: ReadonlyArray<Decision>,
@@ -120,7 +120,7 @@ const read = (
   return {
     decisions,
     startIndex: first?.stepIndex ?? workflow.steps.length,
-    retryCurrent: first !== undefined && first.unit === checkpoint.state.step && isTriedAgain(checkpoint),
+    retryCurrent: first !== undefined && first.unit === checkpoint.state.step && isRetried(checkpoint),
     get skipSteps() {
       skipSteps ??= skippedIn(decisions)
       return skipSteps
@@ -140,7 +140,7 @@ const read = (
 const skippedIn = (decisions: ReadonlyArray<Decision>): ReadonlySet<number> =>
   new Set(decisions.filter(({ _tag, unit }) => _tag === 'Skip' && isTop(unit)).map(({ stepIndex }) => stepIndex))
 
-const isTriedAgain = ({ state }: Checkpoint): boolean =>
+const isRetried = ({ state }: Checkpoint): boolean =>
   State.match({
     BeforeStep: () => true,
     Completed: () => false,
@@ -148,7 +148,7 @@ const isTriedAgain = ({ state }: Checkpoint): boolean =>
     Interrupted: ({ inProgress }) => inProgress
   })(state)
 
-/** Yields the records that still count, and those that the plan assumes. */
+/** Yields the records of skipped units; a unit that is assumed done gets one with the supplied output. */
 function* kept(workflow: Workflow, decisions: ReadonlyArray<Decision>, context: PlanContext): Iterable<CompletedStep> {
   for (const decision of decisions) {
     if (decision._tag !== 'Skip') continue

@@ -118,7 +118,11 @@ export const task = <C>(
   artifactPaths?: NonNullable<Task['artifactPaths']>
 ): ProgramTask => {
   const spec: SpecOf<C> =
-    typeof step !== 'object' ? { run: step } : 'sleep' in step || 'waitFor' in step ? waiting(step) : step
+    typeof step !== 'object' || step === null
+      ? { run: step }
+      : 'sleep' in step || 'waitFor' in step
+        ? waiting(step)
+        : step
   const awaits: Waiting | undefined = isWaiting(spec) ? spec : undefined
   const { accepts, encode, decode, codecExpected, seen } = conversions(spec.output)
   const loose = spec as unknown as Loose

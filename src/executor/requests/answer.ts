@@ -14,7 +14,7 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, look, MOST_TRIES, recorderFor, requestsFor, withdraw } from './inbox.js'
+import { askOrAct, askOwner, look, MAX_ATTEMPTS, recorderFor, requestsFor, withdraw } from './inbox.js'
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -56,8 +56,8 @@ export type AnswerResult =
  * const release = workflow('release')
  *   .waitFor('approve', { question: 'Release 1.2.3?' })
  *   .step('publish', ({ outputs }) => `approved: ${String(outputs.approve)}`)
- * const resting = await runOutcome(release, { id: 'release-1', storage })
- * assert.ok(resting._tag === 'Pending')
+ * const pending = await runOutcome(release, { id: 'release-1', storage })
+ * assert.ok(pending._tag === 'Pending')
  * const given = await answer('release-1', 'approve', 'yes', { by: 'ada' })(nodeEnvironment(storage))()
  * assert.ok(E.isRight(given))
  * assert.equal((await resume(release, { id: 'release-1', storage })).publish, 'approved: yes')
@@ -154,7 +154,7 @@ export const recordAnswers = async (
 
 /** Records answers that were left for an owner which has released the run meanwhile. A new owner handles its own release. */
 export const recordLeftAnswers = async (environment: Environment, runId: string): Promise<void> => {
-  for (let tries = 1; tries <= MOST_TRIES && (await readAnswers(environment, runId)).length > 0; tries++) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS && (await readAnswers(environment, runId)).length > 0; attempt++) {
     const seen = await look(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
     const taken = await withIntactClaim(environment, runId, async (claim, checkpoint) => {

@@ -99,15 +99,15 @@ export const askOrAct = async <A>(
   ask: () => Promise<E.Either<RunError, O.Option<A>>>,
   act: () => Promise<E.Either<RunError, A>>
 ): Promise<E.Either<RunError, A>> => {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     const asked = await ask()
     if (E.isLeft(asked)) return asked
     if (O.isSome(asked.right)) return E.right(asked.right.value)
     const acted = await act()
     const isHeld = E.isLeft(acted) && acted.left._tag === 'HeldBy'
-    if (!isHeld || requests === undefined || tries === MOST_TRIES) return acted
+    if (!isHeld || requests === undefined || attempt === MAX_ATTEMPTS) return acted
   }
 }
 
 /** How often another process may claim the run first. */
-export const MOST_TRIES = 10
+export const MAX_ATTEMPTS = 10

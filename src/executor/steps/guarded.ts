@@ -190,7 +190,7 @@ export const refusalOf = async (
   const answer = signal.aborted ? 'abort' : given
   if (!signal.aborted) report(scope.environment, { _tag: 'CheckFailed', ...failed, answer })
   if (answer === 'continue') return undefined
-  const message = `${when === 'before' ? 'not started' : 'it ran, but'}: ${wrong.join('; ')}`
+  const message = `${when === 'before' ? 'not started, because a check failed' : 'it ran, but a check failed'}: ${wrong.join('; ')}`
   const error = StepError.make('CheckFailed', message, { code: CHECK_FAILED, data: [...wrong] })
   const outcome = when === 'before' ? 'notApplied' : 'unknown'
   const make = answer === 'retry' ? Failure.transient : Failure.permanent

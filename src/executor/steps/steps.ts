@@ -70,9 +70,9 @@ const runSequence = async (
   { place, step, node, stopping }: DueStep<ProgramSequence>
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  // A step that only waits starts nothing, so its `before` check does not run. Waves in it look back themselves.
-  const isAsked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
-  const before = isAsked ? await endBefore(scope, place, step) : E.right(undefined)
+  // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.
+  const isChecked = node.decision._tag !== 'Poll' && step.guard?.before !== undefined
+  const before = isChecked ? await endBefore(scope, place, step) : E.right(undefined)
   if (E.isLeft(before)) return before
   if (before.right !== undefined) return E.right(before.right)
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)

@@ -23,13 +23,13 @@ interface GroupEnd {
   readonly result: E.Either<RecordError, StepEnd>
 }
 
-/** `open`: how many of the groups that it needs are not done. */
+/** `unmet`: how many of the groups that it needs are not done. */
 interface DueGroup {
   readonly group: ProgramGroup
   readonly name: string
   readonly index: number
   readonly node: DecisionTree
-  open: number
+  unmet: number
 }
 
 /** `ready`: groups that only need a free slot, in the order of the wave. */
@@ -56,11 +56,11 @@ export const runWave = async (
   const { place, step: wave } = due
   const board = boardOf(scope, due)
   // A wave that only waits starts nothing, so its `before` check does not run.
-  const waits = board.ready.length === 0 && board.pendingCount > 0
-  const ended = waits ? E.right(undefined) : await endBefore(scope, place, wave)
+  const isWaiting = board.ready.length === 0 && board.pendingCount > 0
+  const ended = isWaiting ? E.right(undefined) : await endBefore(scope, place, wave)
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
-  const halt = linked(due.stopping)
+  const halt = linkedTo(due.stopping)
   const mailbox = makeMailbox<GroupEnd>()
   const launch = ({ name, group, node }: DueGroup): void => {
     board.running.add(name)
@@ -131,7 +131,7 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<P
     const { name } = group
     if (node === undefined || node.decision._tag === 'Skip') board.done.add(name)
     else if (node.decision._tag === 'Poll' && !awake.has(node.decision.unit)) board.pendingCount += 1
-    else board.waiting.set(name, { group, name, index, node, open: 0 })
+    else board.waiting.set(name, { group, name, index, node, unmet: 0 })
   }
   const { done } = board
   // Usually no done group needs one that runs again.
@@ -139,12 +139,12 @@ const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<P
   for (const one of board.waiting.values()) {
     for (const need of isPlain ? one.group.needs : throughDone(wave, one.group, done)) {
       if (board.done.has(need)) continue
-      one.open += 1
+      one.unmet += 1
       const needing = board.needing.get(need)
       if (needing === undefined) board.needing.set(need, [one])
       else needing.push(one)
     }
-    if (one.open === 0) board.ready.push(one)
+    if (one.unmet === 0) board.ready.push(one)
   }
   return board
 }
@@ -165,8 +165,8 @@ const throughDone = (
 const complete = ({ done, needing, ready }: Board, name: string): void => {
   done.add(name)
   for (const one of needing.get(name) ?? []) {
-    one.open -= 1
-    if (one.open === 0) ready.splice(ready.findLastIndex(({ index }) => index < one.index) + 1, 0, one)
+    one.unmet -= 1
+    if (one.unmet === 0) ready.splice(ready.findLastIndex(({ index }) => index < one.index) + 1, 0, one)
   }
 }
 
@@ -218,17 +218,17 @@ const conclude = async (
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (board.done.size === wave.groups.length) return await closeComposite(scope, place, wave, startedAt)
-  const heldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
-  const waits = !board.stopped && !heldBack && board.pendingCount > 0 && board.failed.length === 0
-  if (waits) return E.right({ _tag: 'Pending' })
-  if (board.stopped || heldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
+  const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
+  const isWaiting = !board.stopped && !isHeldBack && board.pendingCount > 0 && board.failed.length === 0
+  if (isWaiting) return E.right({ _tag: 'Pending' })
+  if (board.stopped || isHeldBack || board.failed.length === 0) return E.right({ _tag: 'Stopped' })
   const retryable = board.failed.every((isTransient) => isTransient)
   const undone = [...board.waiting.keys()].flatMap((name) => leftUndone(scope, join(place.unit, name), NOT_RESUMED))
   return await endFailedBy(scope, place, undone, retryable)
 }
 
 /** A signal that fires with another one, for the same reason, or independently. */
-const linked = (
+const linkedTo = (
   parent: AbortSignal
 ): { readonly signal: AbortSignal; readonly abort: (why: string) => void; readonly dispose: () => void } => {
   const own = new AbortController()

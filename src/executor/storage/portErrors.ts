@@ -14,7 +14,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'RevisionConflict':
       return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
     case 'Corrupt':
-      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed`
+      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or remove the run`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
@@ -58,6 +58,7 @@ export const describeFenced = ({
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
+  if (code === 'THREW' && message !== '') return `it threw: ${message}`
   const hasNone = message === '' || message === code
   return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
 }
@@ -123,11 +124,11 @@ const LIMITS: Readonly<Record<string, string>> = {
 export const describeWorkspace = (error: WorkspaceError): string => {
   switch (error._tag) {
     case 'NoWorktree':
-      return `No worktree can be made from ${error.folder}: ${NO_WORKTREE[error.why]}`
+      return `Cannot create a worktree from ${error.folder}: ${NO_WORKTREE[error.why]}`
     case 'WorkspaceTaken':
       return error.what === 'Folder'
         ? `${error.path} already exists; delete it, or choose another run id`
-        : `Branch ${error.branch} of ${error.repository} is there already. Rename or delete it, or choose another id`
+        : `Branch ${error.branch} of ${error.repository} already exists; rename or delete it, or choose another run id`
     case 'Insecure':
       return describeStorage(error)
     case 'WorkspaceFailed':
@@ -136,14 +137,14 @@ export const describeWorkspace = (error: WorkspaceError): string => {
 }
 
 const NO_WORKTREE: Readonly<Record<NoWorktree['why'], string>> = {
-  NoGit: 'git could not be started. Install it, or take another workspace than "worktree"',
+  NoGit: 'git could not be started. Install it, or choose another workspace than "worktree"',
   NoRepository:
-    'it is in no git repository. Begin one ("git init") and commit, or take another workspace than "worktree"',
-  Bare: 'its git repository has no working tree. Start in one that has',
-  NoCommit: 'its git repository has no commit yet. Make one'
+    'it is not in a git repository. Create one ("git init") and commit, or choose another workspace than "worktree"',
+  Bare: 'its git repository has no working tree. Run it in a repository that has one',
+  NoCommit: 'its git repository has no commit yet. Commit something first'
 }
 
 const describeHeld = ({ runId, holder: { host, pid, since, liveness } }: HeldBy): string =>
   liveness === 'undecided'
     ? `Run ${runId} may be in progress: process ${pid} on ${host} has held it since ${since}, and its liveness is undecided; retry from this process, which keeps watching, or resume with takeOver if you know that the owner is dead`
-    : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}`
+    : `Run ${runId} is already in progress: held by process ${pid} on ${host} since ${since}; wait until it ends, or pause it`

@@ -81,9 +81,9 @@ export const withIntactClaim = <A>(
   })
 
 /** How a claim was lost, as reported by its signal or by a failed save. */
-export const lossOf = ({ runId, lost }: Claim, told?: RunError): Pick<Fenced, 'runId' | 'files'> => {
+export const lossOf = ({ runId, lost }: Claim, reported?: RunError): Pick<Fenced, 'runId' | 'files'> => {
   const reason: unknown = lost.reason
-  const files = told?._tag === 'Fenced' && told.files !== undefined ? told.files : filesIn(reason)
+  const files = reported?._tag === 'Fenced' && reported.files !== undefined ? reported.files : filesIn(reason)
   return { runId, ...(files === undefined ? {} : { files }) }
 }
 
@@ -98,7 +98,7 @@ export const restoreStored = (stored: Stored, runId?: string): E.Either<StorageE
     const found = restored.right.runId
     return runId === undefined || found === runId
       ? restored
-      : E.left({ _tag: 'Corrupt', runId, where, why: `it is that of run ${found}`, cause: found })
+      : E.left({ _tag: 'Corrupt', runId, where, why: `it belongs to run ${found}`, cause: found })
   }
   const error = restored.left
   const id = runId ?? runIdOf(stored)

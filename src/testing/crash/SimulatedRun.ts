@@ -310,7 +310,7 @@ const runProcess = async <World, Data>(
   }
   simulation.trouble = 0
   trace.push({ _tag: 'Ended', life, how: said })
-  findings.push({ law: 'SameEnd', what: `its end differs from that of the undisturbed run: ${said}` })
+  findings.push({ law: 'SameEnd', what: `its outcome differs from that of the undisturbed run: ${said}` })
   return 'wrong'
 }
 

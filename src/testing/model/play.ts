@@ -213,7 +213,7 @@ const judge = <Data>(
   const run = M.runOf(model, granted.runId)
   const expected = run.payloads.length
   if (E.isRight(result)) {
-    assert.notEqual(standing, 'over', `a save was accepted, although its claim ${granted.epoch} is over`)
+    assert.notEqual(standing, 'over', `a save of claim ${granted.epoch} was accepted, although that claim is over`)
     assert.equal(first, expected, `a save was accepted that begins at revision ${first}`)
     run.payloads = all
     return

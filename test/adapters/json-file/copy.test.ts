@@ -48,7 +48,7 @@ describe('checkpoint.json', () => {
     assert.equal(statSync(placesOf(root).copy).mode & 0o777, 0o600)
   })
 
-  test('checkpoint.json exists soon after the first save and is current when the run rests or is released', async () => {
+  test('checkpoint.json exists soon after the first save and is current when the run stops or is released', async () => {
     const root = folder()
     const storage = next(root)
     const claim = await claimed(storage, 'a')
@@ -104,7 +104,7 @@ describe('checkpoint.json', () => {
     assert.equal(copyOf(root)['n'], 24)
   })
 
-  test('a copy above 8 MiB is written only when the run rests', async () => {
+  test('a copy above 8 MiB is written only when the run stops', async () => {
     const root = folder()
     const { fs, calls } = recorded()
     const storage = next(root, { fs })

@@ -251,7 +251,7 @@ describe('requests in files', () => {
     assert.equal(requests.isAny('../r'), false)
   })
 
-  test('looking for requests costs one lstat', () => {
+  test('checking for requests costs one lstat', () => {
     const calls: Array<string> = []
     const fs = Object.fromEntries(
       Object.keys(nodeFileSystem).map((name) => [name, () => void calls.push(name)])

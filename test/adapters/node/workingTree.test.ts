@@ -287,7 +287,7 @@ describe('commits', () => {
     }
   })
 
-  test('commits are looked up in the given repository, whatever variables a hook has set', async () => {
+  test('commits are looked up in the given repository, whatever git variables a hook has set', async () => {
     const { commit, tree } = newRepository()
     const hash = commit('a')
     const set = {

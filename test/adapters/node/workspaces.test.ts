@@ -111,7 +111,7 @@ describe('worktrees', () => {
     assert.equal(readFileSync(join(worktree.root, 'a.txt'), 'utf8'), 'changed')
   })
 
-  test('a deleted worktree that git still lists, even as locked, is recreated in the same place', async () => {
+  test('a deleted worktree that git still lists, even as locked, is created again in the same place', async () => {
     const repository = newRepository()
     const worktree = await made(repository)
     repository.git('worktree', 'lock', worktree.root)

@@ -196,7 +196,7 @@ const withoutStarts = (stored: Stored): Stored => ({
 })
 
 describe('other faulty stores', () => {
-  test('a store that forgets is found without a crash, and nothing else is tried', async () => {
+  test('a store that loses records is found without a crash, and no crash is simulated', async () => {
     const forgetful = made((storage) => withFaults(storage, [{ call: 'save', nth: 3, fault: { _tag: 'Drop' } }]))
     const report = await crash(release, { world: outside, storage: forgetful })
     assert.deepEqual([laws(report), report.runs], [['Undisturbed'], 1])
@@ -262,7 +262,7 @@ describe('faulty workflows', () => {
     assertHolds(await crash(program, { world: outside, mayDiffer: ['build'] }))
   })
 
-  test('a workflow that fails without a crash is reported, and nothing else is tried', async () => {
+  test('a workflow that fails without a crash is reported, and no crash is simulated', async () => {
     const report = await crash(
       workflow('broken').step('build', () => {
         throw new Error('no compiler')

@@ -234,7 +234,7 @@ const CANCELLING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([cancel('s0')]),
     module: 'executor/execute.ts',
-    text: 'asked.cancel === undefined ? PAUSED : CANCELLED',
+    text: 'request.cancel === undefined ? PAUSED : CANCELLED',
     instead: 'PAUSED',
     breaks: 'CancelKept'
   },

@@ -144,7 +144,7 @@ describe('damaged checkpoints', () => {
     assert.ok(decoded.includes('Left') && decoded.includes('Right'))
   })
 
-  test('damage duplicates only elements of lists, and says so', () => {
+  test('arbitrary damage duplicates only elements of arrays, and marks what it duplicated', () => {
     const doubled = fc
       .sample(Arbitrary.damagedCheckpoint({ workflow: release }), { numRuns: 300, seed: 1 })
       .filter((one) => one.doubled === true)

@@ -195,7 +195,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     {
       module: 'demands.ts',
       text: 'isFirst && toRestart !== undefined',
-      instead: 'isFirst && toRestart === asked.from'
+      instead: 'isFirst && toRestart === targets.from'
     }
   ],
   [

@@ -18,7 +18,7 @@ import { discard, foundLine, prepare, publish, publishEnd, releasedLine, ownersh
 import type { Content, Journals, Numbered } from '../journal/Read.js'
 import * as Read from '../journal/Read.js'
 import type { Holding } from './Holding.js'
-import * as Sessions from './Holding.js'
+import * as Holdings from './Holding.js'
 import * as Socket from './Socket.js'
 
 /** A granted claim and what is stored. */
@@ -179,7 +179,7 @@ const beat = async (attempt: Attempt): Promise<E.Either<StorageError, void>> => 
   const heartbeat = await Heartbeat.start(
     Layout.heartbeat(layout, record.token),
     context,
-    () => attempt.holding === undefined || Sessions.watch(attempt.holding),
+    () => attempt.holding === undefined || Holdings.watch(attempt.holding),
     (error) => attempt.holding?.lose(error)
   )
   if (E.isLeft(heartbeat)) return heartbeat
@@ -236,7 +236,7 @@ const grant = async (
   if (now.right !== 'Owner' || heartbeat === undefined) return AGAIN
   const revision = O.isSome(content) ? content.value.revision : -1
   const parts = { context, layout, record, journal, heartbeat, socket, found, revision }
-  attempt.holding = Sessions.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
+  attempt.holding = Holdings.make({ ...parts, summary: summary?.revision === found?.revision ? summary : undefined })
   return E.right(O.some({ holding: attempt.holding, content }))
 }
 

@@ -8,7 +8,7 @@ import { quietly } from '../files/Fault.js'
 import type { Heartbeat } from './Heartbeat.js'
 import type { ClaimRecord, FoundRecord } from '../journal/Journal.js'
 import type { Layout } from '../files/Layout.js'
-import { isInTombstone } from '../files/Layout.js'
+import { isInRemovedFolder } from '../files/Layout.js'
 import type { Published } from '../journal/Publish.js'
 import { ownership } from '../journal/Publish.js'
 import type { Mutex } from './Mutex.js'
@@ -128,7 +128,7 @@ export const fence = (self: Holding, isSuperseded: boolean): Fenced => {
 /** A removal first moves the folder away; the open file descriptor reveals its new path. */
 const lostFiles = ({ context: { fs }, layout, journal }: Holding): LostFiles => {
   try {
-    if (isInTombstone(fs.placeSync(journal.fd) ?? '', layout)) return { what: 'Removed', where: layout.run }
+    if (isInRemovedFolder(fs.placeSync(journal.fd) ?? '', layout)) return { what: 'Removed', where: layout.run }
     const { root, runs, run, history } = layout
     const missing = [root, runs, run, history, journal.path].find((path) => fs.lstatSync(path) === undefined)
     return missing === undefined ? { what: 'Replaced', where: journal.path } : { what: 'Deleted', where: missing }

@@ -9,12 +9,12 @@ import * as Copying from '../journal/Copying.js'
 import { quietly, writing } from '../files/Fault.js'
 import { writeFully } from '../files/Files.js'
 import type { Layout } from '../files/Layout.js'
-import { tombstone } from '../files/Layout.js'
+import { removedFolder } from '../files/Layout.js'
 import type { ReleasedFacts } from '../journal/Publish.js'
 import { publishEnd, releasedLine } from '../journal/Publish.js'
 import * as Read from '../journal/Read.js'
 import type { Holding } from './Holding.js'
-import * as Sessions from './Holding.js'
+import * as Holdings from './Holding.js'
 import { runExclusive } from './Mutex.js'
 
 type Result = E.Either<StorageError, void>
@@ -29,13 +29,13 @@ const releaseNow = async (holding: Holding): Promise<Result> => {
   Copying.stop(holding)
   await holding.background
   await quietly(() => Copying.make(holding))
-  const isOwner = Sessions.watch(holding)
+  const isOwner = Holdings.watch(holding)
   const ended = isOwner ? await endJournal(holding) : E.right(undefined)
   // Without a released line, the next number ends the run for others, and the socket stays to refuse connections.
-  const result = isPoisoned(holding) ? await giveUpNumber(holding) : ended
+  const result = isPoisoned(holding) ? await endByNumber(holding) : ended
   if (isPoisoned(holding)) holding.socket?.close()
   else holding.socket?.remove()
-  Sessions.end(holding, fenced(holding))
+  Holdings.end(holding, fenced(holding))
   await quietly(() => holding.context.fs.close(holding.journal.fd))
   await holding.heartbeat.stop()
   return result
@@ -48,10 +48,10 @@ const endJournal = async (holding: Holding): Promise<Result> => {
   const { context, journal, baseBytes, revision } = holding
   const line = releasedLine(baseBytes > 0 ? revision : -1, factsOf(holding))
   const written = await writeFully(context.fs, journal.path, journal.fd, line, journal.position)
-  if (E.isLeft(written)) return E.left(Sessions.poison(holding, written.left))
+  if (E.isLeft(written)) return E.left(Holdings.poison(holding, written.left))
   journal.position += line.length
   const cut = await writing(journal.path, 'ftruncate', () => context.fs.ftruncateSync(journal.fd, journal.position))
-  return E.isLeft(cut) ? E.left(Sessions.poison(holding, cut.left)) : cut
+  return E.isLeft(cut) ? E.left(Holdings.poison(holding, cut.left)) : cut
 }
 
 /** An exception of the caller's summary must not fail a release. */
@@ -67,15 +67,15 @@ const factsOf = ({ layout, journal, saved, summary: found }: Holding): Partial<R
 const isPoisoned = ({ ended }: Holding): boolean => ended !== undefined && ended._tag !== 'Fenced'
 
 /** A journal whose write failed is never written again, so the next number records the release. */
-const giveUpNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
+const endByNumber = ({ context, layout, journal, record }: Holding): Promise<Result> =>
   publishEnd(context, layout, journal, record)
 
 /** Removes a run and the leftovers of interrupted removals. Succeeds if the run does not exist. */
 export const remove = async (context: Context, layout: Layout): Promise<Result> => {
-  const there = Read.isThere(context, layout)
-  if (E.isLeft(there)) return there
-  if (there.right) return removeNow(context, layout)
-  await context.bury()
+  const exists = Read.isThere(context, layout)
+  if (E.isLeft(exists)) return exists
+  if (exists.right) return removeNow(context, layout)
+  await context.deleteRemoved()
   return E.right(undefined)
 }
 
@@ -83,19 +83,19 @@ const removeNow = async (context: Context, layout: Layout): Promise<Result> => {
   const granted = await claim(context, layout, { host: hostname(), pid: process.pid }, { reads: false })
   if (E.isLeft(granted)) return granted
   const { holding } = granted.right
-  const grave = tombstone(layout, holding.record.token)
+  const folder = removedFolder(layout, holding.record.token)
   // Windows cannot rename a folder in which a file is open.
   if (IS_WINDOWS) await closeJournal(holding)
   // In the same synchronous code as the check, so that this process does nothing in between.
-  if (!IS_WINDOWS && !Sessions.watch(holding)) return putBack(holding, holding.ended ?? fenced(holding))
-  const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, grave))
-  if (E.isLeft(moved)) return putBack(holding, moved.left)
+  if (!IS_WINDOWS && !Holdings.watch(holding)) return cancelRemoval(holding, holding.ended ?? fenced(holding))
+  const moved = await writing(layout.run, 'rename', () => context.fs.renameSync(layout.run, folder))
+  if (E.isLeft(moved)) return cancelRemoval(holding, moved.left)
   holding.released = true
-  Sessions.end(holding, fenced(holding))
+  Holdings.end(holding, fenced(holding))
   if (!IS_WINDOWS) await closeJournal(holding)
   holding.socket?.close()
-  const buried = await context.bury()
-  const failure = E.isLeft(buried) ? buried.left : buried.right.get(grave)
+  const deleted = await context.deleteRemoved()
+  const failure = E.isLeft(deleted) ? deleted.left : deleted.right.get(folder)
   return failure === undefined ? E.right(undefined) : E.left(failure)
 }
 
@@ -103,10 +103,10 @@ const IS_WINDOWS = process.platform === 'win32'
 
 const closeJournal = ({ context, journal }: Holding): Promise<void> => quietly(() => context.fs.close(journal.fd))
 
-const putBack = async (holding: Holding, error: StorageError): Promise<Result> => {
+const cancelRemoval = async (holding: Holding, error: StorageError): Promise<Result> => {
   if (!IS_WINDOWS) await release(holding)
   else {
-    Sessions.poison(holding, error)
+    Holdings.poison(holding, error)
     await holding.heartbeat.stop()
   }
   return E.left(error)

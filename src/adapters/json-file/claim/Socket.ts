@@ -113,7 +113,7 @@ export const look = async (
       const { uid } = lstatSync(Layout.journal(layout, epoch))
       const before = identityOf(path)
       if (before?.inode !== socket.inode || before.uid !== uid) return undefined
-      const answer = await knock(shortened(path, folder))
+      const answer = await tryConnect(shortened(path, folder))
       const after = identityOf(path)
       if (after?.inode !== before.inode || after.device !== before.device || after.changed !== before.changed)
         return undefined
@@ -141,7 +141,7 @@ const identityOf = (path: string): Identity | undefined => {
 const CONNECTED = 'connected'
 
 /** The result of a connection: `connected`, or the system's error code. */
-const knock = async (path: string): Promise<string> => {
+const tryConnect = async (path: string): Promise<string> => {
   const { connect } = await import('node:net')
   return new Promise((resolve) => {
     const connection = connect({ path })

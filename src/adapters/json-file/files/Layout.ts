@@ -102,7 +102,7 @@ export const archived = (root: string, runId: string, createdAt: string): string
 export const archivedInTheMaking = (root: string, token: string): string => join(archiveOf(root), `keep-${token}.tmp`)
 
 /** The path that a removed run has until it is deleted. */
-export const tombstone = (self: Layout, token: string): string => join(self.root, `removed-${token}-${self.runId}`)
+export const removedFolder = (self: Layout, token: string): string => join(self.root, `removed-${token}-${self.runId}`)
 
 /** The numbers of the journals among file names, highest first. Other names are ignored. */
 export const numbers = (names: ReadonlyArray<string>): ReadonlyArray<number> =>
@@ -131,10 +131,10 @@ export const isRequestInTheMaking = (name: string): boolean =>
 
 export const isArchivedInTheMaking = (name: string): boolean => /^keep-[0-9a-f]{32}\.tmp$/.test(name)
 
-export const isTombstone = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
+export const isRemovedFolder = (name: string): boolean => /^removed-[0-9a-f]{32}-[a-z0-9]/.test(name)
 
 /** True for a path inside the folder of a removed run, which was moved. */
-export const isInTombstone = (path: string, { runId }: Layout): boolean => {
+export const isInRemovedFolder = (path: string, { runId }: Layout): boolean => {
   const [above = ''] = path.split(`-${runId}/history/`)
   return above !== path && /\/removed-[0-9a-f]{32}$/.test(above)
 }

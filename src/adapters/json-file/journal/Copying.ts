@@ -13,12 +13,12 @@ import { COPY_LAG_MILLIS, later } from '../claim/Holding.js'
 /** The maximum share of a claim's time spent on copies while the run is active. */
 const SHARE_OF_TIME = 0.05
 
-/** A larger copy is written only when the run rests. */
+/** A larger copy is written only when the run stops. */
 const RUNNING_BYTES = 8 * 1_048_576
 
 type Saved = NonNullable<Holding['saved']>
 
-/** Schedules a copy after a save: at once if the run rests or the last copy is old enough, else later. */
+/** Schedules a copy after a save: at once if the run stopped or the last copy is old enough, else later. */
 export const consider = (holding: Holding): void => {
   if (holding.copying) return
   if (isAtRest(holding)) queue(holding)

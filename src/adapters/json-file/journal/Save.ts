@@ -74,7 +74,7 @@ const planOf = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E
   if (holding.baseBytes === 0) return as('base')(baseLine(holding, revisions, number))
   if (isOutgrown(holding)) {
     const base = baseLine(holding, revisions, number + 1)
-    if (isTooMuch(holding) || (E.isRight(base) && pays(holding, base.right))) return as('compaction')(base)
+    if (mayExceedLimit(holding) || (E.isRight(base) && isWorthwhile(holding, base.right))) return as('compaction')(base)
     holding.compactBytes = 2 * holding.changeBytes
   }
   return as('changes')(saveLine(holding, revisions))
@@ -197,16 +197,17 @@ const isOutgrown = (holding: Holding): boolean => {
   const { baseBytes, changeBytes, compactBytes, context } = holding
   return (
     changeBytes > context.settings.compactBytes &&
-    (changeBytes > Math.max(baseBytes, compactBytes) || isTooMuch(holding))
+    (changeBytes > Math.max(baseBytes, compactBytes) || mayExceedLimit(holding))
   )
 }
 
 /** True if the checkpoint may exceed its limit by now, so that only a new base can tell. */
-const isTooMuch = ({ baseBytes, changeBytes, context }: Holding): boolean =>
+const mayExceedLimit = ({ baseBytes, changeBytes, context }: Holding): boolean =>
   baseBytes + changeBytes > context.settings.checkpointBytes
 
 /** True if a new base at least halves the bytes to read, which it does not for a run that only grows. */
-const pays = ({ baseBytes, changeBytes }: Holding, base: Buffer): boolean => 2 * base.length <= baseBytes + changeBytes
+const isWorthwhile = ({ baseBytes, changeBytes }: Holding, base: Buffer): boolean =>
+  2 * base.length <= baseBytes + changeBytes
 
 /** Moves to a new journal that begins with this save. */
 const compact = async (
@@ -220,7 +221,7 @@ const compact = async (
   const next = await publishNext(holding)
   holding.moving = false
   if (E.isLeft(next)) return done(E.mapLeft(notCommitted)(next))
-  if (O.isNone(next.right)) return putOff(holding, revisions, done)
+  if (O.isNone(next.right)) return postpone(holding, revisions, done)
   holding.journal = next.right.value
   saveBase(holding, revisions, line, done)
   await quietly(() => context.fs.ftruncateSync(journal.fd, journal.position))
@@ -235,7 +236,7 @@ const notCommitted = (error: StorageError): StorageError =>
 const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.Option<Published>>> => {
   const { context, layout, journal, record } = holding
   const file = await prepareNext(context, layout, journal, record.token)
-  if (E.isLeft(file)) return isTooMuch(holding) ? file : E.right(O.none)
+  if (E.isLeft(file)) return mayExceedLimit(holding) ? file : E.right(O.none)
   if (typeof file.right === 'string') return E.left(fence(holding, file.right === 'Superseded'))
   const published = await publish(context, layout, file.right, { ...record, epoch: journal.number + 1 })
   if (E.isLeft(published)) return E.left(poison(holding, published.left))
@@ -244,7 +245,7 @@ const publishNext = async (holding: Holding): Promise<E.Either<StorageError, O.O
     : E.left(fence(holding, published.right._tag !== 'Moved'))
 }
 
-const putOff = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
+const postpone = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, done: Done): void => {
   holding.compactBytes = 2 * holding.changeBytes
   const line = saveLine(holding, revisions)
   if (E.isLeft(line)) return done(line)

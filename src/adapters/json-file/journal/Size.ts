@@ -19,7 +19,7 @@ interface Found {
   readonly bytes: number
 }
 
-const NAMED = 5
+const MAX_REPORTED = 5
 
 /** The bytes of a value as JSON, without escapes. */
 export const bytesOf = (value: Json): number => measure(value, undefined, '$', 0, undefined)
@@ -63,12 +63,12 @@ const measure = (
 }
 
 const isAmong = (found: ReadonlyArray<Found>, bytes: number): boolean =>
-  found.length < NAMED || bytes > (found[NAMED - 1] as Found).bytes
+  found.length < MAX_REPORTED || bytes > (found[MAX_REPORTED - 1] as Found).bytes
 
 const put = (found: Array<Found>, one: Found): void => {
   const before = found.findIndex(({ bytes }) => bytes < one.bytes)
   found.splice(before === -1 ? found.length : before, 0, one)
-  found.length = Math.min(found.length, NAMED)
+  found.length = Math.min(found.length, MAX_REPORTED)
 }
 
 const pathOf = ({ above, step }: Place): string => {

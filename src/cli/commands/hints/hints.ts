@@ -339,7 +339,7 @@ export const ofExisting = (place: Place, runId: string): ReadonlyArray<Hint> => 
 export const ofTaken = (place: Place, run: RunSummary, start: ReadonlyArray<string>): ReadonlyArray<Hint> => [
   { text: `It is a run of ${run.workflow.name}: ${positionOf(run)}` },
   ...(run.workflow.path === undefined
-    ? [{ ...showHint(place, run.runId), text: 'A program started it. Look at it with:' }, another(place, start)]
+    ? [{ ...showHint(place, run.runId), text: 'A program started it. Show it with:' }, another(place, start)]
     : run.status === 'completed'
       ? [resumeHint(place, 'To run it again, from the first step:', run.runId, { force: true }), another(place, start)]
       : ofExisting(place, run.runId))

@@ -47,7 +47,7 @@ export const withoutValues = (words: ReadonlyArray<string>): ReadonlyArray<strin
     return isOf('--confirm') ? word.replace(/(=done:)[\s\S]*$/, '$1OUTPUT') : word
   })
 
-const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'Such as:', command: sameCommand(typed) }]
+const suchAs = (typed: Typed): ReadonlyArray<Hint> => [{ text: 'For example:', command: sameCommand(typed) }]
 
 const inFull = (word: string, { prefix, candidates: [first] }: CliError & { readonly _tag: 'AmbiguousRun' }): string =>
   first !== undefined && (word === prefix || word === `--run=${prefix}`)
@@ -133,7 +133,7 @@ const ofAnswerRefused = (typed: Typed, { runId, waiting }: RunError & { readonly
   const [unit] = waiting
   return unit === undefined
     ? showHint(typed, runId)
-    : { text: 'Such as:', command: dogearCommand(typed, ['answer', runId, unit, '--value', 'JSON']) }
+    : { text: 'For example:', command: dogearCommand(typed, ['answer', runId, unit, '--value', 'JSON']) }
 }
 
 const planning = (typed: Typed, runId: string): Hint => ({

@@ -7,16 +7,16 @@ import type { FileSystem } from '../files/FileSystem.js'
 import * as Layout from '../files/Layout.js'
 
 /** The folders that could not be deleted, with the reason. */
-export type Buried = E.Either<StorageError, ReadonlyMap<string, StorageError>>
+export type Deleted = E.Either<StorageError, ReadonlyMap<string, StorageError>>
 
-/** Makes renames of run folders durable and deletes these folders, and those that interrupted removals left. Calls that come meanwhile share the next burial. */
-export const burials = (fs: FileSystem, root: string): (() => Promise<Buried>) => {
+/** Makes renames of run folders durable and deletes these folders, and those that interrupted removals left. Calls that come meanwhile share the next deletion. */
+export const deletions = (fs: FileSystem, root: string): (() => Promise<Deleted>) => {
   let last: Promise<unknown> = Promise.resolve()
-  let next: Promise<Buried> | undefined
+  let next: Promise<Deleted> | undefined
   return () => {
     next ??= last.then(() => {
       next = undefined
-      return bury(fs, root)
+      return deleteRemoved(fs, root)
     })
     last = next
     return next
@@ -24,15 +24,15 @@ export const burials = (fs: FileSystem, root: string): (() => Promise<Buried>) =
 }
 
 /** The removals are complete once the parents are synced; the deletion only frees space. */
-const bury = async (fs: FileSystem, root: string): Promise<Buried> => {
+const deleteRemoved = async (fs: FileSystem, root: string): Promise<Deleted> => {
   const durable = await writing(root, 'fsync', async () => {
-    const graves = (await fs.readdir(root)).filter(Layout.isTombstone).map((name) => join(root, name))
+    const folders = (await fs.readdir(root)).filter(Layout.isRemovedFolder).map((name) => join(root, name))
     await fs.fsyncFolder(Layout.runsOf(root))
     await fs.fsyncFolder(root)
-    return graves
+    return folders
   })
   if (E.isLeft(durable)) return durable
-  const deleted = await Promise.all(durable.right.map((grave) => writing(grave, 'rm', () => fs.removeTree(grave))))
+  const deleted = await Promise.all(durable.right.map((folder) => writing(folder, 'rm', () => fs.removeTree(folder))))
   return E.right(
     new Map(deleted.flatMap((one, n) => (E.isLeft(one) ? [[durable.right[n] as string, one.left] as const] : [])))
   )
