@@ -263,7 +263,7 @@ const sentence = (error: SingleLine): string => {
     case 'InputMissing':
       return `Run ${error.runId} does not exist, and its workflow requires an input (at ${error.path} expected ${error.expected}). Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
-      return `The input does not fit: at ${error.path} expected ${error.expected}`
+      return `The input is invalid: at ${error.path} expected ${error.expected}`
     case 'NoArchive':
       return `Run ${error.runId} cannot start: its program archives completed runs; set \`archive\` in the environment. Nothing was started`
     case 'PlanChanged':

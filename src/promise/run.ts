@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/data/Json.js'
-import { nameOf } from '../domain/workflow/Unit.js'
+import { nameOf, parent } from '../domain/workflow/Unit.js'
 import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
@@ -121,9 +121,10 @@ const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer 
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
-      const why = outcome.failures.map(
-        ({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`
-      )
+      // A task that failed with its sub-step repeats the error.
+      const inner = new Set(outcome.failures.map(({ unit, error }) => `${parent(unit) ?? ''} ${error.message}`))
+      const causes = outcome.failures.filter(({ unit, error }) => !inner.has(`${unit} ${error.message}`))
+      const why = causes.map(({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`)
       return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
     }
     case 'Interrupted':

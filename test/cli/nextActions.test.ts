@@ -47,7 +47,7 @@ describe('a run that another process holds', () => {
   test('poll of a held run offers to show it, not to resume it', async () => {
     const busy = await running()
     const polled = await place.dogear(['poll', 'busy'])
-    expect(polled.stdout).toBe('Run busy waits for no job\n')
+    expect(polled.stdout).toBe('Run busy has no pending job\n')
     expect(polled.stderr).not.toContain('dogear resume')
     expect(polled.stderr).toContain(`It is in progress: process ${busy.pid} on `)
     expect(await follow(polled)).toMatchObject({ code: 0 })

@@ -84,7 +84,7 @@ describe('a step with a job', () => {
     expect(submissions()).toHaveLength(1)
     expect(await place.dogear(['poll', 'nightly'])).toMatchObject({
       code: 0,
-      stdout: 'Run nightly waits for no job\n'
+      stdout: 'Run nightly has no pending job\n'
     })
   })
 

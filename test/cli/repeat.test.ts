@@ -187,7 +187,9 @@ steps:
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stdout, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'tell'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toContain('cannot assume "version" done: its output is missing or invalid (expected a value for version)')
+    expect(stderr).toContain(
+      'cannot assume "version" done: its output is missing or invalid (expected a value for version)'
+    )
     const given = linesOf(stderr).at(-1)?.trim() ?? ''
     expect(given).toBe('dogear resume r --from-step tell --confirm version=done:OUTPUT')
     expect(await place.shell(given.replace('OUTPUT', '2'))).toMatchObject({ code: 0, stdout: 'at 2\n' })

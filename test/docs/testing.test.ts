@@ -21,7 +21,7 @@ const printedBy = (text: string): string => {
 }
 
 test.each([
-  ['ModelReport.toText(report)', 'it differs from the model'],
+  ['ModelReport.toText(report)', 'differs from the model'],
   ['CrashReport.toText(report)', 'SameEnd: its outcome differs']
 ])('the guide shows the output of %s', (code, shown) => {
   const printed = printedBy(code).split('\n')

@@ -80,13 +80,13 @@ describe('a policy', () => {
     assert.deepEqual(delays(made({ ...plain, _tag: 'Exponential' })), [100, 200, 350, 350])
   })
 
-  test('the policy never does not retry', () => {
+  test('`RetryPolicy.never` never retries', () => {
     assert.deepEqual(delays(Retry.never), [])
     assert.deepEqual(Retry.make(Retry.never), E.right(Retry.never))
   })
 
   law(
-    'a policy has one delay less than attempts, each a whole number from 0 to its cap',
+    'a policy has one delay fewer than attempts, and each delay is a whole number from 0 to the cap',
     fc.tuple(policies, randoms),
     ([policy, random]) => {
       const { withinMillis: _, ...unbounded } = policy

@@ -116,9 +116,9 @@ type Row = readonly [
 ]
 
 const rows: ReadonlyArray<Row> = [
-  ['an attempt starts only on a step without record', starts(build), queued, built, 'AlreadyCompleted', 'build'],
+  ['an attempt starts only on a step without a record', starts(build), queued, built, 'AlreadyCompleted', 'build'],
   [
-    'a group starts only without record',
+    'a group starts only without a record',
     startsGroups('lint'),
     built,
     from(built, startsGroups('lint'), completesGroup('lint')),
@@ -142,7 +142,7 @@ const rows: ReadonlyArray<Row> = [
     'NotInFlight',
     'build'
   ],
-  ['a run that is complete can not be stopped', stops(publish), checked, published, 'AlreadyCompleted', 'publish'],
+  ['a completed run cannot be stopped', stops(publish), checked, published, 'AlreadyCompleted', 'publish'],
   ['a step completes once', completes(build), after(starts(build)), built, 'AlreadyCompleted', 'build'],
   [
     'a group completes only in flight',
@@ -153,7 +153,7 @@ const rows: ReadonlyArray<Row> = [
     'checks/unit'
   ],
   [
-    'a wave completes when all its groups have',
+    'a wave completes only after all its groups',
     completes(wave),
     from(
       built,
@@ -200,7 +200,7 @@ const rows: ReadonlyArray<Row> = [
     'build'
   ],
   [
-    'a wave fails when nothing of it runs',
+    'a wave fails only when none of its groups runs',
     { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     from(built, startsGroups('unit', 'lint'), failsGroup('unit')),
@@ -208,7 +208,7 @@ const rows: ReadonlyArray<Row> = [
     'checks'
   ],
   [
-    'a wave fails only if a group did',
+    'a wave fails only if a group failed',
     { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     built,
@@ -224,7 +224,7 @@ const rows: ReadonlyArray<Row> = [
     'checks'
   ],
   [
-    'a step is assumed only without record',
+    'a step is assumed only without a record',
     { _tag: 'Assumed', ...build, captured: [] },
     queued,
     built,
@@ -232,7 +232,7 @@ const rows: ReadonlyArray<Row> = [
     'build'
   ],
   [
-    'a group is assumed only without record',
+    'a group is assumed only without a record',
     { _tag: 'Assumed', at: AT, unit: 'checks/unit', captured: [] },
     built,
     from(built, startsGroups('unit'), completesGroup('unit')),
@@ -264,7 +264,7 @@ const rows: ReadonlyArray<Row> = [
     'checks/unit'
   ],
   [
-    'what is in doubt is confirmed',
+    'a step in doubt is confirmed',
     { _tag: 'Confirmed', ...publish },
     from(checked, starts(publish)),
     checked,
@@ -272,7 +272,7 @@ const rows: ReadonlyArray<Row> = [
     'publish'
   ],
   [
-    'what is in doubt is confirmed, and nothing else',
+    'only a step in doubt is confirmed',
     { _tag: 'Confirmed', ...publish },
     from(checked, starts(publish)),
     published,

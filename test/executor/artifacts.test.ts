@@ -220,7 +220,7 @@ describe('an artifact', () => {
     assert.ok(E.isRight(outcome))
     const { error } = failureOf(outcome.right)
     assert.equal(error.code, 'NoArtifactStore')
-    assert.match(error.message, /give its environment one/)
+    assert.match(error.message, /set `artifacts` in its environment/)
     assert.equal(recordsOf(outcome.right).length, 1)
   })
 

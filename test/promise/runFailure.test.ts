@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test, vi } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import * as dogear from '../../src/promise/index.js'
+import type { Program } from '../../src/executor/program/Program.js'
 
 const failing = dogear.workflow('w').step('one', () => Promise.reject(new Error('no')))
 
@@ -17,6 +18,30 @@ describe('isRunFailure', () => {
     assert.equal(error.outcome._tag, 'Failed')
     for (const wrong of [new Error('no'), { name: 'RunFailure' }, 'RunFailure', null, undefined])
       assert.equal(dogear.isRunFailure(wrong), false)
+  })
+})
+
+describe('the message of a RunFailure', () => {
+  const messageOf = (flow: Program<unknown>): Promise<string> =>
+    dogear.run(flow, { id: 'r', storage: memoryStorage() }).then(
+      () => assert.fail('it completed'),
+      (error: Error) => error.message
+    )
+
+  test('a task that fails with its sub-step states the error once', async () => {
+    const agent = dogear
+      .workflow('w')
+      .step('agent', ({ step }) => step('turn', () => Promise.reject(new Error('no answer'))))
+    assert.equal(await messageOf(agent), 'Run r failed in step 1 (agent): turn: no answer')
+  })
+
+  test('a task that rewords the error of its sub-step states both', async () => {
+    const agent = dogear.workflow('w').step('agent', ({ step }) =>
+      step('turn', () => Promise.reject(new Error('no answer'))).catch(() => {
+        throw new Error('gave up')
+      })
+    )
+    assert.equal(await messageOf(agent), 'Run r failed in step 1 (agent): turn: no answer; gave up')
   })
 })
 

@@ -94,7 +94,7 @@ const report = async (
   if (json) {
     screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
   } else {
-    if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} waits for no job`)
+    if (jobs.length === 0 && !isOpen) screen.print(`Run ${runId} has no pending job`)
     for (const job of jobs) screen.print(lineOf(job, screen.outStyle))
     if (outcome._tag === 'Stopped') screen.line(screen.style.yellow('Stopped: not all jobs were polled'))
     if (run !== 'completed') for (const line of linesOf([next], screen.style)) screen.line(line)

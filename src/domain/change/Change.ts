@@ -88,8 +88,8 @@ export interface UnitCompleted extends UnitFact {
 }
 
 /**
- * A unit failed, its retries spent, or a wait timed out. `last`: the last failed attempt, absent for a composite whose parts failed. Siblings may still run, and
- * so may the task of a sub-step.
+ * A unit failed after its last retry, or a wait timed out. `last`: the last failed attempt, absent for a composite whose parts failed.
+ * Siblings may still run, and so may the task of a sub-step.
  */
 export interface UnitFailed extends UnitFact {
   readonly _tag: 'UnitFailed'
@@ -118,7 +118,7 @@ export interface JobEnded extends UnitFact {
   readonly retryable: boolean
 }
 
-/** A unit waits, until a time or for an answer. It restarts without the answer if that was rejected. */
+/** A unit waits, until a time or for an answer. It starts again without its answer if the answer was rejected. */
 export interface WaitStarted extends UnitFact {
   readonly _tag: 'WaitStarted'
   readonly wait: Wait

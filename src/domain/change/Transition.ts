@@ -168,7 +168,7 @@ const expanded = (self: Fields, change: Change.Expanded): Result => {
   const found = unitAt(self, unit)
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
-  if (found.definition._tag !== 'Map') return refuse(self, change, 'NoMap', unit)
+  if (found.definition._tag !== 'Map') return refuse(self, change, 'NotAMap', unit)
   if (self.items.has(unit)) return refuse(self, change, 'AlreadyExpanded', unit)
   if (E.isLeft(Items.check(change.items))) return refuse(self, change, 'InvalidItems', unit)
   return E.right({ items: Items.add(self.items, unit, change.items) })

@@ -23,7 +23,7 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
  * - `NotInFlight`: the attempt is not in flight.
  * - `WaveUnfinished`: parts of the composite have no record, or run.
  * - `AlreadyStarted`: the run has started.
- * - `NoMap`, `AlreadyExpanded`, `InvalidItems`: the unit is not a map, its items are known, or these cannot be items.
+ * - `NotAMap`, `AlreadyExpanded`, `InvalidItems`: the unit is not a map, its items are known, or these cannot be items.
  * - `StillPending`, `NotPending`: the unit waits, or does not.
  * - `NotAWait`, `AlreadyAnswered`: the unit does not wait for an answer, or has one.
  * - `NoKey`, `AnotherKey`: the unit has no key to submit its job under, or another one.
@@ -43,7 +43,7 @@ export interface TransitionError {
     | 'NotInFlight'
     | 'WaveUnfinished'
     | 'AlreadyStarted'
-    | 'NoMap'
+    | 'NotAMap'
     | 'AlreadyExpanded'
     | 'InvalidItems'
     | 'StillPending'

@@ -1,4 +1,4 @@
-/** Values by unit, in the order in which the units were added: an immutable map that grows without being copied. */
+/** Values by unit, in insertion order: an immutable map. */
 import type { Unit } from '../workflow/Unit.js'
 import type { OfUnit, Units } from './Units.js'
 import * as List from './Units.js'

@@ -19,7 +19,7 @@ import { ancestors, isTop } from '../workflow/Unit.js'
 export interface Units<A extends OfUnit> extends Iterable<A> {
   readonly size: number
   readonly steps: number
-  /** A unit with two records, which no run makes. */
+  /** The first unit with two records. Only a malformed document has one. */
   readonly twice: Unit | undefined
   readonly records: ReadonlyArray<A>
   /** @internal */
@@ -41,7 +41,7 @@ interface Inner<A> {
   readonly index: Index
 }
 
-/** The places of each unit's records, newest first. All versions of a list share it, so each verifies a place. */
+/** The places of each unit's records, newest first. All versions of a list share it, so a lookup checks each place in its version. */
 interface Index {
   readonly placed: Map<Unit, Placed | number>
   /** The parts of each unit, built on first use. */
@@ -76,7 +76,7 @@ function listed<A extends OfUnit>(this: Units<A>): ReadonlyArray<A> {
   return [...this]
 }
 
-/** Compares lists by their records, not by the gaps between them. */
+/** Enumerable, so that deep equality compares the records, not the gaps between them. */
 const RECORDS = { enumerable: true, get: listed }
 
 const LIST = { toJSON: listed, [Symbol.iterator]: iterate, [INSPECT]: listed }
@@ -160,11 +160,11 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
   if (size === 0) return none
   const places = Vec.set<A | undefined>(self.inner.places, place, undefined)
   const less = make(places, self.inner.index, size, isTop(unit) ? self.steps - 1 : self.steps, undefined)
-  return places.length > 2 * size + MOST_GAPS ? indexed(less) : less
+  return places.length > 2 * size + MAX_GAPS ? indexed(less) : less
 }
 
-/** The number of gaps that a short list keeps: closing them takes longer than skipping them. */
-const MOST_GAPS = 32
+/** The maximum number of gaps in a short list: skipping them costs less than closing them. */
+const MAX_GAPS = 32
 
 /** Removes the records of a unit and its parts; returns the same list if there are none. O(log n) each. */
 export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> =>

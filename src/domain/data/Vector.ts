@@ -24,7 +24,7 @@ export interface Vector<A> extends Iterable<A> {
   readonly tail: Array<A>
 }
 
-/** Not a generator, whose results cannot be optimized away. */
+/** Iterates by hand: engines cannot elide the result objects of a generator. */
 function walk<A>(this: Vector<A>): Iterator<A> {
   let [at, leaf]: [number, ReadonlyArray<A>] = [0, []]
   return {

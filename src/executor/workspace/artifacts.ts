@@ -103,10 +103,7 @@ const failed = (error: ArtifactError): StepFailure => {
 const failure = (code: string, message: string): StepFailure =>
   Failure.permanent(StepError.make('ArtifactError', message, { code }))
 
-const NO_STORE = failure(
-  'NoArtifactStore',
-  'the run has no store for artifacts: give its environment one (`artifacts`)'
-)
+const NO_STORE = failure('NoArtifactStore', 'the run has no store for artifacts; set `artifacts` in its environment')
 
 const LOST = failure(
   'Fenced',
@@ -133,4 +130,4 @@ const HAS_SECRET = failure(
 )
 
 const missing = ({ fromRun, artifact }: Reuse): StepFailure =>
-  failure('ArtifactMissing', `run ${fromRun} has no artifact "${artifact}"`)
+  failure('ArtifactMissing', `run ${fromRun} has no artifact "${artifact}"; run it first, or fix fromRun or artifact`)

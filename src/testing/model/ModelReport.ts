@@ -48,7 +48,7 @@ export const toText = (report: ModelReport): string =>
   report._tag === 'Passed'
     ? `${report.store}: ${report.numRuns} command sequences, all as the model predicts (seed ${report.seed})`
     : [
-        `${report.store}: it differs from the model.`,
+        `${report.store} differs from the model:`,
         ...report.commands.map((one, n) => `  ${n + 1}. ${describe(one)}`),
         report.why,
         `Repeat with: { seed: ${report.seed}, path: '${report.path}'${report.maxCommands === undefined ? '' : `, maxCommands: ${report.maxCommands}`} }`

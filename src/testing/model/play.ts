@@ -77,7 +77,7 @@ const assertOwnersAreLeftAlone = <Data>({ model, claims }: Comparison<Data>): vo
       assert.equal(
         claims[granted.number]?.lost.aborted,
         false,
-        `the lost signal of claim ${granted.epoch} of ${granted.runId} fired, which is in force`
+        `the lost signal of claim ${granted.epoch} of ${granted.runId} fired, although the claim is in force`
       )
 }
 
@@ -146,7 +146,7 @@ const kill = async <Data>(table: Comparison<Data>, which: number): Promise<void>
   table.model.live.delete(instance)
 }
 
-/** Whether calls of this instance return: those of a killed process do not. */
+/** Returns whether calls of this instance return: those of a killed process do not. */
 const answers = <Data>({ instances, model }: Comparison<Data>, instance: number): boolean =>
   instances[instance]?.kill === undefined || model.live.has(instance)
 
@@ -158,16 +158,16 @@ const claim = async <Data>(table: Comparison<Data>, runId: string, instance: num
   const held = M.heldBy(model, runId)
   if (held !== undefined) {
     const { host, pid } = (await left(task, 'HeldBy')).holder
-    return assert.deepEqual({ host, pid }, ownerOf(held.instance), `who is said to hold ${runId}`)
+    return assertSame({ host, pid }, ownerOf(held.instance), `the holder of ${runId}`)
   }
   const { claim: granted, stored } = await right(task)
   const { payloads, highestEpoch } = M.runOf(model, runId)
   assert.ok(granted.epoch > highestEpoch, `a claim of ${runId} has epoch ${granted.epoch} after ${highestEpoch}`)
-  if (payloads.length === 0) assertSame(stored, O.none, `what is stored of ${runId}`)
+  if (payloads.length === 0) assertSame(stored, O.none, `the stored state of ${runId}`)
   else {
     const found = some(stored, runId)
     assertHolds(found, payloads)
-    assertSame(found.heldBy, O.none, `who is said to hold ${runId}, in what its new owner is told,`)
+    assertSame(found.heldBy, O.none, `the holder of ${runId} that its new owner gets`)
   }
   M.grant(model, runId, instance, granted.epoch)
   claims.push(granted)
@@ -201,7 +201,7 @@ const save = async <Data>(table: Comparison<Data>, granted: Granted, count: numb
   judge(table, granted, result, all, first)
 }
 
-/** Whether this result is allowed; updates the model. */
+/** Checks that a result is allowed, and updates the model. */
 const judge = <Data>(
   { model, claims }: Comparison<Data>,
   granted: Granted,
@@ -219,7 +219,7 @@ const judge = <Data>(
     return
   }
   if (result.left._tag === 'Fenced') {
-    assert.notEqual(standing, 'owner', `a save of claim ${granted.epoch} was refused as Fenced, which is in force`)
+    assert.notEqual(standing, 'owner', `a save was refused as Fenced, although its claim ${granted.epoch} is in force`)
     const isTold = claims[granted.number]?.lost.aborted === true
     // The lost signal of a released claim need not fire.
     assert.ok(
@@ -232,9 +232,9 @@ const judge = <Data>(
   assert.notEqual(
     standing,
     'over',
-    `a save of claim ${granted.epoch}, which is over, was refused as no more than a conflict`
+    `a save was refused with RevisionConflict instead of Fenced, although its claim ${granted.epoch} is over`
   )
-  assert.notEqual(first, expected, `the right revision, ${first}, was refused as a conflict`)
+  assert.notEqual(first, expected, `a save was refused with RevisionConflict, although revision ${first} is due`)
   assert.deepEqual({ expected: result.left.expected, found: result.left.found }, { expected, found: first })
 }
 
@@ -266,7 +266,7 @@ const load = async <Data>(table: Comparison<Data>, runId: string, instance: numb
   if (!answers(table, instance)) return
   const stored = await right(storageOf(table, instance).load(runId))
   const { payloads } = M.runOf(table.model, runId)
-  if (payloads.length === 0) return assertSame(stored, O.none, `what is stored of ${runId}`)
+  if (payloads.length === 0) return assertSame(stored, O.none, `the stored state of ${runId}`)
   const found = some(stored, runId)
   assertHolds(found, payloads)
   assertHeld(table, runId, instance, found.heldBy)
@@ -276,9 +276,9 @@ const load = async <Data>(table: Comparison<Data>, runId: string, instance: numb
 const assertHeld = <Data>(table: Comparison<Data>, runId: string, instance: number, heldBy: O.Option<Holder>): void => {
   if (!table.model.live.has(instance)) return
   const held = M.heldBy(table.model, runId)
-  assert.equal(O.isSome(heldBy), held !== undefined, `whether ${runId} is said to be held`)
+  assertSame(O.isSome(heldBy), held !== undefined, `whether ${runId} has a holder`)
   if (O.isSome(heldBy) && held !== undefined)
-    assert.equal(heldBy.value.pid, ownerOf(held.instance).pid, `who is said to hold ${runId}`)
+    assertSame(heldBy.value.pid, ownerOf(held.instance).pid, `the pid of the holder of ${runId}`)
 }
 
 const history = async <Data>(table: Comparison<Data>, runId: string, instance: number): Promise<void> => {
@@ -287,8 +287,8 @@ const history = async <Data>(table: Comparison<Data>, runId: string, instance: n
   const { payloads } = M.runOf(table.model, runId)
   const entries = await right(storage.history(runId))
   const newest = payloads.length - 1
-  assert.equal(entries.length > 0, payloads.length > 0, `whether ${runId} has a history`)
-  if (payloads.length > 0) assert.equal(entries[0]?.revision, newest, `the newest revision of the history of ${runId}`)
+  assertSame(entries.length > 0, payloads.length > 0, `whether ${runId} has a history`)
+  if (payloads.length > 0) assertSame(entries[0]?.revision, newest, `the newest revision of the history of ${runId}`)
   // A store with one checkpoint for each save lacks the revisions in between.
   const kept = [...new Set(entries.map(({ revision }) => revision))].sort((a, b) => b - a)
   const expected = kept.map((revision) => ({ revision, change: 'UnitCompleted', at: AT }))
@@ -308,7 +308,7 @@ const list = async <Data>(table: Comparison<Data>, instance: number): Promise<vo
   assert.deepEqual([...runs.keys()], [...runs.keys()].sort(), 'the listing, in order')
   for (const [runId, { payloads, known }] of table.model.runs) {
     if (payloads.length > 0) assert.ok(runs.has(runId), `${runId} is not listed`)
-    else if (!known) assert.ok(!runs.has(runId), `${runId} is listed, and there is nothing of it`)
+    else if (!known) assert.ok(!runs.has(runId), `${runId} is listed, but the store has nothing of it`)
     const found = runs.get(runId)
     if (found === undefined) continue
     const { heldBy, ...facts } = found

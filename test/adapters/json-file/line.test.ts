@@ -29,7 +29,7 @@ const lineOf = (body: string): Buffer => Buffer.from(`{"sum":"${hash('sha256', b
 
 describe('nesting of strings', () => {
   law(
-    'nests as deep as what it is parsed to, however long it is and whatever its strings look like',
+    'the computed nesting depth of a string is that of its parsed value, however long it is and whatever its strings hold',
     fc.tuple(json, fc.nat(7), fc.constantFrom(0, 1), fc.boolean()),
     ([value, levels, indent, isAscii]) => {
       const plain = JSON.stringify(value, undefined, indent)

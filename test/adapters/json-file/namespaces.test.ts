@@ -47,7 +47,7 @@ describe('an owner in another pid namespace', () => {
     }
   })
 
-  test('two containers without /proc and with the same host name are not dead to each other', async ({ skip }) => {
+  test('two containers without /proc and with the same host name do not count each other as dead', async ({ skip }) => {
     const hidden = mounted('for n in $(seq 300); do true & done; wait; mount -t tmpfs none /proc')
     needs(skip, hidden)
     const root = folder()
