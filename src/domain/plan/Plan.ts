@@ -368,6 +368,7 @@ export const runsAgain = (
   return plan.decisions.filter(
     (decision, index): decision is Run =>
       decision._tag === 'Run' &&
+      decision.reason._tag !== 'NotStarted' &&
       !hasParts(plan, index) &&
       Units.within(records, decision.unit).length > 0
   )
