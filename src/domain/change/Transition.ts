@@ -230,13 +230,14 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
     const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
     if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
   }
-  const isWhole = unit === step.name
-  const open = (): CheckpointState =>
-    State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
-  const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
+  const { inFlight, failures } = before
   return E.right({
-    state,
-    completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), before.failures)),
+    state: isJob
+      ? stateAfterJob(self, unit, stepIndex)
+      : unit === step.name
+        ? State.completed(stepIndex, unit)
+        : State.beforeStep(stepIndex, step.name, Units.without(inFlight, unit), Units.outside(failures, unit)),
+    completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), failures)),
     ...withoutPending(self, unit)
   })
 }

@@ -167,8 +167,11 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
 const MOST_GAPS = 32
 
 /** Removes the records of a unit and its parts; returns the same list if there are none. O(log n) each. */
-export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> =>
-  within(self, unit).reduce<Units<A>>((rest, one) => without(rest, one.unit), self)
+export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> => {
+  let rest = self
+  for (const one of within(self, unit)) rest = without(rest, one.unit)
+  return rest
+}
 
 /** Keeps some records, in O(n); returns the same list if it keeps all. */
 export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) => boolean): Units<A> => {
