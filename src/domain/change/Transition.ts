@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Checkpoint, Fields } from '../checkpoint/Checkpoint.js'
 import { adopted } from './adopted.js'
-import { make } from '../checkpoint/Checkpoint.js'
+import { fieldsOf, withVariables } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import * as Units from '../checkpoint/Units.js'
@@ -67,10 +67,8 @@ export type { TransitionError } from './transitionParts.js'
  *
  * @category transitions
  */
-export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> => {
-  const next = changed(self, change)
-  return E.isLeft(next) ? next : E.right(make(next.right))
-}
+export const apply = (self: Checkpoint, change: Change.Change): E.Either<TransitionError, Checkpoint> =>
+  replay(self, [change])
 
 /**
  * Folds {@link apply} over changes, oldest first. Stops at the first that cannot follow.
@@ -78,37 +76,15 @@ export const apply = (self: Checkpoint, change: Change.Change): E.Either<Transit
  * @category transitions
  */
 export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Either<TransitionError, Checkpoint> => {
-  let fields: Fields = base
+  const next: { -readonly [Field in keyof Fields]: Fields[Field] } = fieldsOf(base)
   for (const change of changes) {
-    const next = changed(fields, change)
-    if (E.isLeft(next)) return next
-    fields = next.right
+    const found = replaced(next, change)
+    if (E.isLeft(found)) return found
+    Object.assign(next, found.right)
+    next.revision += 1
+    next.updatedAt = change.at
   }
-  return E.right(make(fields))
-}
-
-const changed = (self: Fields, change: Change.Change): E.Either<TransitionError, Fields> => {
-  const next = replaced(self, change)
-  if (E.isLeft(next)) return next
-  const fields: { -readonly [Field in keyof Fields]: Fields[Field] } = {
-    format: self.format,
-    runId: self.runId,
-    revision: self.revision + 1,
-    generation: next.right.generation ?? self.generation,
-    workflow: next.right.workflow ?? self.workflow,
-    input: next.right.input === undefined ? self.input : next.right.input,
-    state: next.right.state ?? self.state,
-    completedSteps: next.right.completedSteps ?? self.completedSteps,
-    items: next.right.items ?? self.items,
-    pending: next.right.pending ?? self.pending,
-    answers: next.right.answers ?? self.answers,
-    submissions: next.right.submissions ?? self.submissions,
-    renewals: next.right.renewals ?? self.renewals,
-    createdAt: self.createdAt,
-    updatedAt: change.at
-  }
-  if (self.workspace !== undefined) fields.workspace = self.workspace
-  return E.right(fields)
+  return E.right(withVariables(next))
 }
 
 const replaced = (self: Fields, change: Change.Change): Result => {
@@ -183,12 +159,12 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
   const tasks: Array<InFlight> = []
   for (const attempt of change.attempts) {
     const { unit } = attempt
-    const isSubStep = unitAt(self, unit) === undefined
-    const wrong = isSubStep ? wrongStart(self, unit, starting) : wrongAttempt(self, unit, step)
+    const part = unit === step.name ? found : unitAt(self, unit)
+    const wrong = part === undefined ? wrongStart(self, unit, starting) : wrongAttempt(self, unit, part, step)
     if (wrong !== undefined) return refuse(self, change, wrong, unit)
     if (starting.has(unit)) return refuse(self, change, 'AttemptOpen', unit)
     starting.add(unit)
-    if (!isSubStep) tasks.push(attempt)
+    if (part !== undefined) tasks.push(attempt)
   }
   const before = openAt(self.state, stepIndex)
   // A composite that failed its own check is retried with its parts.
@@ -213,9 +189,14 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
 }
 
 /** An attempt needs a task of this step that is neither recorded nor pending. */
-const wrongAttempt = (self: Fields, unit: Unit, step: StepIdentity): TransitionError['why'] | undefined => {
+const wrongAttempt = (
+  self: Fields,
+  unit: Unit,
+  part: FoundUnit<StepIdentity>,
+  step: StepIdentity
+): TransitionError['why'] | undefined => {
   if (isDone(self, unit)) return 'AlreadyCompleted'
-  if (top(unit) !== step.name || unitAt(self, unit)?.definition._tag !== 'Task') return 'UnknownUnit'
+  if (part.step !== step || part.definition._tag !== 'Task') return 'UnknownUnit'
   return Units.has(self.pending, unit) ? 'StillPending' : undefined
 }
 
@@ -249,13 +230,14 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
     const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
     if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
   }
-  const isWhole = unit === step.name
-  const open = (): CheckpointState =>
-    State.beforeStep(stepIndex, step.name, Units.without(before.inFlight, unit), Units.outside(before.failures, unit))
-  const state = isJob ? stateAfterJob(self, unit, stepIndex) : isWhole ? State.completed(stepIndex, unit) : open()
+  const { inFlight, failures } = before
   return E.right({
-    state,
-    completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), before.failures)),
+    state: isJob
+      ? stateAfterJob(self, unit, stepIndex)
+      : unit === step.name
+        ? State.completed(stepIndex, unit)
+        : State.beforeStep(stepIndex, step.name, Units.without(inFlight, unit), Units.outside(failures, unit)),
+    completedSteps: Units.append(self.completedSteps, withDoubts(recordFrom(change, found), failures)),
     ...withoutPending(self, unit)
   })
 }

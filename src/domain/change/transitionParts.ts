@@ -11,7 +11,7 @@ import type { FoundUnit } from '../checkpoint/Tree.js'
 import { find, taskAround } from '../checkpoint/Tree.js'
 import { listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, join, top } from '../workflow/Unit.js'
+import { ancestors, join, parent, top } from '../workflow/Unit.js'
 import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
 
@@ -106,8 +106,8 @@ export const subStepAt = (self: Fields, unit: Unit): ReturnType<typeof taskAt> =
 
 /** Returns whether a unit or one of its ancestors is recorded. */
 export const isDone = ({ completedSteps }: Pick<Fields, 'completedSteps'>, unit: Unit): boolean => {
-  if (Units.has(completedSteps, unit)) return true
-  for (const above of ancestors(unit)) if (Units.has(completedSteps, above)) return true
+  for (let one: Unit | undefined = unit; one !== undefined; one = parent(one))
+    if (Units.has(completedSteps, one)) return true
   return false
 }
 

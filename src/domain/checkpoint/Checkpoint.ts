@@ -83,7 +83,10 @@ export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupte
 // --- constructors
 
 /** Makes a checkpoint. */
-export const make = (fields: Fields): Checkpoint => {
+export const make = (fields: Fields): Checkpoint => withVariables(fieldsOf(fields))
+
+/** Returns a copy of the fields of a checkpoint. */
+export const fieldsOf = (fields: Fields): Fields => {
   const plain: Fields = {
     format: fields.format,
     runId: fields.runId,
@@ -101,9 +104,12 @@ export const make = (fields: Fields): Checkpoint => {
     createdAt: fields.createdAt,
     updatedAt: fields.updatedAt
   }
-  const whole = fields.workspace === undefined ? plain : { ...plain, workspace: fields.workspace }
-  return Object.defineProperty(whole, 'variables', VARIABLES) as Checkpoint
+  return fields.workspace === undefined ? plain : { ...plain, workspace: fields.workspace }
 }
+
+/** Adds the variables to the fields, which must not change any more. */
+export const withVariables = (fields: Fields): Checkpoint =>
+  Object.defineProperty(fields, 'variables', VARIABLES) as Checkpoint
 
 const DERIVED = new WeakMap<Fields, Variables>()
 

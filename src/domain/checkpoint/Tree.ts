@@ -38,7 +38,7 @@ export const find = <N extends Node>(
   const stepIndex = indexOfStep(steps, name, expected)
   const step = stepIndex === undefined ? undefined : steps[stepIndex]
   if (stepIndex === undefined || step === undefined) return undefined
-  const definition = findIn(step, items, unit)
+  const definition = unit === name ? step : findIn(step, items, unit)
   return definition === undefined ? undefined : { definition, step, stepIndex }
 }
 

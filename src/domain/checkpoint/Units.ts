@@ -167,8 +167,11 @@ export const without = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> 
 const MAX_GAPS = 32
 
 /** Removes the records of a unit and its parts; returns the same list if there are none. O(log n) each. */
-export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> =>
-  within(self, unit).reduce<Units<A>>((rest, one) => without(rest, one.unit), self)
+export const outside = <A extends OfUnit>(self: Units<A>, unit: Unit): Units<A> => {
+  let rest = self
+  for (const one of within(self, unit)) rest = without(rest, one.unit)
+  return rest
+}
 
 /** Keeps some records, in O(n); returns the same list if it keeps all. */
 export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) => boolean): Units<A> => {
@@ -201,12 +204,16 @@ export const has = (self: Units<OfUnit>, unit: Unit): boolean => placeOf(self, u
 
 /** Returns the records of a unit and its parts, in order. O(log n) each. */
 export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyArray<A> => {
-  if (self.size === 0) return []
+  if (self.size === 0) return NOTHING
   const { index, places } = self.inner
   index.parts ??= partsOf(index.placed.keys())
-  const found = [unit, ...(index.parts.get(unit) ?? [])].flatMap((one) => placeOf(self, one) ?? [])
+  const parts = index.parts.get(unit)
+  if (parts === undefined && !has(self, unit)) return NOTHING
+  const found = [unit, ...(parts ?? [])].flatMap((one) => placeOf(self, one) ?? [])
   return found.sort((a, b) => a - b).map((place) => Vec.at(places, place) as A)
 }
+
+const NOTHING: ReadonlyArray<never> = []
 
 const partsOf = (units: Iterable<Unit>): Map<Unit, Set<Unit>> => {
   const parts = new Map<Unit, Set<Unit>>()

@@ -186,6 +186,7 @@ export const canonical = (value: Json): string => {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   let text = ''
   if (isArray(value)) {
+    if (value.every((item) => typeof item === 'string')) return JSON.stringify(value)
     for (const item of value) text += `${text === '' ? '[' : ','}${canonical(item)}`
     return text === '' ? '[]' : `${text}]`
   }

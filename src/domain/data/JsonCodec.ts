@@ -49,14 +49,18 @@ export const optional = <A>(codec: t.Type<A>): Optional<A> => ({ optional: codec
 
 /** An object with these fields. Unknown fields are ignored: the format number protects against newer writers. */
 export const fields = <A>(name: string, spec: Spec<A>): t.Type<A> => {
-  const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, codec]) =>
-    'optional' in codec ? { key, codec: codec.optional, must: false } : { key, codec, must: true }
-  )
+  const entries = Object.entries(spec as Record<string, t.Type<unknown> | Optional<unknown>>).map(([key, field]) => {
+    const must = !('optional' in field)
+    const codec = must ? field : field.optional
+    return { key, codec, isValid: codec.is, must }
+  })
   const is = (value: unknown): value is A => {
     if (!isRecord(value)) return false
-    for (const { key, codec, must } of entries) {
+    // A loop by index: `for … of` takes longer until it is compiled, and this decodes all that a fresh process reads.
+    for (let at = 0; at < entries.length; at++) {
+      const { key, isValid, must } = entries[at] as (typeof entries)[number]
       const field = value[key]
-      if (field === undefined ? must : !codec.is(field)) return false
+      if (field === undefined ? must : !isValid(field)) return false
     }
     return true
   }

@@ -30,11 +30,14 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const known: PlanFacts = { checkpoint, workflow, plan, tree: decisionTrees(plan) }
+  const adopted = edited(checkpoint, workflow.identity, at)
+  const known: PlanFacts = { checkpoint, workflow, plan }
+  const isPlain = plan.input === undefined && options.confirm === undefined
+  if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
   const back = rewound(known, at)
   const taken = takenBack(back)
   return [
-    ...edited(checkpoint, workflow.identity, at),
+    ...adopted,
     ...(back === undefined ? [] : [back]),
     ...answered(known, options, taken, at),
     ...assumed(known, taken, at),
@@ -44,11 +47,25 @@ export const overrides = (
   ]
 }
 
+/** Returns whether a decision keeps to the record: it skips or continues what is recorded, or runs a unit of the workflow that is not. */
+const isAsRecorded = (known: PlanFacts, decision: Decision): boolean => {
+  switch (decision._tag) {
+    case 'Skip':
+      return !isGiven(decision.reason)
+    case 'Run':
+      return decision.reason._tag === 'NotStarted' && definitionOf(known, decision) !== undefined
+    case 'Poll':
+    case 'Retry':
+      return true
+    case 'Confirm':
+      return false
+  }
+}
+
 interface PlanFacts {
   readonly checkpoint: Checkpoint
   readonly workflow: Workflow
   readonly plan: ResumePlan
-  readonly tree: ReadonlyArray<DecisionTree>
 }
 
 const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: Decision): Step | undefined =>
@@ -124,7 +141,7 @@ const rewound = (known: PlanFacts, at: string): Change.Rewound | undefined => {
     }
     return joined(dropped)
   }
-  const { units } = inOrder(known.tree)
+  const { units } = inOrder(decisionTrees(known.plan))
   return first === undefined ? undefined : { _tag: 'Rewound', at, units, why: `${first.reason._tag}${givenUp(plan)}` }
 }
 
@@ -263,7 +280,7 @@ const assumed = (
         captured: output === undefined ? [] : step.captures
       })
   }
-  for (const node of known.tree) visit(node)
+  for (const node of decisionTrees(known.plan)) visit(node)
   return found
 }
 

@@ -12,7 +12,7 @@ import type { Json } from '../data/Json.js'
 import { canonical } from '../data/Json.js'
 import * as Units from '../checkpoint/Units.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isWithin, parent } from '../workflow/Unit.js'
+import { isWithin, parent } from '../workflow/Unit.js'
 import type { WorkflowProblem } from '../workflow/Workflow.js'
 
 /**
@@ -366,13 +366,12 @@ export const runsAgain = (
   { completedSteps }: { readonly completedSteps: Iterable<CompletedStep> }
 ): ReadonlyArray<Run> => {
   const records = Units.from(completedSteps)
-  const above = new Set<Unit>()
-  for (const { unit } of records) for (const one of ancestors(unit)) above.add(one)
   return plan.decisions.filter(
     (decision, index): decision is Run =>
       decision._tag === 'Run' &&
-      (Units.has(records, decision.unit) || above.has(decision.unit)) &&
-      !hasParts(plan, index)
+      decision.reason._tag !== 'NotStarted' &&
+      !hasParts(plan, index) &&
+      Units.within(records, decision.unit).length > 0
   )
 }
 

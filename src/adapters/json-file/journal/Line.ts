@@ -19,7 +19,7 @@ const BODY = SUM_END + TAIL.length
 /** The most levels in a line: those of the deepest value, plus the levels of the line and the checkpoint around it. */
 export const MAX_LINE_DEPTH = MAX_DEPTH + 16
 
-const headOf = (body: Uint8Array): string =>
+const headOf = (body: Uint8Array | string): string =>
   `${HEAD}${hash('sha256', body, 'hex').slice(0, SUM_END - SUM_BEGIN)}${TAIL}`
 
 /** Encodes the JSON string of a non-empty object as a line, newline included. */
@@ -34,16 +34,17 @@ export const encode = (object: string): Buffer => {
 
 const NO_SUM = 'it does not begin with a checksum'
 
-/** Decodes a line (without its newline), or returns the reason why it is invalid. */
-export const decode = (line: Buffer): E.Either<string, JsonObject> => {
+/** Decodes a line (without its newline), or returns the reason why it is invalid. A line that is a string must be ASCII. */
+export const decode = (line: Buffer | string): E.Either<string, JsonObject> => {
   if (line.length <= BODY) return E.left(NO_SUM)
-  const head = line.toString('latin1', 0, BODY)
-  if (head !== headOf(line.subarray(BODY))) {
+  const isText = typeof line === 'string'
+  const head = isText ? line.slice(0, BODY) : line.toString('latin1', 0, BODY)
+  if (head !== headOf(isText ? line.slice(BODY) : line.subarray(BODY))) {
     return E.left(head.startsWith(HEAD) && head.endsWith(TAIL) ? 'its checksum is wrong' : NO_SUM)
   }
-  if (!isUtf8(line)) return E.left('it is not UTF-8')
+  if (!isText && !isUtf8(line)) return E.left('it is not UTF-8')
   try {
-    const text = line.toString('utf8')
+    const text = isText ? line : line.toString('utf8')
     if (isDeeperThan(text, MAX_LINE_DEPTH)) return E.left(`it nests deeper than ${MAX_LINE_DEPTH} levels`)
     return E.right(JSON.parse(text) as JsonObject)
   } catch {
