@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/data/Json.js'
-import { nameOf } from '../domain/workflow/Unit.js'
+import { isWithin, nameOf } from '../domain/workflow/Unit.js'
 import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
@@ -118,12 +118,18 @@ export const isRunFailure = (error: unknown): error is RunFailure =>
 
 const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer it' } as const
 
+/** A task that rejects with the failure of its sub-step reports the same message. */
+const isCauseOf = (inner: Failure, outer: Failure): boolean =>
+  inner.unit !== outer.unit && isWithin(inner.unit, outer.unit) && inner.error.message === outer.error.message
+
+type Failure = Extract<RunOutcome, { readonly _tag: 'Failed' }>['failures'][number]
+
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
     case 'Failed': {
-      const why = outcome.failures.map(
-        ({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`
-      )
+      const why = outcome.failures
+        .filter((outer) => !outcome.failures.some((inner) => isCauseOf(inner, outer)))
+        .map(({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`)
       return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
     }
     case 'Interrupted':

@@ -20,6 +20,15 @@ describe('isRunFailure', () => {
   })
 })
 
+describe('RunFailure', () => {
+  test('a RunFailure states the error of a sub-step once if its task rejects with it', async () => {
+    const agent = dogear.workflow('w').step('agent', ({ step }) => step('turn', () => Promise.reject(new Error('no'))))
+    await assert.rejects(dogear.run(agent, { id: 'r', storage: memoryStorage() }), {
+      message: 'Run r failed in step 1 (agent): turn: no'
+    })
+  })
+})
+
 describe('planRun', () => {
   test('planRun returns only options of the plan', async () => {
     const storage = memoryStorage()
