@@ -201,7 +201,8 @@ const decideParts = (
     isDone &&= isPartDone
     if (expected !== undefined) expected += 1
   }
-  const decision = decideByEvidence(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
+  const decision =
+    decideByEvidence(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
   out.decisions[here] = decision
   if (isDone) reportMissing(context, placed, out)
   return isDone && record !== undefined && decision._tag === 'Skip'
