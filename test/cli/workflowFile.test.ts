@@ -241,7 +241,7 @@ test.each([
   ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
-])('the file %.60j is refused: %s', (text, message) => {
+])('the file %j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
 })
 
