@@ -209,6 +209,7 @@ test.each([
   ['name: x', 'a workflow needs "steps"'],
   ['steps: []', 'a workflow needs at least one step'],
   ['steps: x', '"steps" must be a list, not the string "x"'],
+  ['steps: [{run: echo hi}]', '"run" must be a list, not the string "echo hi"; for a command line use "shell"'],
   ['steps: [{shell: x}]\ncommands: [{shell: y}]', 'use "steps" or "commands", not both'],
   ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, and this is a second; remove it'],
   ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is supported; remove the directive'],
@@ -240,7 +241,7 @@ test.each([
   ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
-])('the file %.60j is refused: %s', (text, message) => {
+])('the file %j is refused: %s', (text, message) => {
   expect(problemsOf(text).join('\n')).toContain(message)
 })
 

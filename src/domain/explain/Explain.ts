@@ -116,7 +116,7 @@ const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>
 const headline = (plan: ResumePlan, total: number): string => {
   const done = plan.skipSteps.size
   const questions = confirms(plan).length
-  const asked = questions === 0 ? '' : `, ${questions} to confirm`
+  const asked = questions === 0 ? '' : `, ${questions} question${questions === 1 ? '' : 's'} to answer`
   const pending = plan.decisions.filter((one) => isTop(one.unit) && one._tag === 'Poll').length
   const waits = pending === 0 ? '' : `, ${pending} pending`
   const input = plan.input === undefined ? '' : ', with another input'

@@ -18,7 +18,7 @@ import {
   decideTask,
   evidenceNow,
   keptReason,
-  missingBefore,
+  reportMissing,
   repeats,
   run,
   skip,
@@ -170,7 +170,7 @@ const decideParts = (
 ): boolean => {
   const { unit, stepIndex, task: step, demand, record } = composite
   const demandOf = context.demands.ofParts(unit, step, demand)
-  const own = wholeOf(context, unit)
+  const own = ownEvidenceOf(context, unit)
   const keptAbove = own.kept ?? composite.keptAbove
   const here = out.decisions.length
   const placed: Placed = { ...composite, ownFingerprint: step.ownFingerprint }
@@ -201,9 +201,10 @@ const decideParts = (
     isDone &&= isPartDone
     if (expected !== undefined) expected += 1
   }
-  const decision = ofWhole(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
+  const decision =
+    decideByEvidence(placed, own, decisions) ?? compositeDecision(context, step, placed, decisions, isDone)
   out.decisions[here] = decision
-  if (isDone) missingBefore(context, placed, out)
+  if (isDone) reportMissing(context, placed, out)
   return isDone && record !== undefined && decision._tag === 'Skip'
 }
 
@@ -214,14 +215,14 @@ interface OwnEvidence {
   readonly isOpen: boolean
 }
 
-const wholeOf = ({ confirm, evidence }: PlanContext, unit: Unit): OwnEvidence => ({
+const ownEvidenceOf = ({ confirm, evidence }: PlanContext, unit: Unit): OwnEvidence => ({
   kept: evidence.kept.get(unit),
   edited: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.edited.get(unit),
   isOpen: evidence.open.has(unit)
 })
 
 /** Decides about the evidence of a composite itself, unless its parts decide. */
-const ofWhole = (
+const decideByEvidence = (
   placed: Placed,
   { kept, edited, isOpen }: OwnEvidence,
   parts: ReadonlyArray<Decision>
@@ -243,8 +244,8 @@ const compositeDecision = (
   parts: ReadonlyArray<Decision>,
   isDone: boolean
 ): Decision => {
-  const asked = parts.find((part) => part._tag === 'Confirm')
-  if (asked !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: asked.reason }
+  const inQuestion = parts.find((part) => part._tag === 'Confirm')
+  if (inQuestion !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: inQuestion.reason }
   const due = _tag === 'Sequence' ? parts.filter((part) => part._tag !== 'Skip').slice(0, 1) : parts
   const retried = due.find((part) => part._tag === 'Retry')
   if (retried !== undefined)

@@ -101,7 +101,7 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
   const kept = context.evidence.kept.size === 0 ? undefined : keptOf(context, placed, scheduled)
   if (record !== undefined && (kept !== undefined || (scheduled === undefined && !isOpen(context, placed)))) {
     const fits = fitsOf(task, record.output)
-    missingBefore(context, placed, out)
+    reportMissing(context, placed, out)
     if (E.isLeft(fits)) out.problems.push({ _tag: 'OutputNotDecodable', unit: placed.unit, ...fits.left })
     if (record.fingerprint !== task.fingerprint) uncaptured(placed, record, out)
     return skip(placed, kept === undefined ? skipReasonOf(placed, record) : keptReason(kept))
@@ -176,7 +176,7 @@ const fitsOf = ({ accepts }: Task, output: Json | undefined): ReturnType<Task['a
 }
 
 /** Reports missing evidence of a unit that `fromStep` assumes done. */
-export const missingBefore = (context: PlanContext, placed: Placed, out: Planned): void => {
+export const reportMissing = (context: PlanContext, placed: Placed, out: Planned): void => {
   const { missing } = context.evidence
   if (missing.size === 0 || placed.demand !== 'assumed') return
   const lost = missing.get(placed.unit)
@@ -257,18 +257,18 @@ const schedule = (
   { record, scheduled, pending }: DueUnit,
   again: boolean
 ): Decision => {
-  const begun = pending === undefined ? trace(context, placed) : undefined
+  const started = pending === undefined ? trace(context, placed) : undefined
   const edited = placed.edited ?? context.evidence.edited.get(placed.unit)
   if (edited !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
   const mayHaveActed =
     record !== undefined ||
     pending !== undefined ||
-    begun?.mayHaveActed === true ||
+    started?.mayHaveActed === true ||
     placed.hasBegun === true ||
     context.recovered
-  const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)
-  if (mayHaveActed && !asked && !mayRunTwice(context, placed)) {
-    const known = pending === undefined ? (begun?.reason ?? scheduled) : pollReason(context, pending)
+  const isDemanded = again || (scheduled?._tag === 'Forced' && pending === undefined)
+  if (mayHaveActed && !isDemanded && !mayRunTwice(context, placed)) {
+    const known = pending === undefined ? (started?.reason ?? scheduled) : pollReason(context, pending)
     const reason = known ?? ({ _tag: 'MaybeLost' } as const)
     return { _tag: 'Confirm', ...aboutOf(placed), reason }
   }
@@ -276,8 +276,8 @@ const schedule = (
     const due = run(placed, scheduled)
     return pending === undefined ? due : { ...due, abandons: pollReason(context, pending) }
   }
-  if (begun === undefined) return run(placed, { _tag: 'NotStarted' })
-  return { _tag: 'Retry', ...aboutOf(placed), attempt: begun.attempt, reason: begun.reason }
+  if (started === undefined) return run(placed, { _tag: 'NotStarted' })
+  return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
 }
 
 /** A step counts as idempotent only if both its recorded and its current definition say so. */
@@ -306,10 +306,10 @@ export const trace = (
   const failure = Units.get(context.failures, placed.unit)
   if (failure !== undefined) {
     const newest = failure.attempts.at(-1)
-    const goesOn = newest?.delayBeforeNextMillis !== undefined
+    const hasNext = newest?.delayBeforeNextMillis !== undefined
     const attempts = newest?.attempt ?? 1
     const reason: RetryReason = { _tag: 'Failed', message: failure.error.message, attempts }
-    return { reason, attempt: goesOn ? attempts + 1 : 1, mayHaveActed }
+    return { reason, attempt: hasNext ? attempts + 1 : 1, mayHaveActed }
   }
   const stopped = state._tag === 'Interrupted' && state.inProgress && isTop(placed.unit)
   return stopped ? { reason: { _tag: 'Interrupted', reason: state.reason }, attempt: 1, mayHaveActed } : undefined

@@ -48,14 +48,14 @@ export const guarded = async <Context extends { readonly signal: AbortSignal }, 
   const stop = await refusalOf(scope, place, guard, 'before', before, signal, outsideTimeout)
   if (stop !== undefined) return stop
   const start = guard.expect.commits === undefined ? E.right(O.none) : await looking(() => tree.head)
-  if (E.isLeft(start)) return untold(start.left, 'notApplied')
+  if (E.isLeft(start)) return failedToRead(start.left, 'notApplied')
   if (signal.aborted) return { _tag: 'Error', error: NOT_STARTED, again: false }
   const done = await work()
   if (E.isLeft(done)) return { _tag: 'Error', error: done.left, again: false }
   const made = guard.expect.commits === undefined ? NO_COMMITS : await looking(() => tree.commitsSince(start.right))
-  if (E.isLeft(made)) return untold(made.left)
+  if (E.isLeft(made)) return failedToRead(made.left)
   const after = await checkAfter(tree, guard, context, done.right, made.right)
-  if (E.isLeft(after)) return untold(after.left)
+  if (E.isLeft(after)) return failedToRead(after.left)
   const { wrong, evidence } = after.right
   const refused = await refusalOf(scope, place, guard, 'after', wrong, signal, outsideTimeout)
   return refused ?? { _tag: 'Value', value: done.right, evidence }
@@ -217,7 +217,7 @@ const ask = async ({ environment }: RunScope, failed: FailedCheck, signal: Abort
   }
 }
 
-const untold = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded<never> => ({
+const failedToRead = (error: TreeUnreadable, outcome?: StepFailure['outcome']): Guarded<never> => ({
   _tag: 'Error',
   error: unreadable(error, outcome),
   again: false

@@ -530,8 +530,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task({ ...ONCE, job: 'done' })],
     only: told([from('s0')], atCall(7)),
     module: 'domain/plan/decideTask.ts',
-    text: "const asked = again || (scheduled?._tag === 'Forced' && pending === undefined)",
-    instead: "const asked = again || scheduled?._tag === 'Forced'",
+    text: "const isDemanded = again || (scheduled?._tag === 'Forced' && pending === undefined)",
+    instead: "const isDemanded = again || scheduled?._tag === 'Forced'",
     breaks: 'AtMostOnce'
   },
   {
@@ -539,8 +539,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(LEAVES), task(ONCE)],
     only: told([gone('s0')]),
     module: 'domain/plan/decideTask.ts',
-    text: 'record !== undefined ||\n    pending !== undefined ||\n    begun?.mayHaveActed',
-    instead: 'pending !== undefined ||\n    begun?.mayHaveActed',
+    text: 'record !== undefined ||\n    pending !== undefined ||\n    started?.mayHaveActed',
+    instead: 'pending !== undefined ||\n    started?.mayHaveActed',
     breaks: 'AtMostOnce'
   },
   {

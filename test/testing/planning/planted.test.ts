@@ -145,7 +145,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
   [
     'restarts the attempt count after each crash',
     'PL-TRY-01',
-    { module: 'decideTask.ts', text: 'attempt: goesOn ? attempts + 1 : 1', instead: 'attempt: 1' }
+    { module: 'decideTask.ts', text: 'attempt: hasNext ? attempts + 1 : 1', instead: 'attempt: 1' }
   ],
   [
     'does not compare the workflow with the recorded one',

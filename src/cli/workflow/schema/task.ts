@@ -157,7 +157,10 @@ const timeout = refined(duration, { pattern: `(?=.*[1-9])${Duration.PATTERN}` },
 
 export const taskFields = {
   shell: field(script, 'A script for the shell. It stops at its first command that fails.'),
-  run: field(argv(), 'A command and its arguments, without a shell. ${name} in an argument stands for a variable.'),
+  run: field(
+    argv((kind, key) => `"${key}" must be a list, not ${kind}; for a command line use "shell"`),
+    'A command and its arguments, without a shell. ${name} in an argument stands for a variable.'
+  ),
   reuse: field(
     named('reuse', () => reuse),
     'Copies an artifact of another run instead of running anything.'
