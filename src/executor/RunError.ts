@@ -218,7 +218,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         `    to run it again: ${confirming(error.questions, "{ _tag: 'Again' }")}`,
         ...keeping(error.questions),
         `    if it is done: ${confirming(error.questions, "{ _tag: 'Done' }")}`,
-        "  With the output of a step that has one: { _tag: 'Done', output: … }",
+        "  If the step returns an output, add it: { _tag: 'Done', output: … }",
         ...(error.questions.some(isChanged)
           ? ['  For a file that may change at any time, require only that it exists (File evidence)']
           : [])
@@ -263,7 +263,7 @@ const sentence = (error: SingleLine): string => {
     case 'InputMissing':
       return `Run ${error.runId} does not exist, and its workflow requires an input (at ${error.path} expected ${error.expected}). Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
-      return `The input is invalid: at ${error.path} expected ${error.expected}`
+      return `The input does not match the workflow: at ${error.path} expected ${error.expected}; correct the input`
     case 'NoArchive':
       return `Run ${error.runId} cannot start: its program archives completed runs; set \`archive\` in the environment. Nothing was started`
     case 'PlanChanged':

@@ -20,7 +20,8 @@ export interface Recovery {
  * - `input`: with `fromStep`, replaces the run's input for that step and all later ones; earlier outputs stay. Without
  *   `fromStep`, an input that differs from the stored one fails with `InputChanged`;
  * - `planHash`: execute only the plan that has this hash;
- * - `onRecovered`: called when the newest state is damaged; returns who agreed to continue from the recovered state, or `None`.
+ * - `onRecovered`: called when the newest state is damaged; returns the name of the user who agrees to continue from the recovered
+ *   state, or `None` to refuse.
  *   Without it, the resume is declined;
  * - `takeOver`: supersede an owner whose liveness the store cannot decide. An owner that is proven alive still fails the call
  *   with `HeldBy`. Fencing protects the record, not the world: the old owner's step may still be running. A unit in flight that

@@ -186,7 +186,7 @@ export interface CheckpointStorage {
   readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
   /** Lists runs in the bytewise order of their ids, damaged ones included. A run that was claimed and never saved may be listed. */
   readonly list: (options?: ListOptions) => TaskEither<StorageError, ReadonlyArray<Listed>>
-  /** Deletes a run. Refused while a live owner holds it. A reused id starts a new run. */
+  /** Deletes a run. Fails with `HeldBy` unless its owner is dead. A reused id starts a new run. */
   readonly remove: (runId: string) => TaskEither<StorageError, void>
 }
 

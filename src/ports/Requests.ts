@@ -48,7 +48,7 @@ export interface Requests {
   readonly leave: (request: Request) => TaskEither<RequestError | AlreadyAnswered, void>
   /** Returns whether there may be a request. Called before each unit: synchronous, one system call. */
   readonly isAny: (runId: string) => boolean
-  /** All requests, oldest first. Fails if one cannot be read. */
+  /** Lists all requests, oldest first. Fails if one cannot be read. */
   readonly list: (runId: string) => TaskEither<RequestError, ReadonlyArray<Request>>
   /** Removes exactly this request: one that replaced it stays. Succeeds if it is missing. */
   readonly withdraw: (request: Request) => TaskEither<RequestError, void>

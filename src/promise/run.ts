@@ -48,13 +48,12 @@ export type StartOptions<Input> = Options &
   (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
 
 /**
- * The options of a run that may exist: those of `ResumeOptions` of `dogear`. `onRecovered` returns who agrees to continue from a damaged
- * state, or `undefined`.
+ * The options of a run that may exist: those of `ResumeOptions` of `dogear`. `onRecovered` may return a promise.
  *
  * @category model
  */
 export interface ResumeOptions<Input = Json> extends Options, Omit<FpResumeOptions<Input>, 'onRecovered'> {
-  /** Returns who agrees to continue from the recovered state, or `undefined`. */
+  /** Returns the name of the user who agrees to continue from the recovered state, or `undefined` to refuse. */
   readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
 }
 

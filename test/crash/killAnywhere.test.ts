@@ -187,13 +187,13 @@ describe('a run that is killed anywhere', () => {
     assert.ok(large.report.names?.filter((name) => name === 'link').length === 2, 'the large one compacts its journal')
   })
 
-  test('a run killed anywhere repeats and loses no acknowledged step, and ends like an undisturbed one', async () => {
+  test('a run killed anywhere neither repeats nor loses an acknowledged step, and ends like an undisturbed one', async () => {
     const chance = chanceOf(1)
     const cases = sweep ? small.places : [...chance.sample(small.places, 4), ...chance.sample(small.delicate, 3)]
     await eachOf(cases, (kill) => prove(small, SMALL, [kill]))
   })
 
-  test('a run with compactions killed anywhere repeats and loses no acknowledged step', async () => {
+  test('a run with compactions killed anywhere neither repeats nor loses an acknowledged step', async () => {
     const { names = [] } = large.report
     const near = large.places.filter(
       ({ at }) => at > names.lastIndexOf('link') - 12 && at < names.lastIndexOf('link') + 18
@@ -201,7 +201,7 @@ describe('a run that is killed anywhere', () => {
     await eachOf(sweep ? [...near, ...near] : chanceOf(4).sample(near, 3), (kill) => prove(large, LARGE, [kill]))
   })
 
-  test('a run whose resumes are killed too repeats and loses no acknowledged step', async () => {
+  test('a run whose resumes are killed too neither repeats nor loses an acknowledged step', async () => {
     const chance = chanceOf(2)
     const cases = Array.from({ length: sweep ? 300 : 3 }, () =>
       Array.from({ length: 2 + chance.below(2) }, (_, nth) => {

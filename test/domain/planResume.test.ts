@@ -164,7 +164,10 @@ describe('a run of five steps', () => {
   test('a run whose checkpoint is outside of its steps is refused with both numbers', () => {
     const found = problems(standing(five, State.beforeStep(10, 'step-10')), five)
     assert.deepEqual(found, [{ _tag: 'StepOutOfRange', stepIndex: 10, steps: 5 }])
-    assert.equal(found.map(describeProblem).join(), 'the checkpoint is at step 11, but its workflow has 5 steps')
+    assert.equal(
+      found.map(describeProblem).join(),
+      'the checkpoint is at step 11, but its workflow has 5 steps; restore the run from a backup, or start a new run'
+    )
     for (const at of [5, -1, 1.5, Number.NaN]) {
       const [problem] = problems(standing(five, State.beforeStep(at, 'step-5')), five)
       assert.equal(problem?._tag, 'StepOutOfRange')
@@ -1042,9 +1045,12 @@ describe('the text of a plan', () => {
       [{ ...edit, edit: 'changed' }, '"pack/eu" was changed after it ran: recorded v1:a, now v1:b'],
       [{ ...edit, edit: 'removed' }, '"pack/eu" was removed after it ran (recorded v1:a)'],
       [{ ...edit, edit: 'reordered' }, '"pack/eu" was moved to another place after it ran'],
-      [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted before completed steps (now v1:b)'],
+      [{ ...edit, edit: 'insertedBefore' }, '"pack/eu" was inserted or moved before completed steps (now v1:b)'],
       [{ ...edit, edit: 'added' }, '"pack/eu" was added (now v1:b)'],
-      [{ _tag: 'InconsistentCheckpoint', why: 'x' }, 'the checkpoint is inconsistent: x'],
+      [
+        { _tag: 'InconsistentCheckpoint', why: 'x' },
+        'the checkpoint is inconsistent: x; restore the run from a backup, or start a new run'
+      ],
       [
         { _tag: 'OutputNotDecodable', ...unit, path: '$.a', expected: 'number' },
         'the recorded output of "pack/eu" no longer matches its step: at $.a expected number; restore the codec, or run from that step'

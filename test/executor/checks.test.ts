@@ -53,7 +53,7 @@ describe.each(['task', 'wave'] as const)('a stop during a check of a %s', (kind)
     assert.deepEqual(world.log, [])
   })
 
-  test('a stop during a check asks no user, and ends a prompt', async () => {
+  test('a stop during a check ends an open prompt, and shows no new one', async () => {
     for (const stopped of ['before', 'while'] as const) {
       const world = newWorld()
       let asked = 0

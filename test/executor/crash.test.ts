@@ -183,7 +183,7 @@ const UNITS = ['s0', 's1', 's2', 's0/g0', 's0/g1', 's1/g0', 's1/g1', 's2/g2']
 
 describe('a run that is killed', () => {
   test(
-    'a run that is killed at any points repeats and loses no acknowledged unit, and ends as if undisturbed',
+    'a run killed at any points neither repeats nor loses an acknowledged unit, and ends like an undisturbed one',
     { timeout: sweep ? 3_600_000 : 60_000 },
     async () => {
       await fc.assert(

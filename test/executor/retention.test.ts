@@ -138,7 +138,7 @@ describe('a run that has completed', () => {
     }
   })
 
-  test('a run that a poll completes is removed as well', async () => {
+  test('a run with onSuccess: delete is removed when a poll completes it', async () => {
     const { world, given } = ports()
     const job = pipe(
       Program.start('p', { onSuccess: 'delete' }),

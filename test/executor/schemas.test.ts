@@ -157,7 +157,7 @@ describe.each(libraries)('a schema of %s', (_, { size, release }) => {
     assert.equal(error.path, '$.files[0].name')
     assert.match(
       RunError.describe(error),
-      /^The input is invalid: at \$\.files\[0\]\.name expected a valid value \(.*string/
+      /^The input does not match the workflow: at \$\.files\[0\]\.name expected a valid value \(.*string/
     )
     assert.deepEqual(process.calls, [])
   })

@@ -315,7 +315,7 @@ describe('the types', () => {
     for (const line of found) expect(line).toContain('error TS2339')
   })
 
-  test('the types need only those of Node, and for the kit fast-check', () => {
+  test('the published types import only types of Node, and those of the kit also fast-check', () => {
     const dist = join(consumer.installed, 'dist')
     const all = new Set(
       readdirSync(dist, { recursive: true, encoding: 'utf8' })

@@ -1,4 +1,4 @@
-/** Matches units by path and drops removed ones. Records keep their fingerprints, maps their items. */
+/** Rebases a checkpoint onto an edited workflow. */
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import type { CheckpointState, InFlight } from '../checkpoint/CheckpointState.js'
 import * as State from '../checkpoint/CheckpointState.js'
@@ -14,7 +14,7 @@ import { find, taskAround } from '../checkpoint/Tree.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { StepIdentity, WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 
-/** Rebases a checkpoint onto an edited workflow: units match by path, deleted ones are dropped; records keep their fingerprints, maps their items. */
+/** Matches units by path and drops deleted ones. Records keep their fingerprints, maps their items. */
 export const adopted = (
   self: Fields,
   workflow: WorkflowIdentity

@@ -307,9 +307,9 @@ export const describeProblem = (problem: PlanProblem): string => {
     case 'InputInUse':
       return `"${problem.unit}" already started with the recorded input; set fromStep to it or an earlier step, or omit the input`
     case 'StepOutOfRange':
-      return `the checkpoint is at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}`
+      return `the checkpoint is at step ${problem.stepIndex + 1}, but its workflow has ${count(problem.steps, 'step')}; ${RESTORE}`
     case 'InconsistentCheckpoint':
-      return `the checkpoint is inconsistent: ${problem.why}`
+      return `the checkpoint is inconsistent: ${problem.why}; ${RESTORE}`
     case 'OutputNotDecodable':
       return `the recorded output of "${problem.unit}" no longer matches its step: at ${problem.path} expected ${problem.expected}; restore the codec, or run from that step`
     case 'AssumedOutputMissing':
@@ -318,6 +318,8 @@ export const describeProblem = (problem: PlanProblem): string => {
         : `cannot assume "${problem.unit}" done: its output is missing or invalid (expected ${problem.expected}); supply it`
   }
 }
+
+const RESTORE = 'restore the run from a backup, or start a new run'
 
 const quoted = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? 'none' : listed(names.map((name) => `'${name}'`))
@@ -338,7 +340,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}${now}. Restore it until its job has ended, force it to submit another, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
-    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this number and confirm it, or accept the edit with "ignore"`
+    return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`
   }
   if (problem.inDoubt === true) {
     return `"${name}" was removed, but is not idempotent and may have taken effect (recorded ${problem.recorded}). Restore it and confirm it`
@@ -353,7 +355,7 @@ const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged
     case 'reordered':
       return `"${name}" was moved to another place after it ran`
     case 'insertedBefore':
-      return `"${name}" was inserted before completed steps (now ${problem.present})`
+      return `"${name}" was inserted or moved before completed steps (now ${problem.present})`
     case 'added':
       return `"${name}" was added (now ${problem.present})`
   }

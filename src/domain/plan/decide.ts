@@ -100,7 +100,7 @@ const itemsDue = ({ checkpoint, evidence }: PlanContext, { unit, demand }: Place
   return isRerun(demand) || (items?.length === 0 && isAgain) ? undefined : items
 }
 
-/** A map without items is decided as one task. Parts with other items may have acted. */
+/** Decides a map without items as one task. Parts from earlier items may have acted, so it considers all units in the map. */
 const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned): boolean => {
   const { unit } = map
   const { name, summary, fingerprint, ownFingerprint } = map.task

@@ -1,6 +1,6 @@
 /**
  * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
- * count as done, and steps after one that runs again run again; in a wave, this applies to the groups that it needs and that need it. A
+ * count as done, and steps after one that runs again run again; in a wave, the groups that `fromStep` needs count as done, and those that need a group that runs again run again. A
  * wave to restart before `fromStep` is not assumed done: the plan starts with it.
  */
 import { indexOfStep } from '../data/indexed.js'

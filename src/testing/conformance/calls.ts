@@ -16,7 +16,7 @@ export const withNames = (storage: CheckpointStorage): CheckpointStorage => ({
   claim: (runId, owner, options) => named(`claim(${text(runId)})`, storage.claim(runId, owner, options)),
   save: (claim, revisions) =>
     named(
-      `save(claim ${claim.epoch} of ${text(claim.runId)}, revision ${revisions.map(({ revision }) => revision).join(', ')})`,
+      `save(claim ${claim.epoch} of ${text(claim.runId)}, revision${revisions.length === 1 ? '' : 's'} ${revisions.map(({ revision }) => revision).join(', ')})`,
       storage.save(claim, revisions)
     ),
   release: (claim) => named(`release(claim ${claim.epoch} of ${text(claim.runId)})`, storage.release(claim)),

@@ -20,7 +20,7 @@ const differenceOf = (found: unknown, expected: unknown, path: string): string |
       ? undefined
       : `${at}expected ${expected.length} elements, found ${found.length}: expected ${inWords(expected)}, found ${inWords(found)}`
   }
-  if (isPlain(expected) && isPlain(found)) {
+  if (isPlain(expected) && isPlain(found) && valueOf(expected, '_tag') === valueOf(found, '_tag')) {
     for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
       const difference = differenceOf(valueOf(found, key), valueOf(expected, key), `${path}${keyed(key)}`)
       if (difference !== undefined) return difference

@@ -207,7 +207,7 @@ export const seed = async (storage: CheckpointStorage, runId: string, payloads: 
 export const tally = <A>(results: ReadonlyArray<E.Either<StorageError, A>>): Record<string, number> => {
   const counts: Record<string, number> = {}
   for (const result of results) {
-    const outcome = E.isRight(result) ? 'granted' : result.left._tag
+    const outcome = E.isRight(result) ? 'success' : result.left._tag
     counts[outcome] = (counts[outcome] ?? 0) + 1
   }
   return counts

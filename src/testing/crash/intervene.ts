@@ -45,14 +45,14 @@ export const isConcurrentRequest = (by: Intervention): by is ConcurrentRequest =
 /** Deletes the evidence of a unit and returns the paths and hashes. */
 const deleteEvidence = (checkpoint: Checkpoint | undefined, unit: string, tree: TreeData): ReadonlyArray<string> => {
   const record = checkpoint === undefined ? undefined : Units.get(checkpoint.completedSteps, unit)
-  const gone: Array<string> = []
+  const deleted: Array<string> = []
   for (const one of record?.evidence ?? []) {
     if (one._tag === 'Stored') continue
     if (one._tag === 'Commit') tree.commits = tree.commits.filter((hash) => hash !== one.hash)
     else tree.files.delete(one.path)
-    gone.push(one._tag === 'Commit' ? one.hash : one.path)
+    deleted.push(one._tag === 'Commit' ? one.hash : one.path)
   }
-  return gone
+  return deleted
 }
 
 /** Edits a unit's artifacts and returns their paths. */

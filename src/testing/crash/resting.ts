@@ -1,4 +1,4 @@
-/** Polls jobs, answers waits and advances time while a simulated run rests. */
+/** Polls jobs, answers waits and advances time while a simulated run is pending. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { has } from '../../domain/checkpoint/Units.js'
@@ -42,7 +42,7 @@ export const answerBefore = async <World>(resting: Resting<World>, n: number): P
 /** The virtual time between two polls of a job. */
 const POLL_MILLIS = 1000
 
-/** A run whose waits are over, and that rests again without a change, is not resumed. */
+/** Does not resume a run that is pending again at the same revision after its waits are over. */
 export const resting = <World>(all: Resting<World>): ((outcome: Pending) => Promise<RestResult>) => {
   const { process, oracle, answerTo, runId } = all
   const { context } = process

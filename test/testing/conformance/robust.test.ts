@@ -1,5 +1,6 @@
 /** Every case ends with a result and leaves nothing behind, whatever a spec or a store does. */
 import assert from 'node:assert/strict'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import type { MemoryData } from '../../../src/adapters/memory.js'
@@ -170,6 +171,25 @@ test('a failure states in one line where two values differ, however large they a
     'the checkpoint of the run loaded by the instance that saved it: at .payloads[0]: expected a string of 100000 characters, ' +
       'found one of 50001; from character 50000: expected "xxxxxxxxxxxxxxxxxxxx", found "y"'
   )
+})
+
+test('a failure shows values of different tags whole, and names outcomes alike', async () => {
+  const spec: StorageSpec<MemoryData> = {
+    ...sound,
+    reopen: (data) => {
+      const storage = memoryStorage(data)
+      const save: CheckpointStorage['save'] = (claim, all) =>
+        TE.orElse(() => TE.right<never, void>(undefined))(storage.save(claim, all))
+      return Promise.resolve({ ...storage, save, remove: () => TE.right(undefined) })
+    }
+  }
+  const { results } = await runConformance(spec, { only: ['CS-REMOVE-01', 'CS-REV-04', 'CS-REV-05', 'CS-FENCE-05'] })
+  expect(results.map(({ outcome }) => (outcome._tag === 'Failed' ? outcome.why : ''))).toEqual([
+    'save 1 of the superseded owner: expected "Fenced", found "success"',
+    'save(claim 1 of "a", revisions 1, 3): expected RevisionConflict, found success',
+    'the results of ten concurrent saves of one revision: at .success: expected 1, found 10',
+    expect.stringMatching(/^a removed run, as loaded: expected {"_tag":"None"}, found {"_tag":"Some","value":{/)
+  ])
 })
 
 test('JSON values are equal whatever their prototype and the order of their keys', async () => {

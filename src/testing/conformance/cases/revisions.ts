@@ -67,7 +67,7 @@ export const revisionCases: ReadonlyArray<ConformanceCase> = [
     const results = await atOnce(rivals)
     assertSame(
       tally(results),
-      { granted: 1, RevisionConflict: 9 },
+      { success: 1, RevisionConflict: 9 },
       'the results of ten concurrent saves of one revision'
     )
     await assertLoads(storage, 'a', [0, `rival ${results.findIndex(E.isRight)}`])
