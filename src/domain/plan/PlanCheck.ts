@@ -108,7 +108,6 @@ export const wrongWorkflow = (checkpoint: Checkpoint, { name: found }: Workflow)
 export const compare = (context: PlanContext, workflow: Workflow, policy: Changes): ReadonlyArray<PlanProblem> => {
   const { checkpoint } = context
   if (policy === 'ignore' || checkpoint.workflow.name !== workflow.name) return []
-  if (areSame(checkpoint.workflow.steps, workflow.steps)) return []
   const edited: Comparison = { checkpoint, workflow, context, redoneWas: new Map(), placesNow: new Map() }
   return policy === 'strict'
     ? [...editsOfAll(checkpoint.workflow, workflow), ...vanished(edited)]
@@ -271,9 +270,6 @@ function* misplaced(
 const counts = ({ context }: Comparison, unit: Unit): boolean =>
   hasRecords(context, unit) && !isRerun(context.demands.of(unit))
 
-const areSame = (was: ReadonlyArray<StepIdentity>, now: ReadonlyArray<Step>): boolean =>
-  was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint)
-
 function* misplacedSteps(
   edited: Comparison,
   was: ReadonlyArray<StepIdentity>,
@@ -281,7 +277,8 @@ function* misplacedSteps(
   parent: Unit | undefined,
   isFollowed: boolean
 ): Iterable<PlanProblem> {
-  if (areSame(was, now)) return
+  if (was.length === now.length && was.every(({ fingerprint }, index) => now[index]?.fingerprint === fingerprint))
+    return
   let before = -1
   let last = -1
   for (const [stood, { name }] of was.entries()) {

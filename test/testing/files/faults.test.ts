@@ -115,7 +115,7 @@ describe('planted faults of the file store', { timeout: TIMEOUT_MILLIS }, () => 
   test('the crash kit finds a store that reports unwritten sectors as damage', async () => {
     const store = await planted({
       module: 'Journal.ts',
-      text: '(newline === -1 || hasHole(text, from))',
+      text: '(newline === -1 || hasHole(written.subarray(from, until), from))',
       instead: '(newline === -1)'
     })
     const files = crashFiles()

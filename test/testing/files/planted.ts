@@ -44,7 +44,7 @@ export const FAULTS = {
   sumsNotChecked: [
     {
       module: 'Line.ts',
-      text: 'if (head !== headOf(line.subarray(BODY))) {',
+      text: 'if (head !== headOf(isText ? line.slice(BODY) : line.subarray(BODY))) {',
       instead: 'if (!head.startsWith(HEAD)) {'
     }
   ],
