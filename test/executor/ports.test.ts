@@ -21,7 +21,7 @@ import {
 } from '../../src/index.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
-import { ended, newProcess, newWorld, refused, right } from './fixtures.js'
+import { ended, fakeClock, newProcess, newWorld, refused, right } from './fixtures.js'
 
 const BROKEN = new Error('not connected')
 
@@ -145,6 +145,36 @@ describe('a working tree that throws', () => {
       const program = pipe(Program.start('w'), Program.step('one', { expect: { commits: 1 }, run: () => TE.right(1) }))
       const { failures } = ended(await process.perform(run(program, 'r', {})), 'Failed')
       assert.equal(failures[0]?.error.name, 'TreeUnreadable')
+    }
+  )
+})
+
+describe('a clock that throws', () => {
+  test.each(['after the code of a group', 'before the code of a group'])(
+    'a clock that throws %s rejects the call once the other groups have ended, and the run resumes',
+    async (when) => {
+      const world = newWorld()
+      const clock = fakeClock()
+      let isBroken = false
+      const now = (): number => (isBroken ? throwing() : clock.now())
+      const { environment, perform } = newProcess(world, { clock: { ...clock, now } })
+      const log = (name: string) => () => {
+        isBroken = name === 'breaks' && !world.log.includes(name)
+        world.log.push(name)
+        return TE.right(name)
+      }
+      const program = pipe(
+        Program.start('w'),
+        Program.wave('all', {
+          ok: log('ok'),
+          breaks: log('breaks'),
+          later: { run: log('later'), needs: when.startsWith('after') ? ['breaks'] : [] }
+        })
+      )
+      await assert.rejects(run(program, 'r', {})(environment)(), BROKEN)
+      isBroken = false
+      ended(await perform(resume(program, 'r')), 'Completed')
+      assert.ok(world.log.includes('later'))
     }
   )
 })

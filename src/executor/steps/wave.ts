@@ -17,11 +17,14 @@ import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
+/** `bug`: a port that must not throw did. */
 interface GroupEnd {
   readonly name: string
   readonly group: ProgramGroup
-  readonly result: E.Either<RecordError, StepEnd>
+  readonly result: Ending | { readonly _tag: 'Bug'; readonly bug: unknown }
 }
+
+type Ending = E.Either<RecordError, StepEnd>
 
 /** `unmet`: how many of the groups that it needs are not done. */
 interface DueGroup {
@@ -67,14 +70,18 @@ export const runWave = async (
     // No spreads: each of the objects that they make has a shape of its own.
     const at = { unit: join(place.unit, name), stepIndex: place.stepIndex }
     const stopping = halt.signal
-    const done = (ending: GroupEnd['result'] | Promise<GroupEnd['result']>): void =>
-      void Promise.resolve(ending).then((result) => mailbox.put({ name, group, result }))
-    if (hasCode(group))
+    const put = (result: GroupEnd['result']): void => mailbox.put({ name, group, result })
+    const done = (ending: Ending | Promise<Ending>): void =>
+      void Promise.resolve(ending).then(put, (bug: unknown) => put({ _tag: 'Bug', bug }))
+    if (!hasCode(group)) return done(run(scope, { place: at, step: group, node, stopping }))
+    try {
       runStarted(scope, { place: at, step: group, node, stopping }, nextAttempt(scope, node.decision), done)
-    else done(run(scope, { place: at, step: group, node, stopping }))
+    } catch (bug) {
+      put({ _tag: 'Bug', bug })
+    }
   }
   const { recorder } = scope
-  let failure: E.Left<RecordError> | undefined
+  let failure: Exclude<GroupEnd['result'], E.Right<StepEnd>> | undefined
   for (;;) {
     let ready = failure === undefined && !halt.signal.aborted ? await next(scope, board, wave) : []
     recorder.stage(tasksStart(scope, place.unit, ready))
@@ -88,12 +95,13 @@ export const runWave = async (
     if (board.running.size === 0) break
     for (const ended of await mailbox.take(board.running.size)) {
       board.running.delete(ended.name)
-      if (E.isLeft(ended.result)) failure ??= ended.result
+      if (ended.result._tag !== 'Right') failure ??= ended.result
       else noteEnd(scope, place, board, ended, ended.result.right)
     }
     if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
+  if (failure?._tag === 'Bug') throw failure.bug
   if (failure !== undefined) return failure
   return await conclude(scope, board, due, startedAt)
 }
