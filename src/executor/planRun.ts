@@ -11,6 +11,7 @@ import type { Json } from '../domain/data/Json.js'
 import type { Confirm, PlanError, PlanOptions, PlanProblem, ResumePlan } from '../domain/plan/Plan.js'
 import { hashPlan, openQuestions } from '../domain/plan/Plan.js'
 import { planResume } from '../domain/plan/planResume.js'
+import type { Workflow } from '../domain/workflow/Workflow.js'
 import type { Found } from '../ports/CheckpointStorage.js'
 import { collectEvidence } from './workspace/evidence.js'
 import type { Executor } from './Executor.js'
@@ -112,8 +113,8 @@ export interface Survey extends State {
 
 /** Surveys a loaded state. Every resume, plan and poll of a cancelled run is refused here. */
 export const survey =
-  <Outputs, Input>(
-    program: Program<Outputs, Input, unknown, unknown>,
+  (
+    program: Workflow & Pick<Program<unknown, never>, 'decodeInput'>,
     { checkpoint, found }: State,
     given: SurveyOptions
   ): Executor<Survey> =>

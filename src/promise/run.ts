@@ -4,8 +4,10 @@ import * as O from 'fp-ts/lib/Option.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
 import type { Json } from '../domain/data/Json.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
+import type { Answer } from '../domain/plan/Plan.js'
 import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
+import { confirm as answerQuestion } from '../executor/requests/confirm.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
 import { cancel as askToCancel } from '../executor/requests/cancel.js'
 import type { Executor } from '../executor/Executor.js'
@@ -251,6 +253,28 @@ export const poll = async <Outputs, Input>(
 export const answer = (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
 ): Promise<AnswerResult> => orThrow(options, giveAnswer(options.id, options.unit, options.value, options))
+
+/**
+ * Answers a question that a resume would ask; see `confirm` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, has an
+ * owner, or there is no such question.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { confirm, resume, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const order = workflow('order')
+ *   .step('charge', { idempotent: false, run: () => Promise.reject(new Error('no reply')) })
+ *   .step('ship', () => 'shipped')
+ * const options = { id: 'order-1', storage: memoryStorage() }
+ * assert.equal((await runOutcome(order, options))._tag, 'Failed')
+ * await confirm({ ...options, unit: 'charge', answer: { _tag: 'Done' } })
+ * assert.equal((await resume(order, options)).ship, 'shipped')
+ *
+ * @category running
+ */
+export const confirm = (options: Options & { readonly unit: string; readonly answer: Answer }): Promise<AnswerResult> =>
+  orThrow(options, answerQuestion(options.id, options.unit, options.answer))
 
 /**
  * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a

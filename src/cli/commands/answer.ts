@@ -1,10 +1,12 @@
-/** `dogear answer`: answers a unit that waits, through the owner of the run if it has one. */
+/** `dogear answer`: answers a unit that waits, through the owner of the run if it has one, or a question of a resume. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
+import { confirm } from '../../executor/requests/confirm.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -18,6 +20,7 @@ import { findRun } from './find/find.js'
 export interface AnswerFlags {
   readonly value?: string
   readonly valueFile?: string
+  readonly output?: string
 }
 
 /** The program checks the answer when it resumes. */
@@ -25,14 +28,18 @@ export const answerCommand = async (
   context: Context,
   id: string,
   unit: string,
+  word: string | undefined,
   flags: AnswerFlags
 ): Promise<Result> => {
-  const value = valueOf(context, id, unit, flags)
-  if (E.isLeft(value)) return value
+  const given = word === undefined ? valueOf(context, id, unit, flags) : decisionOf(word, flags)
+  if (E.isLeft(given)) return given
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, workflow } = view.right
-  const answered = await answer(runId, unit, value.right, { by: userName() })(environmentFor(context))()
+  const how = given.right
+  const answering =
+    'decision' in how ? confirm(runId, unit, how.decision) : answer(runId, unit, how.value, { by: userName() })
+  const answered = await answering(environmentFor(context))()
   if (E.isLeft(answered)) return E.left(notDone(answered.left, [], runId))
   const { screen, json } = context
   const requested = answered.right._tag === 'Requested'
@@ -51,12 +58,39 @@ export const answerCommand = async (
   return E.right(ExitCode.done)
 }
 
+interface Value {
+  readonly value: Json
+}
+
+/** The answer to a question of a resume. */
+const decisionOf = (
+  word: string,
+  { value, valueFile, output }: AnswerFlags
+): E.Either<CliError, { readonly decision: Answer }> => {
+  if (value !== undefined || valueFile !== undefined)
+    return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
+  if (word === 'again' || word === 'keep') {
+    const decision = { _tag: word === 'again' ? 'Again' : 'Keep' } as const
+    return output === undefined
+      ? E.right({ decision })
+      : E.left(usage(`--output: only "done" has an output, not "${word}"`))
+  }
+  if (word !== 'done')
+    return E.left(usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`))
+  if (output === undefined) return E.right({ decision: { _tag: 'Done' } })
+  const json = parsed(output)
+  return E.isLeft(json)
+    ? E.left(usage(`--output: ${json.left}`))
+    : E.right({ decision: { _tag: 'Done', output: json.right } })
+}
+
 const valueOf = (
   context: Context,
   id: string,
   unit: string,
-  { value, valueFile }: AnswerFlags
-): E.Either<CliError, Json> => {
+  { value, valueFile, output }: AnswerFlags
+): E.Either<CliError, Value> => {
+  if (output !== undefined) return E.left(usage('--output: only "done" has an output; pass it as "done --output JSON"'))
   const such = (text: string, ...flag: ReadonlyArray<string>): ReadonlyArray<Hint> => [
     { text, command: dogearCommand(context, ['answer', id, unit, ...flag]) }
   ]
@@ -67,11 +101,11 @@ const valueOf = (
     return E.left(usage('answer: the value is missing; pass it as JSON', such('For example:', '--value', 'true')))
   const json = parsed(value)
   return E.isRight(json)
-    ? json
+    ? E.right({ value: json.right })
     : E.left(usage(`--value: ${json.left}`, such('To answer with a string:', '--value', '"TEXT"')))
 }
 
-const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Json> => {
+const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> => {
   const text = E.tryCatch(
     () => readFileSync(resolve(folder, file), 'utf8'),
     (error) => (error as NodeJS.ErrnoException).code ?? String(error)
@@ -80,7 +114,8 @@ const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Json> =
     return E.left(
       usage(`--value-file: cannot read ${file}: ${text.left === 'ENOENT' ? 'the file does not exist' : text.left}`)
     )
-  return E.mapLeft((why: string) => usage(`${file}: ${why}`))(parsed(text.right))
+  const json = parsed(text.right)
+  return E.isLeft(json) ? E.left(usage(`${file}: ${json.left}`)) : E.right({ value: json.right })
 }
 
 const parsed = (text: string): E.Either<string, Json> => {

@@ -165,12 +165,17 @@ export const COMMANDS: ReadonlyArray<Command> = [
   {
     _tag: 'Plain',
     name: 'answer',
-    args: [RUN, { syntax: '<unit>', text: 'the path of the unit that waits' }],
-    summary: 'answer a unit that waits for an answer',
-    text: 'Answers a unit that [waits for an answer](waiting.md). The answer is recorded, and checked by the program when it resumes the run; an answer may also come before its unit waits. Exits with 4 if the unit has an answer already or takes none.',
+    args: [
+      RUN,
+      { syntax: '<unit>', text: 'the path of the unit' },
+      { syntax: '[answer]', text: 'to a question of a resume: again, keep or done' }
+    ],
+    summary: 'answer a unit that waits, or a question of a resume',
+    text: 'Answers a unit that [waits for an answer](waiting.md) with --value. The answer may also come before its unit waits. With again, keep or done, answers a [question that a resume would ask](editing-and-resuming.md#questions), also of a run that a program started. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
       { syntax: '--value <json>', text: 'the answer, as JSON' },
       { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
+      { syntax: '--output <json>', text: 'with done: the output of the unit, as JSON' },
       JSON_FLAG
     ],
     example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',

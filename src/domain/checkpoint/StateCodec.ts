@@ -205,11 +205,15 @@ export const workspace: t.Type<Workspace> = tagged<Workspace>('a workspace', 'ki
   }) as t.Type<Workspace>
 })
 
+const needs = optional(list(t.string))
+
 const taskIdentity: t.Type<TaskIdentity> = fields<TaskIdentity>('a task', {
   _tag: t.literal('Task'),
   name: t.string,
   fingerprint: t.string,
+  needs,
   idempotent: t.boolean,
+  captures: optional(list(t.string)),
   wait: optional(oneOf<Wait['_tag']>('Timer', 'Answer'))
 })
 
@@ -220,6 +224,7 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
       _tag: t.literal('Sequence'),
       name: t.string,
       fingerprint: t.string,
+      needs,
       ownFingerprint: t.string,
       steps: list(stepIdentity)
     }) as t.Type<StepIdentity>,
@@ -227,6 +232,7 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
       _tag: t.literal('Wave'),
       name: t.string,
       fingerprint: t.string,
+      needs,
       ownFingerprint: t.string,
       groups: list(stepIdentity)
     }) as t.Type<StepIdentity>,
@@ -234,6 +240,7 @@ const stepIdentity: t.Type<StepIdentity> = t.recursion('a step', () =>
       _tag: t.literal('Map'),
       name: t.string,
       fingerprint: t.string,
+      needs,
       ownFingerprint: t.string,
       each: stepIdentity
     }) as t.Type<StepIdentity>

@@ -3,43 +3,47 @@
  *
  * @module
  */
+import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
-import type { Step, WaitKind, Workflow } from './Workflow.js'
+import type { Group, Step, WaitKind, Workflow } from './Workflow.js'
 
 // --- model
 
-/** The recorded definition of a task. `wait`: what it waits for, if it runs no code. */
-export interface TaskIdentity {
-  readonly _tag: 'Task'
+/** What every definition has. `needs`: the groups of the same wave that a group needs, if any. */
+interface Defined {
   readonly name: string
   readonly fingerprint: string
+  readonly needs?: ReadonlyArray<string>
+}
+
+/**
+ * The recorded definition of a task. `captures`: the variables that its output is stored in, if any; `wait`: what it waits for, if it runs
+ * no code.
+ */
+export interface TaskIdentity extends Defined {
+  readonly _tag: 'Task'
   readonly idempotent: boolean
+  readonly captures?: ReadonlyArray<string>
   readonly wait?: WaitKind
 }
 
 /** The recorded definition of a sequence. `ownFingerprint`: of its own settings, without its parts. */
-export interface SequenceIdentity {
+export interface SequenceIdentity extends Defined {
   readonly _tag: 'Sequence'
-  readonly name: string
-  readonly fingerprint: string
   readonly ownFingerprint: string
   readonly steps: ReadonlyArray<StepIdentity>
 }
 
 /** The recorded definition of a wave. */
-export interface WaveIdentity {
+export interface WaveIdentity extends Defined {
   readonly _tag: 'Wave'
-  readonly name: string
-  readonly fingerprint: string
   readonly ownFingerprint: string
   readonly groups: ReadonlyArray<StepIdentity>
 }
 
 /** The recorded definition of a map. */
-export interface MapIdentity {
+export interface MapIdentity extends Defined {
   readonly _tag: 'Map'
-  readonly name: string
-  readonly fingerprint: string
   readonly ownFingerprint: string
   readonly each: StepIdentity
 }
@@ -85,17 +89,22 @@ const secretsOf = ({ secrets = [] }: Workflow): { readonly secrets?: ReadonlyArr
 export const fingerprintOf = (workflow: Workflow): string =>
   fingerprint({ name: workflow.name, steps: workflow.steps.map((step) => step.fingerprint), ...secretsOf(workflow) })
 
+const ofGroup = (group: Group): StepIdentity =>
+  group.needs.length === 0 ? ofStep(group) : { ...ofStep(group), needs: group.needs }
+
 const ofStep = (step: Step): StepIdentity => {
   const { name, fingerprint } = step
   switch (step._tag) {
-    case 'Task':
-      return step.wait === undefined
-        ? { _tag: 'Task', name, fingerprint, idempotent: step.idempotent }
-        : { _tag: 'Task', name, fingerprint, idempotent: step.idempotent, wait: step.wait }
+    case 'Task': {
+      const { idempotent, captures, wait } = step
+      const task: TaskIdentity = { _tag: 'Task', name, fingerprint, idempotent }
+      const capturing = captures.length === 0 ? task : { ...task, captures }
+      return wait === undefined ? capturing : { ...capturing, wait }
+    }
     case 'Sequence':
       return { _tag: 'Sequence', name, fingerprint, ownFingerprint: step.ownFingerprint, steps: step.steps.map(ofStep) }
     case 'Wave':
-      return { _tag: 'Wave', name, fingerprint, ownFingerprint: step.ownFingerprint, groups: step.groups.map(ofStep) }
+      return { _tag: 'Wave', name, fingerprint, ownFingerprint: step.ownFingerprint, groups: step.groups.map(ofGroup) }
     case 'Map':
       return { _tag: 'Map', name, fingerprint, ownFingerprint: step.ownFingerprint, each: ofStep(step.each) }
   }
@@ -106,3 +115,24 @@ const ofStep = (step: Step): StepIdentity => {
 /** Returns the fingerprint to record for a unit: for a composite, its own without its parts. */
 export const recordedFingerprint = (step: Step | StepIdentity): string =>
   'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint
+
+/** A workflow that plans like the recorded one, but for what only its code knows: which outputs fit, and the paths of artifacts. */
+export const toWorkflow = (identity: WorkflowIdentity): Workflow & { readonly identity: WorkflowIdentity } => ({
+  name: identity.name,
+  steps: identity.steps.map(toStep),
+  identity
+})
+
+const toStep = ({ needs: _, ...step }: StepIdentity): Step => {
+  const named = { summary: '', ...step } as StepIdentity & { readonly summary: string }
+  switch (named._tag) {
+    case 'Task':
+      return { captures: [], numbered: false, accepts: () => E.right(undefined), ...named }
+    case 'Sequence':
+      return { ...named, steps: named.steps.map(toStep) }
+    case 'Wave':
+      return { ...named, groups: named.groups.map(({ needs = [], ...group }): Group => ({ ...toStep(group), needs })) }
+    case 'Map':
+      return { ...named, each: toStep(named.each) }
+  }
+}

@@ -101,7 +101,7 @@ export const runWave = async (
     if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
-  if (failure?._tag === 'Bug') throw failure.bug
+  if (failure?._tag === 'Bug') return await Promise.reject(failure.bug as Error)
   if (failure !== undefined) return failure
   return await conclude(scope, board, due, startedAt)
 }

@@ -26,7 +26,7 @@ export const workflowOf = (
 }
 
 export const programError = (context: Context, runId: string): CliError =>
-  usage(`Run ${runId} was started by a program; resume it there, and answer questions with its option \`confirm\``, [
+  usage(`Run ${runId} was started by a program; resume it there; "dogear answer" answers its questions`, [
     showHint(context, runId)
   ])
 

@@ -129,11 +129,15 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
   }
 }
 
-const ofAnswerRefused = (typed: Typed, { runId, waiting }: RunError & { readonly _tag: 'AnswerRefused' }): Hint => {
+const ofAnswerRefused = (
+  typed: Typed,
+  { runId, why, waiting }: RunError & { readonly _tag: 'AnswerRefused' }
+): Hint => {
   const [unit] = waiting
+  const answer = why === 'NotAsked' || why === 'OthersFirst' ? ['again'] : ['--value', 'JSON']
   return unit === undefined
     ? showHint(typed, runId)
-    : { text: 'For example:', command: dogearCommand(typed, ['answer', runId, unit, '--value', 'JSON']) }
+    : { text: 'For example:', command: dogearCommand(typed, ['answer', runId, unit, ...answer]) }
 }
 
 const planning = (typed: Typed, runId: string): Hint => ({
