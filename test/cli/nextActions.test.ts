@@ -419,7 +419,7 @@ try {
       const refused = await place.dogear([command, 'r'])
       expect(refused.code).toBe(2)
       expect(refused.stderr).toContain(
-        'Run r was started by a program; resume it there, and answer questions with its option `confirm`\n'
+        'Run r was started by a program; resume it there; "dogear answer" answers its questions\n'
       )
       expect(await follow(refused)).toMatchObject({ code: 0 })
     }
