@@ -67,6 +67,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     right(await answering(world, 'pay/charge', { _tag: 'Done', output: 'paid' }))
     assert.deepEqual(await rest(world, program), [])
     assert.equal(outputOf(await storedIn(world), 'pay/charge'), 'paid')
+    assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
   })
 
   test('a wrong output can be replaced by another answer', async () => {
@@ -110,22 +111,23 @@ describe('a step that is not idempotent and may have taken effect', () => {
 })
 
 describe('evidence that was edited', () => {
+  const writing = (world: World, name: string) => ({
+    evidence: [{ _tag: 'Artifact', path: name }] as const,
+    run: () =>
+      TE.fromIO<undefined, Error>(() => {
+        world.log.push(name)
+        world.tree.files.set(name, name)
+        return undefined
+      })
+  })
+
   const edited = async () => {
     const world = newWorld()
-    const writing = (name: string) => ({
-      evidence: [{ _tag: 'Artifact', path: name }] as const,
-      run: () =>
-        TE.fromIO<undefined, Error>(() => {
-          world.log.push(name)
-          world.tree.files.set(name, name)
-          return undefined
-        })
-    })
     const program = pipe(
       Program.start('docs'),
-      Program.step('draft', writing('draft')),
-      Program.step('layout', writing('layout')),
-      Program.step('print', writing('print'))
+      Program.step('draft', writing(world, 'draft')),
+      Program.step('layout', writing(world, 'layout')),
+      Program.step('print', writing(world, 'print'))
     )
     ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
     world.tree.files.set('layout', 'edited by hand')
@@ -166,5 +168,47 @@ describe('evidence that was edited', () => {
       questions.map(({ unit }) => unit),
       ['layout']
     )
+  })
+
+  test('the answer "again" about a group runs the groups that need it again, and no other', async () => {
+    const world = newWorld()
+    const program = pipe(
+      Program.start('docs'),
+      Program.wave('all', {
+        layout: writing(world, 'layout'),
+        print: { ...logging(world, 'print'), needs: ['layout'] },
+        other: logging(world, 'other')
+      })
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Completed')
+    world.tree.files.set('layout', 'edited by hand')
+    right(await answering(world, 'all/layout', AGAIN))
+    assert.deepEqual(await rest(world, program), ['layout', 'print'])
+  })
+})
+
+describe('a sub-step that is not idempotent and may have taken effect', () => {
+  test.each([
+    ['again', AGAIN, ['agent', 'pay']],
+    ['done', { _tag: 'Done', output: 'receipt' } as const, ['agent']]
+  ])('the answer "%s" is obeyed by the next resume', async (_, answer, ran) => {
+    const world = newWorld()
+    let isDown = true
+    const program = pipe(
+      Program.start('shop'),
+      Program.step('agent', {
+        run: async ({ step }) => {
+          world.log.push('agent')
+          return await step('pay', { idempotent: false }, () => {
+            world.log.push('pay')
+            return isDown ? Promise.reject(new Error('no reply')) : Promise.resolve('second')
+          })
+        }
+      })
+    )
+    ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+    isDown = false
+    right(await answering(world, 'agent/pay', answer))
+    assert.deepEqual(await rest(world, program), ran)
   })
 })

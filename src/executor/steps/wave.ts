@@ -21,7 +21,7 @@ import type { Place } from '../Values.js'
 interface GroupEnd {
   readonly name: string
   readonly group: ProgramGroup
-  readonly result: Ending | { readonly _tag: 'Bug'; readonly bug: unknown }
+  readonly result: Ending | { readonly _tag: 'Bug'; readonly bug: Error }
 }
 
 type Ending = E.Either<RecordError, StepEnd>
@@ -72,12 +72,12 @@ export const runWave = async (
     const stopping = halt.signal
     const put = (result: GroupEnd['result']): void => mailbox.put({ name, group, result })
     const done = (ending: Ending | Promise<Ending>): void =>
-      void Promise.resolve(ending).then(put, (bug: unknown) => put({ _tag: 'Bug', bug }))
+      void Promise.resolve(ending).then(put, (bug: Error) => put({ _tag: 'Bug', bug }))
     if (!hasCode(group)) return done(run(scope, { place: at, step: group, node, stopping }))
     try {
       runStarted(scope, { place: at, step: group, node, stopping }, nextAttempt(scope, node.decision), done)
     } catch (bug) {
-      put({ _tag: 'Bug', bug })
+      put({ _tag: 'Bug', bug: bug as Error })
     }
   }
   const { recorder } = scope
@@ -101,7 +101,7 @@ export const runWave = async (
     if (board.failed.length > 0 && wave.onFailure === 'halt') halt.abort(HALTED)
   }
   halt.dispose()
-  if (failure?._tag === 'Bug') return await Promise.reject(failure.bug as Error)
+  if (failure?._tag === 'Bug') return await Promise.reject(failure.bug)
   if (failure !== undefined) return failure
   return await conclude(scope, board, due, startedAt)
 }
