@@ -125,14 +125,22 @@ export interface RunCancelled {
 
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; the answer is not plain
- * JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no question about it; or the answer
- * would run units again that have a question themselves. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * JSON, and `expected` says where; `by` is too long, empty or has control characters; the answer to a question is none of
+ * `Again`, `Keep` and `Done`; a resume asks no question about it; or the answer would run units again that have a question themselves. `waiting`: the units that wait for an answer. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
   readonly runId: string
   readonly unit: Unit
-  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson' | 'InvalidName' | 'NotAsked' | 'OthersFirst'
+  readonly why:
+    | 'UnknownUnit'
+    | 'AlreadyCompleted'
+    | 'NotAWait'
+    | 'NotJson'
+    | 'InvalidName'
+    | 'NotAnAnswer'
+    | 'NotAsked'
+    | 'OthersFirst'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
 }
@@ -318,6 +326,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
   NotJson: 'the answer is not plain JSON',
+  NotAnAnswer: 'the answer is none of Again, Keep and Done',
   NotAsked: 'a resume asks no question about it',
   OthersFirst: 'it would run units again that have an open question; answer those first',
   InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'

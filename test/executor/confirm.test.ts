@@ -102,6 +102,15 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal((await storedIn(world)).revision, before)
   })
 
+  test.each([['again'], [undefined], [{ _tag: 'Yes' }]])('%j is no answer, and nothing is recorded', async (answer) => {
+    const { world } = await failed()
+    const error = refused(await answering(world, 'pay/charge', answer as never), 'AnswerRefused')
+    assert.equal(
+      describeError(error),
+      "Cannot answer pay/charge of run r: the answer must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
+    )
+  })
+
   test('an answer is refused while a process owns the run', async () => {
     const { world } = await failed()
     const { storage, environment } = newProcess(world)

@@ -48,6 +48,13 @@ export const confirm =
     withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, Recorded>> => {
       const refused = (why: Pick<AnswerRefused, 'why' | 'expected' | 'waiting'>): E.Either<RunError, never> =>
         E.left({ _tag: 'AnswerRefused', runId, unit, ...why })
+      // Untyped hosts may pass anything.
+      if (!ANSWERS.has((answer as Answer | undefined)?._tag))
+        return refused({
+          why: 'NotAnAnswer',
+          expected: "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }",
+          waiting: []
+        })
       const output = answer._tag === 'Done' && answer.output !== undefined ? fromUnknown(answer.output) : E.right(null)
       if (E.isLeft(output)) {
         const { path, found } = output.left
@@ -68,3 +75,5 @@ export const confirm =
       const saved = await recorder.commit()
       return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
     })
+
+const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
