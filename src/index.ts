@@ -22,6 +22,8 @@ export type { PollOutcome } from './executor/poll.js'
 export { resume, run, runOrResume } from './executor/run.js'
 export type { Executor } from './executor/Executor.js'
 export type { ResumeOptions, RunOptions } from './executor/RunOptions.js'
+export { start } from './hosts/start.js'
+export type { RunHandle } from './hosts/start.js'
 
 /** Errors that end a call without an outcome. */
 export type RunError = model.RunError
