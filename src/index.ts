@@ -40,6 +40,8 @@ export { collectEvidence } from './executor/workspace/evidence.js'
 export { findExpired, prune, removeRuns } from './executor/storage/prune.js'
 export { listRuns, newestFirst, viewRun } from './executor/storage/runs.js'
 export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
+export { unitsOf } from './domain/explain/UnitView.js'
+export type { UnitView } from './domain/explain/UnitView.js'
 export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.js'
 
 // --- define a program
