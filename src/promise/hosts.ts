@@ -11,6 +11,9 @@ import type {
   RunView as FpRunView
 } from '../executor/storage/runs.js'
 import { listRuns as listed, viewRun as viewed } from '../executor/storage/runs.js'
+import type { AnyProgram, ResumeAllOptions as FpResumeAllOptions } from '../hosts/resumeAll.js'
+import { resumeAll as resumeAllRuns } from '../hosts/resumeAll.js'
+import type { ResumedRun } from '../hosts/ResumedRun.js'
 import { start as startRun } from '../hosts/start.js'
 import type { Holder, ListOptions, StorageError } from '../ports/CheckpointStorage.js'
 import { asOutcome, orThrow } from './call.js'
@@ -138,3 +141,48 @@ export const viewRun = async (options: Options): Promise<RunView | undefined> =>
   const view = await orThrow(options, viewed(options.id))
   return O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
 }
+
+/**
+ * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: found by their names. `signal`: stops all runs, and
+ * ends a `watch`.
+ *
+ * @category model
+ */
+export interface ResumeAllOptions extends HostOptions, FpResumeAllOptions {
+  readonly workflows: ReadonlyArray<AnyProgram>
+}
+
+export type { ResumedRun } from '../hosts/ResumedRun.js'
+
+/**
+ * Resumes every run of the storage that was interrupted, or whose timer or answer is due: to call when a host starts. Leaves and reports all
+ * others; see `resumeAll` of `dogear`. With `watch` it stays until the signal. Rejects with a {@link RunFailure} only if the runs cannot be listed.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { resumeAll, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const order = workflow('order').step('charge', () => 'charged')
+ * await runOutcome(order, { id: 'order-1', storage, signal: AbortSignal.abort() })
+ * const found = await resumeAll({ storage, workflows: [order] })
+ * assert.deepEqual(found, [{ _tag: 'Resumed', runId: 'order-1', workflow: 'order', outcome: 'Completed' }])
+ *
+ * @category running
+ */
+export const resumeAll = ({
+  workflows,
+  storage,
+  signal,
+  environment,
+  ...options
+}: ResumeAllOptions): Promise<ReadonlyArray<ResumedRun>> =>
+  orThrow(
+    {
+      storage,
+      ...(signal === undefined ? {} : { signal }),
+      ...(environment === undefined ? {} : { environment })
+    },
+    resumeAllRuns(workflows, options)
+  )
