@@ -204,7 +204,7 @@ export type { ContinueHere } from './domain/request/Pause.js'
 
 export type { CheckAnswer, FailedCheck, OnCheckFailed } from './ports/Checks.js'
 export type { Clock } from './ports/Clock.js'
-export type { Environment } from './ports/Environment.js'
+export type { Around, Environment } from './ports/Environment.js'
 export type { Event, Events, EventUnit } from './ports/Events.js'
 export type { Interrupt } from './ports/Interrupt.js'
 export type { AsyncContext } from './ports/AsyncContext.js'
