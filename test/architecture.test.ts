@@ -27,11 +27,12 @@ const table: readonly Row[] = [
   // It imports the store that its message names.
   { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
+  { files: /^hosts\//, mayImport: [/^(hosts|executor|ports|domain)\//, fpTs] },
   {
     files: /^testing\//,
     mayImport: [/^(testing|executor|ports|domain)\//, /^adapters\/memory\.ts$/, fpTs, /^(fast-check|node:assert)$/]
   },
-  { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor|public)\//] },
+  { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor|hosts|public)\//] },
   { files: /^public\//, mayImport: [/^(domain|ports|executor)\//] },
   { files: /^promise\//, mayImport: [/^(?!cli\/|testing\/)/] },
   { files: /^cli\//, mayImport: [/^/] }
