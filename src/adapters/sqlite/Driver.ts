@@ -1,0 +1,56 @@
+/** What the store needs of a SQLite driver. `better-sqlite3` and `node:sqlite` fit; neither is imported. */
+
+/** A value that a statement is bound to. */
+export type SqliteValue = string | number | null | Uint8Array
+
+/**
+ * A prepared statement.
+ *
+ * @category model
+ */
+export interface SqliteStatement {
+  readonly run: (...values: Array<SqliteValue>) => { readonly changes: number | bigint }
+  readonly get: (...values: Array<SqliteValue>) => unknown
+  readonly all: (...values: Array<SqliteValue>) => ReadonlyArray<unknown>
+}
+
+/**
+ * A connection to a SQLite database: a `Database` of `better-sqlite3`, or a `DatabaseSync` of `node:sqlite`.
+ *
+ * @category model
+ */
+export interface SqliteDatabase {
+  readonly exec: (sql: string) => unknown
+  readonly prepare: (sql: string) => SqliteStatement
+  readonly close: () => unknown
+}
+
+/** The class of a driver. */
+export type SqliteDriver = new (file: string) => SqliteDatabase
+
+const NAMES: Readonly<Record<number, string>> = {
+  1: 'SQLITE_ERROR',
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  7: 'SQLITE_NOMEM',
+  8: 'SQLITE_READONLY',
+  10: 'SQLITE_IOERR',
+  11: 'SQLITE_CORRUPT',
+  13: 'SQLITE_FULL',
+  14: 'SQLITE_CANTOPEN',
+  19: 'SQLITE_CONSTRAINT',
+  26: 'SQLITE_NOTADB'
+}
+
+/** SQLite's name of an error (`SQLITE_FULL`): better-sqlite3 has it as `code`, node:sqlite as the number `errcode`. */
+export const codeOf = (cause: unknown): string => {
+  const { code, errcode } = Object(cause) as { readonly code?: unknown; readonly errcode?: unknown }
+  if (typeof errcode === 'number') return NAMES[errcode & 0xff] ?? `SQLITE_${errcode}`
+  return typeof code === 'string' ? code : 'UNKNOWN'
+}
+
+/** Another connection has the lock: the call did nothing and can be repeated. */
+export const isBusy = (code: string): boolean => /^SQLITE_(BUSY|LOCKED)/.test(code)
+
+/** The file is damaged below the rows. */
+export const isDamaged = (code: string): boolean => /^SQLITE_(CORRUPT|NOTADB)/.test(code)
