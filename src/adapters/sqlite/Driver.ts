@@ -1,6 +1,10 @@
 /** What the store needs of a SQLite driver. `better-sqlite3` and `node:sqlite` fit; neither is imported. */
 
-/** A value that a statement is bound to. */
+/**
+ * A value that a statement is bound to.
+ *
+ * @category model
+ */
 export type SqliteValue = string | number | null | Uint8Array
 
 /**
@@ -9,8 +13,11 @@ export type SqliteValue = string | number | null | Uint8Array
  * @category model
  */
 export interface SqliteStatement {
+  /** Runs the statement. */
   readonly run: (...values: Array<SqliteValue>) => { readonly changes: number | bigint }
+  /** Returns the first row as an object; `undefined` or `null` if there is none. */
   readonly get: (...values: Array<SqliteValue>) => unknown
+  /** Returns all rows as objects. */
   readonly all: (...values: Array<SqliteValue>) => ReadonlyArray<unknown>
 }
 
@@ -20,12 +27,19 @@ export interface SqliteStatement {
  * @category model
  */
 export interface SqliteDatabase {
+  /** Runs statements without values. */
   readonly exec: (sql: string) => unknown
+  /** Compiles a statement. */
   readonly prepare: (sql: string) => SqliteStatement
+  /** Closes the connection, which ends its locks. */
   readonly close: () => unknown
 }
 
-/** The class of a driver. */
+/**
+ * The class of a driver: `Database` of `better-sqlite3`, or `DatabaseSync` of `node:sqlite`.
+ *
+ * @category model
+ */
 export type SqliteDriver = new (file: string) => SqliteDatabase
 
 const NAMES: Readonly<Record<number, string>> = {

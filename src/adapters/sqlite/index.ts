@@ -30,7 +30,7 @@ import * as Runs from './Runs.js'
 export type { SqliteArtifactsOptions } from './Artifacts.js'
 export { sqliteArtifacts } from './Artifacts.js'
 export type { SqliteOptions } from './Connection.js'
-export type { SqliteDatabase, SqliteDriver, SqliteStatement } from './Driver.js'
+export type { SqliteDatabase, SqliteDriver, SqliteStatement, SqliteValue } from './Driver.js'
 export { sqliteRequests } from './Requests.js'
 export type { Migration } from './Schema.js'
 export { sqliteMigrations } from './Schema.js'
@@ -153,6 +153,7 @@ export interface SqliteStores {
   readonly storage: CheckpointStorage
   readonly artifacts: ArtifactStore
   readonly requests: Requests
+  /** Closes the connection. */
   readonly close: () => void
 }
 
