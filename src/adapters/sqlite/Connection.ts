@@ -23,6 +23,8 @@ export interface SqliteOptions {
   readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF'
   readonly busyMillis?: number
   readonly signal?: AbortSignal
+  /** @internal Sets `PRAGMA synchronous`, because the connection belongs to the store. */
+  readonly isOwn?: boolean
   /** @internal Awaited before each transaction. */
   readonly pass?: () => Promise<void>
   /** @internal */
@@ -215,6 +217,8 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
   try {
     self.statement = 'PRAGMA busy_timeout'
     self.database.exec('PRAGMA busy_timeout = 0')
+    const { isOwn = false, synchronous = 'FULL' } = self.options
+    if (isOwn) self.database.exec(`PRAGMA synchronous = ${synchronous}`)
     const main = sql(self, 'PRAGMA database_list').all() as ReadonlyArray<{
       readonly name: string
       file: string | null

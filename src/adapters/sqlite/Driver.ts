@@ -8,17 +8,17 @@
 export type SqliteValue = string | number | null | Uint8Array
 
 /**
- * A prepared statement.
+ * A prepared statement. Its functions are methods, so that drivers with narrower parameter types fit.
  *
  * @category model
  */
 export interface SqliteStatement {
   /** Runs the statement. */
-  readonly run: (...values: Array<SqliteValue>) => { readonly changes: number | bigint }
+  run(...values: Array<SqliteValue>): { readonly changes: number | bigint }
   /** Returns the first row as an object; `undefined` or `null` if there is none. */
-  readonly get: (...values: Array<SqliteValue>) => unknown
+  get(...values: Array<SqliteValue>): unknown
   /** Returns all rows as objects. */
-  readonly all: (...values: Array<SqliteValue>) => ReadonlyArray<unknown>
+  all(...values: Array<SqliteValue>): ReadonlyArray<unknown>
 }
 
 /**

@@ -174,8 +174,7 @@ export interface SqliteStores {
  */
 export const connect = (file: string, driver: SqliteDriver, options: ConnectOptions = {}): SqliteStores => {
   const database = new driver(file)
-  database.exec(`PRAGMA synchronous = ${options.synchronous ?? 'FULL'}`)
-  const all = { open: (path: string) => new driver(path), ...options }
+  const all = { open: (path: string) => new driver(path), ...options, isOwn: true }
   return {
     storage: sqliteStorage(database, all),
     artifacts: sqliteArtifacts(database, all),

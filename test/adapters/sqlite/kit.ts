@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type BetterSqlite3 from 'better-sqlite3'
 import { afterAll } from 'vitest'
 import type { SqliteDatabase, SqliteDriver, SqliteStorageOptions } from '../../../src/adapters/sqlite/index.js'
 import { sqliteStorage } from '../../../src/adapters/sqlite/index.js'
@@ -18,6 +19,9 @@ export interface Driver {
   readonly exported: string
   readonly open: SqliteDriver
 }
+
+/** Does not compile unless the types of better-sqlite3 fit. */
+export const fits: typeof BetterSqlite3 extends SqliteDriver ? true : never = true
 
 /** `better-sqlite3` is built for one version of Node, and Node 20 has no `node:sqlite`. */
 const load = async (name: string, exported: string): Promise<ReadonlyArray<Driver>> => {
