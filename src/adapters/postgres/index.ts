@@ -1,0 +1,122 @@
+/**
+ * Runs in a PostgreSQL database: any number of hosts, one writer of each run at a time.
+ *
+ * The driver `pg` is yours: pass a `Pool`, or let {@link connect} make one.
+ *
+ * @module
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as RunId from '../../domain/checkpoint/RunId.js'
+import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
+import * as Claims from './Claims.js'
+import type { DatabaseOptions } from './Database.js'
+import { databaseOf } from './Database.js'
+import type { PostgresPool } from './Driver.js'
+import type { Holding, Hub } from './Hub.js'
+import { hubOf } from './Hub.js'
+import * as Read from './Read.js'
+import { save } from './Save.js'
+
+export type { PostgresClient, PostgresPool } from './Driver.js'
+export type { DatabaseOptions, Weakness } from './Database.js'
+export { migrations } from './Migrations.js'
+
+/**
+ * The options of a PostgreSQL store.
+ *
+ * - `liveness`: how others find out that this process lives. `lock` (default): one connection holds an advisory lock, so that a dead
+ *   process is noticed at once. `lease`: a row that is renewed, for transaction poolers (PgBouncer), which break locks.
+ * - `leaseMillis`: how long a lease lasts. Default 30 s.
+ * - `checkIntervalMillis`: how often a process checks whether its claims still stand. Default 1 s.
+ * - `keep`: how many whole checkpoints of a run are kept, with all revisions after the oldest of them. Default 10.
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), and the bytes of changes after which another whole
+ *   checkpoint is stored (`baseBytes`, default 1 MiB).
+ *
+ * @category model
+ */
+export interface PostgresOptions extends DatabaseOptions {
+  readonly liveness?: 'lock' | 'lease'
+  readonly leaseMillis?: number
+  readonly checkIntervalMillis?: number
+  readonly keep?: number
+  readonly limits?: { readonly checkpointBytes?: number; readonly baseBytes?: number }
+}
+
+/**
+ * A store. `close` ends its own connection, so that others find this process dead; the pool stays open.
+ *
+ * @category model
+ */
+export interface PostgresStorage extends CheckpointStorage {
+  readonly close: () => Promise<void>
+}
+
+/** Stores on one pool share what they know of their claims, and the connection that proves that this process lives. */
+const hubs = new WeakMap<PostgresPool, Map<string, Hub>>()
+
+const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
+  const { liveness = 'lock', leaseMillis = 30_000, checkIntervalMillis = 1_000 } = options
+  const ofPool = hubs.get(pool) ?? new Map<string, Hub>()
+  hubs.set(pool, ofPool)
+  const { schema, migrate, allow, retryMillis } = options
+  const key = JSON.stringify([schema, migrate, allow, retryMillis, liveness, leaseMillis, checkIntervalMillis])
+  const shared = options.signal === undefined ? ofPool.get(key) : undefined
+  if (shared !== undefined) return shared
+  const hub = hubOf(databaseOf(pool, options), { liveness, leaseMillis, checkIntervalMillis })
+  if (options.signal === undefined) ofPool.set(key, hub)
+  return hub
+}
+
+const MEBIBYTE = 1_048_576
+
+/**
+ * Creates a store on a pool of `pg`. A save is one round trip and one commit.
+ *
+ * @category constructors
+ */
+export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {}): PostgresStorage => {
+  const hub = sharedHub(pool, options)
+  const { keep = 10, limits } = options
+  const saving = {
+    keep: Math.max(1, Math.floor(keep)),
+    checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
+    baseBytes: limits?.baseBytes ?? MEBIBYTE
+  }
+  const holdings = new WeakMap<AbortSignal, Holding>()
+  const on =
+    <A>(runId: string, act: () => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act()
+    }
+  const within = <A>(
+    claim: Claim,
+    act: (holding: Holding) => Promise<E.Either<StorageError, A>>
+  ): TaskEither<StorageError, A> =>
+    on(claim.runId, () => {
+      const holding = holdings.get(claim.lost)
+      const { runId, epoch } = claim
+      return holding === undefined ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none })) : act(holding)
+    })
+  return {
+    claim: (runId, owner, options) =>
+      on(runId, async () => {
+        const granted = await Claims.claim(hub, runId, owner, options)
+        if (E.isRight(granted)) holdings.set(granted.right.holding.claim.lost, granted.right.holding)
+        return E.map(({ claimed }: Claims.Granted) => claimed)(granted)
+      }),
+    save: (claim, revisions) => within(claim, (holding) => save(hub, holding, revisions, saving)),
+    release: (claim) => within(claim, ({ token }) => Claims.giveBack(hub, claim.runId, token)),
+    load: (runId) => on(runId, () => Read.load(hub, runId)),
+    history: (runId) => on(runId, () => Read.history(hub, runId)),
+    loadRevision: (runId, revision) => on(runId, () => Read.loadRevision(hub, runId, revision)),
+    list:
+      (options = {}) =>
+      () =>
+        Read.list(hub, options),
+    remove: (runId) => on(runId, () => Claims.remove(hub, runId)),
+    close: hub.close
+  }
+}
