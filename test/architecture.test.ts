@@ -24,6 +24,10 @@ const table: readonly Row[] = [
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
   { files: /^adapters\/node\//, mayImport: [/^adapters\/node\//] },
+  // Both databases keep the same rows.
+  { files: /^adapters\/(sql|sqlite|postgres)\//, mayImport: [/^adapters\/sql\//] },
+  { files: /^adapters\/sqlite\//, mayImport: [/^adapters\/sqlite\//] },
+  { files: /^adapters\/postgres\//, mayImport: [/^adapters\/postgres\//, /^pg$/] },
   // It imports the store that its message names.
   { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
