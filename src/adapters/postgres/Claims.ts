@@ -43,7 +43,11 @@ export const claim = async (
     return result.right
   }
   const { epoch, key } = result.right.right
-  const found = await Read.newest(database, runId, `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked`)
+  const found = await Read.newest(
+    database,
+    runId,
+    `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked`
+  )
   if (E.isLeft(found) || O.isNone(found.right)) {
     await giveBack(hub, runId, token)
     return E.isLeft(found) ? found : E.left({ _tag: 'Fenced', runId, epoch, by: O.none })
@@ -134,7 +138,9 @@ export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageE
   const { database } = hub
   const { table } = database
   const rest = (from: string): string =>
-    ['revisions', 'artifacts', 'requests'].map((name) => `${name} AS (DELETE FROM ${table(name)} d USING gone WHERE d.run = gone.id)`).join(', ') + ` SELECT count(*)::text AS count FROM ${from}`
+    ['revisions', 'artifacts', 'requests']
+      .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING gone WHERE d.run = gone.id)`)
+      .join(', ') + ` SELECT count(*)::text AS count FROM ${from}`
   const text = `WITH gone AS (DELETE FROM ${table('runs')} r WHERE r.id = $1 AND r.token IS NOT DISTINCT FROM $2::uuid
       AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint RETURNING r.id), ${rest('gone')}`
   // Artifacts may be there before their run.

@@ -143,14 +143,20 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
   if (E.isRight(found) && found.right.version < Migrations.VERSION && migrate) {
     const migrated = await send(database, { text: Migrations.script(schema) })
     // Another process may have created the schema at the same time.
-    if (E.isLeft(migrated)) return E.left({ ...migrated.left, passes: migrated.left.passes || /^(23505|42P0[67]|42710)$/.test(migrated.left.code) })
+    if (E.isLeft(migrated))
+      return E.left({
+        ...migrated.left,
+        passes: migrated.left.passes || /^(23505|42P0[67]|42710)$/.test(migrated.left.code)
+      })
     found = await versionOf(database)
   }
   if (E.isLeft(found)) return found
   const { version } = found.right
   if (version > Migrations.VERSION) return E.left(refusal(NEWER, String(version)))
   if (version < Migrations.VERSION)
-    return E.left(refusal('NO_TABLES', `the tables of Dogear are missing or old; run the SQL of \`migrations('${schema}')\``))
+    return E.left(
+      refusal('NO_TABLES', `the tables of Dogear are missing or old; run the SQL of \`migrations('${schema}')\``)
+    )
   return found
 }
 
@@ -166,7 +172,9 @@ const versionOf = async (database: Database): Promise<E.Either<Failure, Preparat
   const [row = {}] = present.right
   const weakness = weaknessOf(String(row['synchronous_commit']), String(row['fsync']))
   if (row['present'] !== true) return E.right({ version: 0, weakness })
-  const version = await send(database, { text: `SELECT max(version)::text AS version FROM ${database.table('migrations')}` })
+  const version = await send(database, {
+    text: `SELECT max(version)::text AS version FROM ${database.table('migrations')}`
+  })
   return E.map(([found]: ReadonlyArray<Fields>) => ({ version: Number(found?.['version'] ?? 0), weakness }))(version)
 }
 
@@ -188,7 +196,10 @@ export const durable = ({ allow }: Database): ReadonlyArray<string> => [
 
 /** Refuses a setting that may lose acknowledged writes. */
 export const weak = (weakness: string): Failure =>
-  refusal(weakness, `an acknowledged save may be lost with ${weakness}; change the setting, or pass \`allow: ['${weakness}']\``)
+  refusal(
+    weakness,
+    `an acknowledged save may be lost with ${weakness}; change the setting, or pass \`allow: ['${weakness}']\``
+  )
 
 /** The tables are there, and an acknowledged write will last. */
 export const prepareToWrite = async (database: Database): Promise<E.Either<Failure, void>> => {

@@ -49,6 +49,8 @@ export interface Hub {
   readonly keep: (holding: Holding) => Promise<void>
   /** Forgets a claim. */
   readonly forget: (token: string) => void
+  /** Ends a claim that does not stand any more. */
+  readonly lose: (holding: Holding, reason: StorageError) => void
   /** Clears a row later, which may still carry the token of a claim that is forgotten. */
   readonly abandon: (runId: string, token: string) => void
   /** Whether the holder of a row lives, as this process finds. `undefined`: nobody holds it. */
@@ -77,10 +79,9 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const { checkIntervalMillis, leaseMillis } = options
   const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
   const liveness =
-    options.liveness === 'lock'
-      ? lockLiveness(database.pool, () => void move())
-      : leaseLiveness(database, leaseMillis)
+    options.liveness === 'lock' ? lockLiveness(database.pool, () => void move()) : leaseLiveness(database, leaseMillis)
   let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
   let beatenAt = performance.now()
 
   const holdings = (): ReadonlyArray<Holding> =>
@@ -89,6 +90,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   const lose = (holding: Holding, reason: StorageError): void => {
     if (held.get(holding.token)?.holding !== holding) return
     forget(holding.token)
+    holding.failed ??= reason
     holding.lost.abort(reason)
   }
 
@@ -131,20 +133,21 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     })())
 
   /** Finds claims that do not stand any more, and requests. */
-  const look = async (): Promise<void> => {
+  const look = async (): Promise<boolean> => {
     const all = holdings()
     const found = await send(database, {
       text: `SELECT r.id, r.token::text AS token, r.epoch::text AS epoch, EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked
         FROM ${database.table('runs')} r WHERE r.id = ANY($1::text[])`,
       values: [all.map(({ claim }) => claim.runId)]
     })
-    if (E.isLeft(found)) return
+    if (E.isLeft(found)) return found.left.passes
     const rows = new Map(found.right.map((row) => [row['id'], row]))
     for (const one of all) {
       const row = rows.get(one.claim.runId)
       if (row?.['token'] !== one.token) lose(one, fencedBy(one.claim, row === undefined ? 'removed' : row, database))
       else if (held.has(one.token)) inboxes.set(one.claim.runId, row['asked'] === true)
     }
+    return true
   }
 
   const beat = async (): Promise<void> => {
@@ -166,10 +169,11 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   const tick = async (): Promise<void> => {
-    if (held.size > 0) await look()
+    const isReachable = held.size === 0 || (await look())
+    timer = undefined
+    if (isClosed && !isReachable) return
     if (held.size > 0 && performance.now() - beatenAt > beatMillis) await beat()
     if (abandoned.size > 0) await clear()
-    timer = undefined
     schedule()
   }
 
@@ -201,6 +205,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
       if (liveness.current() !== holding.key) await move()
     },
     forget,
+    lose,
     abandon: (runId, token) => {
       abandoned.set(token, runId)
       schedule()
@@ -211,7 +216,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
       return { host: String(row['host']), pid: Number(row['pid']), since: String(row['since']), liveness: state }
     },
     close: async () => {
-      clearTimeout(timer)
+      isClosed = true
       clearTimeout(idle)
       await liveness.close()
     }

@@ -100,7 +100,7 @@ const connected = async (
 ): Promise<E.Either<Failure, Session>> => {
   const client = clientOf(pool)
   if (client === undefined)
-    return E.left(refusal('NO_CLIENT', 'the pool has no `Client`; pass a `Pool` of `pg`, or `liveness: \'lease\'`'))
+    return E.left(refusal('NO_CLIENT', "the pool has no `Client`; pass a `Pool` of `pg`, or `liveness: 'lease'`"))
   client.on('error', () => onEnd(client))
   client.on('end', () => onEnd(client))
   try {
@@ -108,7 +108,9 @@ const connected = async (
     await client.query({ text: SETTINGS })
     for (;;) {
       const key = newKey()
-      const [row] = rowsOf(await client.query({ text: 'SELECT pg_try_advisory_lock($1::bigint) AS held', values: [key] }))
+      const [row] = rowsOf(
+        await client.query({ text: 'SELECT pg_try_advisory_lock($1::bigint) AS held', values: [key] })
+      )
       if (row?.['held'] !== true) continue
       client.unref?.()
       return E.right({ client, key })

@@ -49,7 +49,7 @@ const steps = (schema: string): ReadonlyArray<string> => [
       PRIMARY KEY (run, slot)
     );
     CREATE TABLE ${schema}.pointer (
-      only boolean PRIMARY KEY DEFAULT true CHECK (only),
+      id boolean PRIMARY KEY DEFAULT true CHECK (id),
       run text COLLATE "C" NOT NULL,
       pointer text NOT NULL
     );

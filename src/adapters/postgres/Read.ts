@@ -13,13 +13,15 @@ import { holderColumns } from './Hub.js'
 
 const COLUMNS = `v.revision::text AS revision, v.epoch::text AS epoch, v.kind, v.at, v.change, v.checkpoint, v.checksum`
 
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
 export const rowOf = (row: Fields): Row => ({
   revision: Number(row['revision']),
   epoch: Number(row['epoch']),
   kind: String(row['kind']),
   at: String(row['at']),
   change: String(row['change']),
-  checkpoint: row['checkpoint'] === null ? null : String(row['checkpoint']),
+  checkpoint: textOrNull(row['checkpoint']),
   checksum: String(row['checksum'])
 })
 
@@ -143,13 +145,12 @@ export const list = async (
       WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`,
     values: [start, limit === undefined ? null : Math.max(0, Math.floor(limit))]
   })
-  if (E.isLeft(page))
-    return E.left(readFailed(database, { table: 'runs', operation: 'SELECT runs' })(page.left))
+  if (E.isLeft(page)) return E.left(readFailed(database, { table: 'runs', operation: 'SELECT runs' })(page.left))
   return E.right(
     page.right.map((row) => {
       const runId = String(row['id'])
       const isKnown = E.isRight(Contents.supported(runId, Number(row['format']), ''))
-      const column = row['summary'] === null ? null : String(row['summary'])
+      const column = textOrNull(row['summary'])
       const summary = Contents.summaryOf(column, Number(row['head']), O.fromNullable(holderOf(row)))
       return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }
     })

@@ -1,7 +1,7 @@
 /** Saves revisions: one statement that moves the head of the run only if the claim still stands, and inserts the rows only then. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
-import type { Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
 import type { Limits, Row, Save } from '../sql/Rows.js'
 import { saveOf } from '../sql/Rows.js'
 import type { Database } from './Database.js'
@@ -37,13 +37,54 @@ const saveNext = async (
   const { claim, progress } = holding
   if (holding.failed !== undefined) return E.left(holding.failed)
   const planned = saveOf({ ...claim, where: database.where('revisions') }, progress, revisions, options)
-  if (E.isLeft(planned)) return planned
+  if (E.isLeft(planned)) return E.left(await superseded(hub, holding, planned.left))
   const result = await persist(database, (n) => attempt(hub, holding, planned.right, options, n > 0), claim.lost)
   const failed = writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
   const saved = E.isLeft(result) ? E.left(failed(result.left)) : result.right
   if (E.isRight(saved)) holding.progress = planned.right.progress
-  else if (saved.left._tag !== 'RevisionConflict') holding.failed = saved.left
+  else refused(hub, holding, saved.left)
   return saved
+}
+
+const refused = (hub: Hub, holding: Holding, error: StorageError): void => {
+  if (error._tag === 'RevisionConflict') return
+  holding.failed = error
+  if (error._tag === 'Fenced') hub.lose(holding, error)
+}
+
+/** A superseded owner is fenced, also if its revisions do not follow. */
+const superseded = async (hub: Hub, holding: Holding, error: StorageError): Promise<StorageError> => {
+  const row = await persist(hub.database, () => rowOf(hub, holding.claim.runId), holding.claim.lost)
+  const fenced = E.isRight(row) ? fencedIn(hub, holding, row.right) : undefined
+  if (fenced !== undefined) refused(hub, holding, fenced)
+  return fenced ?? error
+}
+
+const fencedIn = ({ database }: Hub, { claim, token }: Holding, row: Fields | undefined): Fenced | undefined =>
+  row?.['token'] === token && Number(row['epoch']) === claim.epoch
+    ? undefined
+    : fencedBy(claim, row ?? 'removed', database)
+
+/** The row of a run; `saved`: whether it has exactly this row of a revision. */
+const rowOf = async (
+  { database: { pool, table } }: Hub,
+  runId: string,
+  { revision, epoch, checksum }: Pick<Row, 'revision' | 'epoch' | 'checksum'> = {
+    revision: -1,
+    epoch: -1,
+    checksum: ''
+  }
+): Promise<E.Either<Failure, Fields | undefined>> => {
+  const rows = await send(
+    { pool },
+    {
+      text: `SELECT r.token::text AS token, r.epoch::text AS epoch, r.head::text AS head, EXISTS (SELECT FROM ${table('revisions')} v
+        WHERE v.run = r.id AND v.revision = $2::bigint AND v.epoch = $3::bigint AND v.checksum = $4) AS saved
+      FROM ${table('runs')} r WHERE r.id = $1`,
+      values: [runId, revision, epoch, checksum]
+    }
+  )
+  return E.map(([row]: ReadonlyArray<Fields>) => row)(rows)
 }
 
 type Attempt = E.Either<Failure, E.Either<StorageError, void>>
@@ -68,7 +109,16 @@ const attempt = async (
   )
   const sent = await send(database, {
     text: textOf(database, planned, options),
-    values: [claim.runId, claim.epoch, token, progress.head, newest.revision, planned.summary, durable(database), ...columns]
+    values: [
+      claim.runId,
+      claim.epoch,
+      token,
+      progress.head,
+      newest.revision,
+      planned.summary,
+      durable(database),
+      ...columns
+    ]
   })
   if (E.isLeft(sent)) return sent
   const [row = {}] = sent.right
@@ -105,7 +155,12 @@ const textOf = ({ table }: Database, { replaces, hasBase, rows: [first] }: Save,
       : `(SELECT b.revision FROM ${revisions} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND b.revision < ${first.revision}
         ORDER BY b.revision DESC OFFSET ${keep - 2} LIMIT 1)`
   const old = `DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision < ${oldest}`
-  const parts = [`moved AS (${moved})`, `saved AS (${saved})`, ...(replaces ? [`damaged AS (${damaged})`] : []), ...(hasBase ? [`old AS (${old})`] : [])]
+  const parts = [
+    `moved AS (${moved})`,
+    `saved AS (${saved})`,
+    ...(replaces ? [`damaged AS (${damaged})`] : []),
+    ...(hasBase ? [`old AS (${old})`] : [])
+  ]
   return `WITH ${parts.join(', ')}
     SELECT (SELECT count(*) FROM moved)::text AS moved, current_setting('synchronous_commit') AS setting,
       EXISTS (SELECT FROM ${table('requests')} q WHERE q.run = $1) AS asked`
@@ -113,26 +168,17 @@ const textOf = ({ table }: Database, { replaces, hasBase, rows: [first] }: Save,
 
 /** Whether the claim stands and a save may be sent, or how the save ended: it was committed before, or never can be. */
 const judge = async (
-  { database }: Hub,
-  { claim, token, progress }: Holding,
+  hub: Hub,
+  holding: Holding,
   { rows }: Save
 ): Promise<E.Either<Failure, 'stands' | E.Either<StorageError, void>>> => {
-  const { runId, epoch } = claim
-  const { revision, checksum } = rows[rows.length - 1] as Row
-  const { table } = database
-  const look = await send(database, {
-    text: `SELECT r.token::text AS token, r.epoch::text AS epoch, r.head::text AS head,
-        EXISTS (SELECT FROM ${table('revisions')} v WHERE v.run = r.id AND v.revision = $2::bigint AND v.epoch = $3::bigint AND v.checksum = $4) AS saved
-      FROM ${table('runs')} r WHERE r.id = $1`,
-    values: [runId, revision, epoch, checksum]
-  })
+  const { claim, progress } = holding
+  const look = await rowOf(hub, claim.runId, rows[rows.length - 1])
   if (E.isLeft(look)) return look
-  const row: Fields | undefined = look.right[0]
-  if (row?.['saved'] === true) return E.right(E.right(undefined))
-  if (row === undefined || row['token'] !== token || Number(row['epoch']) !== epoch)
-    return E.right(E.left(fencedBy(claim, row ?? 'removed', database)))
-  const head = Number(row['head'])
+  if (look.right?.['saved'] === true) return E.right(E.right(undefined))
+  const fenced = fencedIn(hub, holding, look.right)
+  if (fenced !== undefined) return E.right(E.left(fenced))
+  const head = Number(look.right?.['head'])
   if (head === progress.head) return E.right('stands')
-  const found = rows[0].revision
-  return E.right(E.left({ _tag: 'RevisionConflict', runId, expected: head + 1, found }))
+  return E.right(E.left({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))
 }

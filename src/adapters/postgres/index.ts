@@ -9,7 +9,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import type { ArtifactStore } from '../../ports/ArtifactStore.js'
 import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Requests } from '../../ports/Requests.js'
+import type { PostgresArtifactsOptions } from './Artifacts.js'
+import { postgresArtifacts } from './Artifacts.js'
 import * as Claims from './Claims.js'
 import type { DatabaseOptions } from './Database.js'
 import { databaseOf } from './Database.js'
@@ -17,10 +21,13 @@ import type { PostgresPool } from './Driver.js'
 import type { Holding, Hub } from './Hub.js'
 import { hubOf } from './Hub.js'
 import * as Read from './Read.js'
+import { requestsIn } from './Requests.js'
 import { save } from './Save.js'
 
 export type { PostgresClient, PostgresPool } from './Driver.js'
 export type { DatabaseOptions, Weakness } from './Database.js'
+export type { PostgresArtifactsOptions } from './Artifacts.js'
+export { postgresArtifacts } from './Artifacts.js'
 export { migrations } from './Migrations.js'
 
 /**
@@ -98,7 +105,9 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
     on(claim.runId, () => {
       const holding = holdings.get(claim.lost)
       const { runId, epoch } = claim
-      return holding === undefined ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none })) : act(holding)
+      return holding === undefined
+        ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none }))
+        : act(holding)
     })
   return {
     claim: (runId, owner, options) =>
@@ -118,5 +127,58 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
         Read.list(hub, options),
     remove: (runId) => on(runId, () => Claims.remove(hub, runId)),
     close: hub.close
+  }
+}
+
+/**
+ * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. A process learns with each save, and within
+ * `checkIntervalMillis`, whether a run that it holds has requests.
+ *
+ * @category constructors
+ */
+export const postgresRequests = (pool: PostgresPool, options: DatabaseOptions = {}): Requests => {
+  const { schema = 'dogear' } = options
+  const here = (): ReadonlyArray<Hub> =>
+    [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
+  return requestsIn(databaseOf(pool, options), {
+    known: (runId) => here().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
+    learn: (runId, isAny) => {
+      for (const { inboxes } of here()) if (inboxes.has(runId)) inboxes.set(runId, isAny)
+    }
+  })
+}
+
+/**
+ * All that this package keeps in one database. `close` ends every connection.
+ *
+ * @category model
+ */
+export interface PostgresStores {
+  readonly storage: PostgresStorage
+  readonly artifacts: ArtifactStore
+  readonly requests: Requests
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Makes a pool for an address (`postgres://user@host/database`), and the stores on it. Loads the driver `pg`, which you install.
+ *
+ * @category constructors
+ */
+export const connect = async (
+  url: string,
+  options: PostgresOptions & PostgresArtifactsOptions = {}
+): Promise<PostgresStores> => {
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({ connectionString: url, allowExitOnIdle: true, keepAlive: true })
+  const storage = postgresStorage(pool, options)
+  return {
+    storage,
+    artifacts: postgresArtifacts(pool, options),
+    requests: postgresRequests(pool, options),
+    close: async () => {
+      await storage.close()
+      await pool.end()
+    }
   }
 }

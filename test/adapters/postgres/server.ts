@@ -57,7 +57,9 @@ export const sharedServer = async (): Promise<Server> => {
 }
 
 /** A server for one test, with settings of its own. */
-export const ownServer = async (...settings: ReadonlyArray<string>): Promise<Server & { readonly stop: () => Promise<void> }> => {
+export const ownServer = async (
+  ...settings: ReadonlyArray<string>
+): Promise<Server & { readonly stop: () => Promise<void> }> => {
   const folder = mkdtempSync(join(tmpdir(), 'dogear-postgres-own-'))
   keep(folder, process.pid, settings)
   const server = await ready(folder)
