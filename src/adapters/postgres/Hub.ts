@@ -82,7 +82,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     options.liveness === 'lock' ? lockLiveness(database.pool, () => void move()) : leaseLiveness(database, leaseMillis)
   let timer: ReturnType<typeof setTimeout> | undefined
   let isClosed = false
-  let beatenAt = performance.now()
+  let beaten: { readonly key: string | undefined; readonly at: number } = { key: undefined, at: 0 }
 
   const holdings = (): ReadonlyArray<Holding> =>
     [...held.values()].flatMap(({ holding }) => (holding === undefined ? [] : [holding]))
@@ -151,13 +151,17 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 
   const beat = async (): Promise<void> => {
-    const beaten = await liveness.beat()
-    if (E.isRight(beaten)) beatenAt = performance.now()
-    if (E.isLeft(beaten) && !beaten.left.passes) {
-      const reason = readFailed(database, { table: 'runs', operation: 'liveness' })(beaten.left)
+    const key = liveness.current()
+    const result = await liveness.beat()
+    if (E.isRight(result)) beaten = { key, at: performance.now() }
+    if (E.isLeft(result) && !result.left.passes) {
+      const reason = readFailed(database, { table: 'runs', operation: 'liveness' })(result.left)
       for (const one of holdings()) lose(one, reason)
     } else if (liveness.current() === undefined) await move()
   }
+
+  /** A new proof is checked soon. */
+  const isBeatDue = (): boolean => beaten.key !== liveness.current() || performance.now() - beaten.at > beatMillis
 
   const clear = async (): Promise<void> => {
     const tokens = [...abandoned.keys()]
@@ -172,7 +176,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     const isReachable = held.size === 0 || (await look())
     timer = undefined
     if (isClosed && !isReachable) return
-    if (held.size > 0 && performance.now() - beatenAt > beatMillis) await beat()
+    if (held.size > 0 && isBeatDue()) await beat()
     if (abandoned.size > 0) await clear()
     schedule()
   }

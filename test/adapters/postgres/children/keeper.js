@@ -68,21 +68,39 @@ const start = async () => {
   const port = await freePort()
   const given = ['listen_addresses=127.0.0.1', `unix_socket_directories=${data}`, 'max_connections=200']
   const all = [...given, ...JSON.parse(settings)].flatMap((setting) => ['-c', setting])
-  const said = []
-  server = spawn(join(native, 'bin/postgres'), ['-D', data, '-p', String(port), ...all], {
-    ...user,
-    cwd: folder,
-    stdio: ['ignore', 'ignore', 'pipe']
-  })
-  server.stderr.on('data', (chunk) => said.push(chunk) > 200 && said.shift())
-  server.once('exit', (status) => {
-    if (isStopping) end()
-    put('failed', `PostgreSQL ended with ${status}:\n${Buffer.concat(said)}`)
-    server = undefined
-  })
-  while (!Buffer.concat(said).includes('ready to accept connections')) await new Promise((done) => setTimeout(done, 20))
+  await launch(join(native, 'bin/postgres'), ['-D', data, '-p', String(port), ...all], user)
+  process.on(
+    'SIGUSR2',
+    () => void restart(join(native, 'bin/postgres'), ['-D', data, '-p', String(port), ...all], user)
+  )
   put('ready', JSON.stringify({ host: '127.0.0.1', port, socket: data, keeper: process.pid, server: server.pid }))
 }
+
+const launch = async (path, args, user) => {
+  const said = []
+  server = spawn(path, args, { ...user, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  server.stderr.on('data', (chunk) => said.push(chunk) > 200 && said.shift())
+  server.once('exit', (status) => {
+    server = undefined
+    if (isStopping) end()
+    if (!isRestarting) put('failed', `PostgreSQL ended with ${status}:\n${Buffer.concat(said)}`)
+  })
+  while (!Buffer.concat(said).includes('ready to accept connections')) await later(20)
+}
+
+let isRestarting = false
+
+/** As after a crash of the server. */
+const restart = async (...how) => {
+  isRestarting = true
+  server.kill('SIGQUIT')
+  while (server !== undefined) await later(10)
+  await later(300)
+  await launch(...how)
+  isRestarting = false
+}
+
+const later = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 
 let isStopping = false
 
