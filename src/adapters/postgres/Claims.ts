@@ -137,6 +137,7 @@ export const giveBack = async (hub: Hub, runId: string, token: string): Promise<
 export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   const { table } = database
+  const failed = writeFailed(database, { table: 'runs', operation: 'DELETE runs', runId })
   const rest = (from: string): string =>
     ['revisions', 'artifacts', 'requests']
       .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING gone WHERE d.run = gone.id)`)
@@ -145,6 +146,8 @@ export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageE
       AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint RETURNING r.id), ${rest('gone')}`
   // Artifacts may be there before their run.
   const loose = `WITH gone AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest('gone')}`
+  const ready = await prepareToWrite(database)
+  if (E.isLeft(ready)) return E.left(failed(ready.left))
   const result = await persist(database, async (): Promise<E.Either<Failure, E.Either<StorageError, void>>> => {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const look = await lookAt(hub, runId)
@@ -161,6 +164,5 @@ export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageE
     }
     return E.left(BUSY)
   })
-  const failed = writeFailed(database, { table: 'runs', operation: 'DELETE runs', runId })
   return E.isLeft(result) ? E.left(failed(result.left)) : result.right
 }

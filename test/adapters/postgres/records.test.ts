@@ -128,7 +128,7 @@ describe('an inbox in PostgreSQL', () => {
     await other.end()
   })
 
-  test('a process may not know of the requests to a run that it does not hold, and asks the database', async () => {
+  test('a process may not know of the requests to a run that it does not hold, and asks the database', () => {
     assert.equal(requests.isAny('r'), true)
     assert.equal(requests.isAny('../r'), false)
   })
