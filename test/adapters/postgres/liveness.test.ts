@@ -64,7 +64,7 @@ describe('the connection that proves that a process lives', () => {
         return (super.query as (...args: ReadonlyArray<unknown>) => never)(...args)
       }
     }
-    const other = postgresStorage(poolOf(where, { Client } as pg.PoolConfig), { schema: where.schema })
+    const other = postgresStorage(poolOf(where, { Client }), { schema: where.schema })
     await claimed(other, 'b')
     await other.close()
     for (const name of ['tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'tcp_user_timeout'])
