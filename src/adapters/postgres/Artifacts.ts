@@ -6,7 +6,7 @@ import * as RunId from '../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import * as Records from '../sql/Records.js'
-import type { DatabaseOptions } from './Database.js'
+import type { PostgresDatabaseOptions } from './Database.js'
 import { ask, databaseOf, prepareToWrite, readFailed, writeFailed } from './Database.js'
 import type { Fields, PostgresPool } from './Driver.js'
 
@@ -16,7 +16,7 @@ import type { Fields, PostgresPool } from './Driver.js'
  *
  * @category model
  */
-export interface PostgresArtifactsOptions extends DatabaseOptions {
+export interface PostgresArtifactsOptions extends PostgresDatabaseOptions {
   readonly maxBytes?: number
 }
 

@@ -12,24 +12,24 @@ import * as Migrations from './Migrations.js'
  *
  * @category model
  */
-export type Weakness =
+export type PostgresWeakness =
   'synchronous_commit=off' | 'synchronous_commit=local' | 'synchronous_commit=remote_write' | 'fsync=off'
 
 /**
  * Options of everything that this package keeps in PostgreSQL.
  *
  * - `schema`: the schema of the tables. Default `dogear`.
- * - `migrate`: creates and upgrades the tables at the first call. Default true; otherwise run {@link migrations} yourself.
+ * - `migrate`: creates and upgrades the tables at the first call. Default true; otherwise run {@link postgresMigrations} yourself.
  * - `allow`: settings that are otherwise refused, because an acknowledged save may be lost with them.
  * - `retryMillis`: how long a call is repeated while the server cannot be reached, fails over or is busy. Default 10 s.
  * - `signal`: ends these repetitions.
  *
  * @category model
  */
-export interface DatabaseOptions {
+export interface PostgresDatabaseOptions {
   readonly schema?: string
   readonly migrate?: boolean
-  readonly allow?: ReadonlyArray<Weakness>
+  readonly allow?: ReadonlyArray<PostgresWeakness>
   readonly retryMillis?: number
   readonly signal?: AbortSignal
 }
@@ -42,7 +42,7 @@ export interface Database {
   readonly where: (name: string) => string
   readonly schema: string
   readonly migrate: boolean
-  readonly allow: ReadonlyArray<Weakness>
+  readonly allow: ReadonlyArray<PostgresWeakness>
   readonly retryMillis: number
   readonly signal: AbortSignal | undefined
   /** Whether the tables are there. */
@@ -52,12 +52,12 @@ export interface Database {
 /** `version`: of the tables. */
 export interface Preparation {
   readonly version: number
-  readonly weakness: Weakness | undefined
+  readonly weakness: PostgresWeakness | undefined
 }
 
 const watched = new WeakSet<PostgresPool>()
 
-export const databaseOf = (pool: PostgresPool, options: DatabaseOptions): Database => {
+export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
   const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = options
   // Without a listener a connection that breaks while it is idle would end the process.
   if (!watched.has(pool)) pool.on('error', () => undefined)
@@ -155,7 +155,10 @@ const preparation = async (database: Database): Promise<E.Either<Failure, Prepar
   if (version > Migrations.VERSION) return E.left(refusal(NEWER, String(version)))
   if (version < Migrations.VERSION)
     return E.left(
-      refusal('NO_TABLES', `the tables of Dogear are missing or old; run the SQL of \`migrations('${schema}')\``)
+      refusal(
+        'NO_TABLES',
+        `the tables of Dogear are missing or old; run the SQL of \`postgresMigrations('${schema}')\``
+      )
     )
   return found
 }
@@ -181,12 +184,12 @@ const versionOf = async (database: Database): Promise<E.Either<Failure, Preparat
 /** `on` waits for the disk of the server, and of a synchronous standby if there is one. */
 const STRONG = ['on', 'remote_apply']
 
-const weaknessOf = (synchronousCommit: string, fsync: string): Weakness | undefined =>
+const weaknessOf = (synchronousCommit: string, fsync: string): PostgresWeakness | undefined =>
   fsync === 'off'
     ? 'fsync=off'
     : STRONG.includes(synchronousCommit)
       ? undefined
-      : (`synchronous_commit=${synchronousCommit}` as Weakness)
+      : (`synchronous_commit=${synchronousCommit}` as PostgresWeakness)
 
 /** The values of `synchronous_commit` with which this store saves. */
 export const durable = ({ allow }: Database): ReadonlyArray<string> => [

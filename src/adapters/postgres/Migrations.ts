@@ -87,11 +87,11 @@ END $dogear$;`,
  * passes `migrate: false`. Running it again changes nothing.
  *
  * @example
- * import { migrations } from 'dogear/postgres'
+ * import { postgresMigrations } from 'dogear/postgres'
  * import assert from 'node:assert/strict'
  *
- * assert.match(migrations(), /CREATE TABLE "dogear".runs/)
+ * assert.match(postgresMigrations(), /CREATE TABLE "dogear".runs/)
  *
  * @category constructors
  */
-export const migrations = (schema = 'dogear'): string => `BEGIN;\n${script(schema)}\nCOMMIT;\n`
+export const postgresMigrations = (schema = 'dogear'): string => `BEGIN;\n${script(schema)}\nCOMMIT;\n`

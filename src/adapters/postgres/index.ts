@@ -15,7 +15,7 @@ import type { Requests } from '../../ports/Requests.js'
 import type { PostgresArtifactsOptions } from './Artifacts.js'
 import { postgresArtifacts } from './Artifacts.js'
 import * as Claims from './Claims.js'
-import type { DatabaseOptions } from './Database.js'
+import type { PostgresDatabaseOptions } from './Database.js'
 import { databaseOf } from './Database.js'
 import type { PostgresPool } from './Driver.js'
 import type { Holding, Hub } from './Hub.js'
@@ -25,10 +25,10 @@ import { requestsIn } from './Requests.js'
 import { save } from './Save.js'
 
 export type { PostgresClient, PostgresPool } from './Driver.js'
-export type { DatabaseOptions, Weakness } from './Database.js'
+export type { PostgresDatabaseOptions, PostgresWeakness } from './Database.js'
 export type { PostgresArtifactsOptions } from './Artifacts.js'
 export { postgresArtifacts } from './Artifacts.js'
-export { migrations } from './Migrations.js'
+export { postgresMigrations } from './Migrations.js'
 
 /**
  * The options of a PostgreSQL store.
@@ -43,7 +43,7 @@ export { migrations } from './Migrations.js'
  *
  * @category model
  */
-export interface PostgresOptions extends DatabaseOptions {
+export interface PostgresOptions extends PostgresDatabaseOptions {
   readonly liveness?: 'lock' | 'lease'
   readonly leaseMillis?: number
   readonly checkIntervalMillis?: number
@@ -136,7 +136,7 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
  *
  * @category constructors
  */
-export const postgresRequests = (pool: PostgresPool, options: DatabaseOptions = {}): Requests => {
+export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOptions = {}): Requests => {
   const { schema = 'dogear' } = options
   const here = (): ReadonlyArray<Hub> =>
     [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, beforeEach, test } from 'vitest'
-import { connect, migrations, postgresArtifacts } from '../../../src/adapters/postgres/index.js'
+import { connect, postgresMigrations, postgresArtifacts } from '../../../src/adapters/postgres/index.js'
 import { claimed, left, OTHER, OWNER, revisions, right, seed } from '../../../src/testing/conformance/fixtures.js'
 import type { Place } from './kit.js'
 import { destroy, open, place } from './kit.js'
@@ -42,8 +42,8 @@ test('with `migrate: false` missing tables are refused with the remedy, and the 
   const { storage } = open(where, { migrate: false })
   const { code, cause } = await left(storage.claim('a', OWNER), 'WriteFailed')
   assert.equal(code, 'NO_TABLES')
-  assert.match((cause as Error).message, /migrations\('/)
-  for (let n = 0; n < 2; n++) await where.admin.query(migrations(where.schema))
+  assert.match((cause as Error).message, /postgresMigrations\(/)
+  for (let n = 0; n < 2; n++) await where.admin.query(postgresMigrations(where.schema))
   assert.deepEqual(await versions(), [1])
   const claim = await claimed(storage, 'a')
   await right(storage.save(claim, revisions([1])))
