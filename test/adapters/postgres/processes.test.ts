@@ -92,7 +92,7 @@ test('of two workers that start the same runs at once each run has one owner, an
 })
 
 test('a process ends by itself once its runs have ended, and stays while a call is under way', async () => {
-  const { child, messages } = worker({ runIds: ['ends'], idle: false })
+  const { child, messages } = worker({ runIds: ['ends'] })
   const [code] = (await once(child, 'exit')) as [number]
   assert.equal(code, 0)
   assert.deepEqual(messages.at(-1), { over: true })

@@ -4,15 +4,18 @@ import pg from 'pg'
 import { postgresStorage } from '../../../../src/adapters/postgres/index.ts'
 import { runOrResume, workflow } from '../../../../src/promise/index.ts'
 
-const { host, port, schema, runIds, hangAt = -1, pool: settings = {}, idle } = JSON.parse(process.argv[2])
-const pool = new pg.Pool({ host, port, user: 'postgres', max: 2, allowExitOnIdle: true, ...settings })
-const storage = postgresStorage(pool, { schema, checkIntervalMillis: 100 })
+const { host, port, schema, runIds, hangAt = -1, owner } = JSON.parse(process.argv[2])
+const pool = new pg.Pool({ host, port, user: 'postgres', max: 2, allowExitOnIdle: true })
+const store = postgresStorage(pool, { schema, checkIntervalMillis: 100 })
+/** As on a host of that name. */
+const claim = (runId, { pid }, options) => store.claim(runId, { host: owner ?? hostname(), pid }, options)
+const storage = { ...store, claim }
 const say = (message) => process.send?.(message)
 
 const step = (runId, n) => async () => {
   say({ step: n, runId })
   if (n === hangAt) await new Promise((resolve) => setTimeout(resolve, 600_000))
-  await pool.query(`INSERT INTO ${schema}.done (run, step, by) VALUES ($1, $2, $3)`, [runId, n, hostname()])
+  await pool.query(`INSERT INTO ${schema}.done (run, step, by) VALUES ($1, $2, $3)`, [runId, n, owner ?? hostname()])
   return n
 }
 
@@ -31,4 +34,4 @@ for (const runId of runIds) {
   }
 }
 say({ over: true })
-if (idle !== true) process.disconnect?.()
+process.disconnect?.()
