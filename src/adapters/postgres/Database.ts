@@ -1,7 +1,7 @@
 /** Sends statements to the database: prepares it at the first one, and repeats those that fail for a passing reason. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
-import type { Fields, PostgresPool, Statement } from './Driver.js'
+import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal } from './Failure.js'
@@ -78,7 +78,7 @@ export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions)
 /** Sends one statement once. */
 export const send = async (
   { pool }: Pick<Database, 'pool'>,
-  statement: Statement
+  statement: PostgresStatement
 ): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
   try {
     return E.right(rowsOf(await pool.query(statement)))
@@ -123,7 +123,10 @@ const paused = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefine
   })
 
 /** Sends a statement, once the tables are there, until its result is known. Repeating it must do no harm. */
-export const ask = (database: Database, statement: Statement): Promise<E.Either<Failure, ReadonlyArray<Fields>>> =>
+export const ask = (
+  database: Database,
+  statement: PostgresStatement
+): Promise<E.Either<Failure, ReadonlyArray<Fields>>> =>
   persist(database, async () => {
     const prepared = await prepare(database)
     return E.isLeft(prepared) ? prepared : send(database, statement)

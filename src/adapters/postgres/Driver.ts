@@ -1,7 +1,11 @@
 /** What the store needs of the driver `pg`, so that the package depends on no version of it. */
 
-/** A statement, as `pg` takes it. */
-export interface Statement {
+/**
+ * A statement, as `pg` takes it.
+ *
+ * @category model
+ */
+export interface PostgresStatement {
   readonly text: string
   readonly values?: Array<unknown>
   readonly name?: string
@@ -10,14 +14,10 @@ export interface Statement {
 /** A row, by the names of its columns. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/**
- * A connection that is not of the pool: a `Client` of `pg`.
- *
- * @category model
- */
+/** A connection that is not of the pool: a `Client` of `pg`. */
 export interface PostgresClient {
   readonly connect: () => Promise<unknown>
-  readonly query: (statement: Statement) => Promise<unknown>
+  readonly query: (statement: PostgresStatement) => Promise<unknown>
   readonly end: () => Promise<unknown>
   readonly on: (event: 'error' | 'end', listener: () => void) => unknown
   readonly ref?: () => void
@@ -30,8 +30,11 @@ export interface PostgresClient {
  * @category model
  */
 export interface PostgresPool {
-  readonly query: (statement: Statement) => Promise<unknown>
+  /** Runs a statement on any connection. */
+  readonly query: (statement: PostgresStatement) => Promise<unknown>
+  /** Adds a listener for errors of idle connections. */
   readonly on: (event: 'error', listener: (error: Error) => void) => unknown
+  /** The options of each connection. */
   readonly options: object
   /** The class of connections. `pg` sets it. */
   readonly Client?: unknown

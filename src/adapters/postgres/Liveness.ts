@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Database } from './Database.js'
 import { send } from './Database.js'
-import type { Fields, PostgresClient, PostgresPool, Statement } from './Driver.js'
+import type { Fields, PostgresClient, PostgresPool, PostgresStatement } from './Driver.js'
 import { clientOf, rowsOf } from './Driver.js'
 import type { Failure } from './Failure.js'
 import { failureOf, refusal } from './Failure.js'
@@ -40,7 +40,7 @@ const HELD = `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AN
 
 const asked = async (
   client: PostgresClient,
-  statement: Statement
+  statement: PostgresStatement
 ): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
   try {
     return E.right(rowsOf(await client.query(statement)))

@@ -24,7 +24,7 @@ import * as Read from './Read.js'
 import { requestsIn } from './Requests.js'
 import { save } from './Save.js'
 
-export type { PostgresClient, PostgresPool } from './Driver.js'
+export type { PostgresPool, PostgresStatement } from './Driver.js'
 export type { PostgresDatabaseOptions, PostgresWeakness } from './Database.js'
 export type { PostgresArtifactsOptions } from './Artifacts.js'
 export { postgresArtifacts } from './Artifacts.js'
@@ -57,6 +57,7 @@ export interface PostgresOptions extends PostgresDatabaseOptions {
  * @category model
  */
 export interface PostgresStorage extends CheckpointStorage {
+  /** Ends the connections. */
   readonly close: () => Promise<void>
 }
 
@@ -157,6 +158,7 @@ export interface PostgresStores {
   readonly storage: PostgresStorage
   readonly artifacts: ArtifactStore
   readonly requests: Requests
+  /** Ends the connections. */
   readonly close: () => Promise<void>
 }
 
