@@ -39,6 +39,8 @@ export interface HubOptions {
 export interface Hub {
   readonly database: Database
   readonly liveness: Liveness
+  /** Whether all statements of a connection reach one session of the server. */
+  readonly usesSessions: boolean
   /** The claims that this process makes or holds, by their tokens. */
   readonly held: Map<string, Held>
   /** Whether the runs that this process holds have requests. */
@@ -124,7 +126,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   let moving: Promise<void> | undefined
   const move = (): Promise<void> =>
     (moving ??= (async () => {
-      for (let pause = 20; held.size > 0; pause = Math.min(2 * pause, checkIntervalMillis)) {
+      for (let pause = 20; held.size > 0 && !isClosed; pause = Math.min(2 * pause, checkIntervalMillis)) {
         const moved = await moveOnce()
         if (E.isRight(moved) || !moved.left.passes) break
         await new Promise((resolve) => setTimeout(resolve, pause).unref())
@@ -176,7 +178,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
     const isReachable = held.size === 0 || (await look())
     timer = undefined
     if (isClosed && !isReachable) return
-    if (held.size > 0 && isBeatDue()) await beat()
+    if (held.size > 0 && !isClosed && isBeatDue()) await beat()
     if (abandoned.size > 0) await clear()
     schedule()
   }
@@ -198,9 +200,11 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
         return key
       }
     },
+    usesSessions: options.liveness === 'lock',
     held,
     inboxes,
     announce: (runId, token) => {
+      isClosed = false
       held.set(token, { runId })
       schedule()
     },

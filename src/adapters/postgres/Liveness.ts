@@ -81,6 +81,7 @@ export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness
       return E.isLeft(held) ? held : E.left(POOLED)
     },
     close: async () => {
+      await opening
       const client = session?.client
       session = undefined
       await client?.end().catch(() => undefined)

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import { sha256 } from '../../domain/data/Digest.js'
 import type { Limits, Row, Save } from '../sql/Rows.js'
 import { saveOf } from '../sql/Rows.js'
 import type { Database } from './Database.js'
@@ -108,7 +109,7 @@ const attempt = async (
     planned.rows.map((row) => row[name])
   )
   const sent = await send(database, {
-    text: textOf(database, planned, options),
+    ...statementOf(hub, planned, options),
     values: [
       claim.runId,
       claim.epoch,
@@ -137,6 +138,18 @@ const UNCLEAR: Failure = {
   cause: new Error('the row of the run changed and changed back'),
   passes: true,
   effect: 'none'
+}
+
+/** Planning the statement takes longer than running it, so a session keeps the plan of the common one. A pooler could break that. */
+const statementOf = (
+  { database, usesSessions }: Hub,
+  planned: Save,
+  options: SaveOptions
+): { readonly text: string; readonly name?: string } => {
+  const text = textOf(database, planned, options)
+  return usesSessions && !planned.replaces && !planned.hasBase
+    ? { text, name: `dogear-${sha256(text).slice(0, 16)}` }
+    : { text }
 }
 
 const textOf = ({ table }: Database, { replaces, hasBase, rows: [first] }: Save, { keep }: SaveOptions): string => {

@@ -54,6 +54,30 @@ describe('the connection that proves that a process lives', () => {
     assert.equal(kept.lost.aborted, false)
   })
 
+  test('breaks while a claim is being made, and the claim is held under the new key', async () => {
+    let go = (): void => undefined
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const isClaim = (text: string): boolean => text.startsWith('INSERT INTO') && text.includes('.runs')
+    let isHeld = false
+    const around = (text: string): Promise<void> | undefined => {
+      if (!isClaim(text) || !isHeld) return undefined
+      isHeld = false
+      return gate
+    }
+    const { storage } = open(where, { around })
+    await claimed(storage, 'a')
+    isHeld = true
+    const claiming = claimed(storage, 'b')
+    const former = await keyOf('a')
+    await terminate(former)
+    for (const end = Date.now() + 10_000; (await keyOf('a')) === former; await later(5)) assert.ok(Date.now() < end)
+    go()
+    const claim = await claiming
+    assert.equal(await keyOf('b'), await keyOf('a'))
+    await left(open(where).storage.claim('b', OTHER), 'HeldBy')
+    await right(storage.save(claim, revisions([1])))
+  })
+
   test('sets keepalives and a user timeout, so that a lost host is noticed', async () => {
     const { storage } = open(where)
     await claimed(storage, 'a')
