@@ -133,7 +133,8 @@ async function bundleLibrary() {
     ],
     outdir: fresh,
     chunkNames: 'chunks/[name]-[hash]',
-    external: [...Object.keys(manifest.dependencies), 'fast-check']
+    // Drivers of databases are the user's.
+    external: [...Object.keys(manifest.dependencies), 'fast-check', 'pg']
   })
   return metafile
 }

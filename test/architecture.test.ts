@@ -27,6 +27,7 @@ const table: readonly Row[] = [
   // Both databases keep the same rows.
   { files: /^adapters\/(sql|sqlite|postgres)\//, mayImport: [/^adapters\/sql\//] },
   { files: /^adapters\/sqlite\//, mayImport: [/^adapters\/sqlite\//] },
+  { files: /^adapters\/postgres\//, mayImport: [/^adapters\/postgres\//, /^pg$/] },
   // It imports the store that its message names.
   { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
