@@ -38,6 +38,9 @@ export { collectEvidence } from './executor/workspace/evidence.js'
 export { findExpired, prune, removeRuns } from './executor/storage/prune.js'
 export { listRuns, newestFirst, viewRun } from './executor/storage/runs.js'
 export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
+export { runChanges } from './executor/storage/history.js'
+export { renderRun } from './view/page/renderRun.js'
+export type { RunPage } from './view/page/RunPage.js'
 export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.js'
 
 // --- define a program

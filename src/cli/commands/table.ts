@@ -201,6 +201,10 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Shows one run: its state, [steps and groups](#the-offer), attempts, errors, variables and [artifacts](artifacts.md).',
     flags: [
       { syntax: '--history', text: 'also list each revision with its change, unit, attempt and error' },
+      {
+        syntax: '--html <file>',
+        text: '[write a page](#a-page-to-look-at) with a timeline of the run; replaces an earlier page'
+      },
       JSON_FLAG
     ],
     example: 'dogear show 3f2a81c0 --history',
