@@ -66,3 +66,15 @@ test('a page names what makes a resume impossible, with the remedy', async () =>
   expect(page).toContain('dogear resume first --from-step build')
   expect(existsSync(`${place.folder}/run.html`)).toBe(true)
 })
+
+test('--mermaid prints the graph alone, and with --json as a field', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const { code, stdout, stderr } = await place.dogear(['show', 'first', '--mermaid'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toMatch(/^flowchart TD\n {2}u0\["build"\]\n/)
+  expect(stdout).toContain('  class u1 failed\n')
+  expect(JSON.parse((await place.dogear(['show', 'first', '--mermaid', '--json'])).stdout)).toEqual({
+    run_id: 'first',
+    mermaid: stdout
+  })
+})

@@ -1,4 +1,4 @@
-/** `dogear show --html` and `--mermaid`: a run as a page, and as a graph. */
+/** `dogear show --html`: writes a run as a page. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'

@@ -30,12 +30,14 @@ import { holderText } from '../report/text.js'
 export interface ShowFlags {
   readonly history?: boolean
   readonly html?: string
+  readonly mermaid?: boolean
 }
 
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   const environment = environmentFor(context)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
+  if (flags.mermaid === true) return showGraph(context, view.right)
   const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
   if (E.isLeft(history)) return history
   const artifacts = await fileArtifacts(context.home).list(view.right.runId)()
@@ -53,6 +55,14 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
     lines.forEach(screen.print)
     for (const line of linesOf(ofPending(context, view.right.checkpoint), screen.style)) screen.line(line)
   }
+  return E.right(ExitCode.done)
+}
+
+/** A graph has no other form: with --json it is a field of a document. */
+const showGraph = async ({ screen, json }: Context, { runId, checkpoint }: RunView): Promise<Result> => {
+  const { graphOf } = await import('../../view/graph.js')
+  const graph = graphOf(checkpoint)
+  screen.out(json ? printed({ run_id: runId, mermaid: graph }) : graph)
   return E.right(ExitCode.done)
 }
 

@@ -205,6 +205,10 @@ export const COMMANDS: ReadonlyArray<Command> = [
         syntax: '--html <file>',
         text: '[write a page](#a-page-to-look-at) with a timeline of the run; replaces an earlier page'
       },
+      {
+        syntax: '--mermaid',
+        text: 'print the units and their states as a [Mermaid flowchart](#a-page-to-look-at), and nothing else'
+      },
       JSON_FLAG
     ],
     example: 'dogear show 3f2a81c0 --history',
