@@ -29,7 +29,7 @@ const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   S: [1, 2, 3, 5, 6, 7],
   T: [11, 12, 13, 14],
   U: [3, 4, 7],
-  V: [2, 3, 5, 6, 7]
+  V: [2, 3, 4, 5, 6, 7]
 }
 
 interface Feature {

@@ -215,6 +215,16 @@ export const COMMANDS: ReadonlyArray<Command> = [
     load: async () => (await import('./show.js')).showCommand
   },
   {
+    _tag: 'Plain',
+    name: 'watch',
+    args: [RUN],
+    summary: 'follow a run until it rests',
+    text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
+    flags: [JSON_FLAG],
+    example: 'dogear watch 3f2a81c0',
+    load: async () => (await import('./watch.js')).watchCommand
+  },
+  {
     _tag: 'Prompting',
     name: 'clean',
     args: [ANY_RUN],
