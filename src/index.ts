@@ -46,6 +46,9 @@ export { listRuns, newestFirst, viewRun } from './executor/storage/runs.js'
 export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
 export { unitsOf } from './domain/explain/UnitView.js'
 export type { UnitView } from './domain/explain/UnitView.js'
+export { runChanges } from './executor/storage/history.js'
+export { renderRun } from './view/page/renderRun.js'
+export type { RunPage } from './view/page/RunPage.js'
 export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.js'
 
 // --- define a program
