@@ -125,22 +125,14 @@ export interface RunCancelled {
 
 /**
  * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; the answer is not plain
- * JSON, and `expected` says where; `by` is too long, empty or has control characters; the answer to a question is none of
- * `Again`, `Keep` and `Done`; a resume asks no question about it; or the answer would run units again that have a question themselves. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no question about it; or the
+ * answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
   readonly runId: string
   readonly unit: Unit
-  readonly why:
-    | 'UnknownUnit'
-    | 'AlreadyCompleted'
-    | 'NotAWait'
-    | 'NotJson'
-    | 'InvalidName'
-    | 'NotAnAnswer'
-    | 'NotAsked'
-    | 'OthersFirst'
+  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson' | 'InvalidName' | 'NotAnAnswer' | 'NotAsked'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
 }
@@ -316,6 +308,10 @@ const sentence = (error: SingleLine): string => {
 const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
   if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
+  if (why === 'NotAsked') {
+    const asked = waiting.length === 0 ? 'the run has none' : `units with an open question: ${waiting.join(', ')}`
+    return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
+  }
   const open =
     waiting.length === 0 ? 'no unit of the run waits for one' : `these units wait for one: ${waiting.join(', ')}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
@@ -326,9 +322,8 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
   NotJson: 'the answer is not plain JSON',
-  NotAnAnswer: 'the answer is none of Again, Keep and Done',
-  NotAsked: 'a resume asks no question about it',
-  OthersFirst: 'it would run units again that have an open question; answer those first',
+  NotAnAnswer: 'the answer is invalid',
+  NotAsked: 'it has no open question',
   InvalidName: '`by` must have 1 to 512 characters and no control characters; pass another name'
 }
 

@@ -111,13 +111,12 @@ export interface Survey extends State {
   readonly plan: E.Either<PlanError, ResumePlan>
 }
 
+/** A program, or the recorded definition of one. */
+type Plannable = Workflow & Pick<Program<unknown, never>, 'decodeInput'>
+
 /** Surveys a loaded state. Every resume, plan and poll of a cancelled run is refused here. */
 export const survey =
-  (
-    program: Workflow & Pick<Program<unknown, never>, 'decodeInput'>,
-    { checkpoint, found }: State,
-    given: SurveyOptions
-  ): Executor<Survey> =>
+  (program: Plannable, { checkpoint, found }: State, given: SurveyOptions): Executor<Survey> =>
   (environment) =>
   async () => {
     if (status(checkpoint, false) === 'cancelled' && given.reopen !== true)
@@ -155,11 +154,7 @@ export const usable = ({ checkpoint, found, options, workspaceFound, plan }: Sur
 }
 
 export const planStored =
-  <Outputs, Input>(
-    program: Program<Outputs, Input, unknown, unknown>,
-    state: State,
-    given: SurveyOptions
-  ): Executor<Planned> =>
+  (program: Plannable, state: State, given: SurveyOptions): Executor<Planned> =>
   (environment) =>
   async () => {
     const surveyed = await survey(program, state, given)(environment)()

@@ -2,7 +2,7 @@
 import type { Answer } from '../domain/plan/Plan.js'
 import type { AnswerOptions, AnswerResult } from '../executor/requests/answer.js'
 import { answer as giveAnswer } from '../executor/requests/answer.js'
-import { confirm as answerQuestion } from '../executor/requests/confirm.js'
+import { confirm as answerQuestions } from '../executor/requests/confirm.js'
 import type { CancelResult } from '../executor/requests/cancel.js'
 import { cancel as askToCancel } from '../executor/requests/cancel.js'
 import type { PollOutcome } from '../executor/poll.js'
@@ -134,8 +134,8 @@ export const answer = (
 ): Promise<AnswerResult> => orThrow(options, giveAnswer(options.id, options.unit, options.value, options))
 
 /**
- * Answers a question that a resume would ask; see `confirm` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, has an
- * owner, or there is no such question.
+ * Answers all questions that a resume would ask; see `confirm` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, has
+ * an owner, or an answer is invalid or missing.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -147,13 +147,13 @@ export const answer = (
  *   .step('ship', () => 'shipped')
  * const options = { id: 'order-1', storage: memoryStorage() }
  * assert.equal((await runOutcome(order, options))._tag, 'Failed')
- * await confirm({ ...options, unit: 'charge', answer: { _tag: 'Done' } })
+ * await confirm({ ...options, confirm: new Map([['charge', { _tag: 'Done' }]]) })
  * assert.equal((await resume(order, options)).ship, 'shipped')
  *
  * @category running
  */
-export const confirm = (options: Options & { readonly unit: string; readonly answer: Answer }): Promise<AnswerResult> =>
-  orThrow(options, answerQuestion(options.id, options.unit, options.answer))
+export const confirm = (options: Options & { readonly confirm: ReadonlyMap<string, Answer> }): Promise<void> =>
+  orThrow(options, answerQuestions(options.id, options.confirm))
 
 /**
  * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a

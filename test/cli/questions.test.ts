@@ -57,21 +57,54 @@ test.each([
   [['charge', 'maybe'], 2, 'answer: unknown answer "maybe"; use again, keep or done, or --value for a unit that waits'],
   [['charge', 'again', '--output', '1'], 2, '--output: only "done" has an output, not "again"'],
   [['charge', '--output', '1'], 2, '--output: only "done" has an output; pass it as "done --output JSON"'],
+  [['charge', '--confirm', 'ship=again'], 2, '--confirm: needs an answer to the unit: again, keep or done'],
+  [['charge', 'again', '--confirm', 'charge=done'], 2, '--confirm: "charge" is answered twice; answer it once'],
   [['charge', 'done', '--output', 'R-7'], 2, '--output: not valid JSON; put a string in double quotes'],
   [
     ['charge', 'done', '--value', '1'],
     2,
     '--value and --value-file cannot be combined with "done"; use --output for an output'
   ],
-  [
-    ['ship', 'again'],
-    4,
-    'Cannot answer ship of run o-1: a resume asks no question about it; these units wait for one: charge'
-  ]
+  [['ship', 'again'], 4, 'Cannot answer ship of run o-1: it has no open question; units with an open question: charge']
 ])('an answer to no question is refused, and nothing is recorded: %j', async (words, code, message) => {
   await killed()
   const refused = await place.dogear(['answer', 'o-1', ...words])
   expect(refused.code).toBe(code)
   expect(linesOf(refused.stderr)[0]).toBe(`dogear: ${message}`)
   expect((await host()).stdout).toBe('Refused Unconfirmed\n')
+})
+
+const both = `
+name: pay
+steps:
+  - wave: all
+    groups:
+      charge: { idempotent: false, shell: 'echo charge >> log; exit 1' }
+      invoice: { idempotent: false, shell: 'echo invoice >> log; exit 1' }
+`
+
+test('several questions are answered by one command, which the refusal of a single answer prints', async () => {
+  place = sandbox({ 'pay.yml': both })
+  expect((await place.dogear(['run', 'pay.yml', '--id', 'p-1'])).code).toBe(1)
+  const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'done'])
+  expect(refused.code).toBe(4)
+  const command = linesOf(refused.stderr).at(-1) ?? ''
+  expect(command).toBe('  dogear answer p-1 all/charge done --confirm all/invoice=again')
+  expect((await place.shell(command.replace('=again', '=done'))).code).toBe(0)
+  expect((await place.dogear(['resume', 'p-1'])).code).toBe(0)
+  expect(place.read('log').trim().split('\n').sort()).toEqual(['charge', 'invoice'])
+})
+
+test('an answer about edited evidence is for the file of the run, wherever the command runs', async () => {
+  place = sandbox({
+    'w.yml': "steps: [{ name: make, shell: 'echo made > out', artifacts: [out] }, { name: end, shell: 'test -e go' }]"
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'w-1'])
+  place.write('out', 'edited by hand')
+  place.write('sub/out', 'another file')
+  place.write('go', '')
+  const answered = await place.shell('cd sub && dogear answer w-1 make keep --home ../.dogear')
+  expect(answered).toMatchObject({ code: 0 })
+  expect((await place.dogear(['resume', 'w-1'])).code).toBe(0)
+  expect(place.read('out')).toBe('edited by hand')
 })

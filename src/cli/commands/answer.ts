@@ -1,4 +1,4 @@
-/** `dogear answer`: answers a unit that waits, through the owner of the run if it has one, or a question of a resume. */
+/** `dogear answer`: answers a unit that waits, through the owner of the run if it has one, or the questions of a resume. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -7,6 +7,7 @@ import { fromUnknown } from '../../domain/data/Json.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
 import { confirm } from '../../executor/requests/confirm.js'
+import type { RunError } from '../../executor/RunError.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -15,12 +16,15 @@ import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, showHint, userName } from './Context.js'
+import { answersOf as confirmed } from './execution/planFlags.js'
+import { treeFor } from './execution/survey.js'
 import { findRun } from './find/find.js'
 
 export interface AnswerFlags {
   readonly value?: string
   readonly valueFile?: string
   readonly output?: string
+  readonly confirm?: ReadonlyArray<string>
 }
 
 /** The program checks the answer when it resumes. */
@@ -31,16 +35,18 @@ export const answerCommand = async (
   word: string | undefined,
   flags: AnswerFlags
 ): Promise<Result> => {
-  const given = word === undefined ? valueOf(context, id, unit, flags) : decisionOf(word, flags)
+  const given = word === undefined ? valueOf(context, id, unit, flags) : answersOf(unit, word, flags)
   if (E.isLeft(given)) return given
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, workflow } = view.right
-  const how = given.right
-  const answering =
-    'decision' in how ? confirm(runId, unit, how.decision) : answer(runId, unit, how.value, { by: userName() })
-  const answered = await answering(environmentFor(context))()
-  if (E.isLeft(answered)) return E.left(notDone(answered.left, [], runId))
+  const environment = environmentFor(context, { tree: treeFor(context, view.right) })
+  const answered =
+    'answers' in given.right
+      ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
+      : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
+  if (E.isLeft(answered))
+    return E.left(notDone(answered.left, ofOthers(context, runId, unit, word, answered.left), runId))
   const { screen, json } = context
   const requested = answered.right._tag === 'Requested'
   if (json) screen.out(printed({ run_id: runId, unit, requested }))
@@ -62,35 +68,58 @@ interface Value {
   readonly value: Json
 }
 
-/** The answer to a question of a resume. */
-const decisionOf = (
+const RECORDED = { _tag: 'Recorded' } as const
+
+/** The questions that are left, with a command that answers them together. */
+const ofOthers = (
+  context: Context,
+  runId: string,
+  unit: string,
+  word: string | undefined,
+  error: RunError
+): ReadonlyArray<Hint> => {
+  if (word === undefined || error._tag !== 'Unconfirmed') return []
+  const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
+  return [
+    {
+      text: 'Answer all questions together, for example:',
+      command: dogearCommand(context, ['answer', runId, unit, word, ...others])
+    }
+  ]
+}
+
+/** The answers to the questions of a resume: the one to the unit, and those of `--confirm`. */
+const answersOf = (
+  unit: string,
   word: string,
-  { value, valueFile, output }: AnswerFlags
-): E.Either<CliError, { readonly decision: Answer }> => {
+  { value, valueFile, output, confirm = [] }: AnswerFlags
+): E.Either<CliError, { readonly answers: ReadonlyMap<string, Answer> }> => {
   if (value !== undefined || valueFile !== undefined)
     return E.left(usage(`--value and --value-file cannot be combined with "${word}"; use --output for an output`))
-  if (word === 'again' || word === 'keep') {
-    const decision = { _tag: word === 'again' ? 'Again' : 'Keep' } as const
-    return output === undefined
-      ? E.right({ decision })
-      : E.left(usage(`--output: only "done" has an output, not "${word}"`))
-  }
-  if (word !== 'done')
+  if (!['again', 'keep', 'done'].includes(word))
     return E.left(usage(`answer: unknown answer "${word}"; use again, keep or done, or --value for a unit that waits`))
-  if (output === undefined) return E.right({ decision: { _tag: 'Done' } })
-  const json = parsed(output)
-  return E.isLeft(json)
-    ? E.left(usage(`--output: ${json.left}`))
-    : E.right({ decision: { _tag: 'Done', output: json.right } })
+  if (word !== 'done' && output !== undefined)
+    return E.left(usage(`--output: only "done" has an output, not "${word}"`))
+  const json = output === undefined ? E.right(undefined) : parsed(output)
+  if (E.isLeft(json)) return E.left(usage(`--output: ${json.left}`))
+  const others = confirmed(confirm)
+  if (E.isLeft(others)) return others
+  if (others.right.has(unit)) return E.left(usage(`--confirm: "${unit}" is answered twice; answer it once`))
+  const own: Answer =
+    word !== 'done'
+      ? { _tag: word === 'again' ? 'Again' : 'Keep' }
+      : { _tag: 'Done', ...(json.right === undefined ? {} : { output: json.right }) }
+  return E.right({ answers: new Map([[unit, own], ...others.right]) })
 }
 
 const valueOf = (
   context: Context,
   id: string,
   unit: string,
-  { value, valueFile, output }: AnswerFlags
+  { value, valueFile, output, confirm }: AnswerFlags
 ): E.Either<CliError, Value> => {
   if (output !== undefined) return E.left(usage('--output: only "done" has an output; pass it as "done --output JSON"'))
+  if (confirm !== undefined) return E.left(usage('--confirm: needs an answer to the unit: again, keep or done'))
   const such = (text: string, ...flag: ReadonlyArray<string>): ReadonlyArray<Hint> => [
     { text, command: dogearCommand(context, ['answer', id, unit, ...flag]) }
   ]

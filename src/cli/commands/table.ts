@@ -47,6 +47,12 @@ const MERGE: ReadonlyArray<Word> = [
   { syntax: '--no-merge', text: 'keep the worktree, without a question' }
 ]
 
+const CONFIRM: Word = {
+  syntax: '--confirm <step=answer>',
+  text: 'answer a [question](#questions) about a step: again, keep, done or done:OUTPUT; repeat for more',
+  repeats: true
+}
+
 const PLANNING: ReadonlyArray<Word> = [
   { syntax: '--force', text: 'run every step again, from the first; asks before it discards completed steps' },
   { syntax: '--from-step <step>', text: 'count all earlier steps as done, and run from this one on' },
@@ -56,11 +62,7 @@ const PLANNING: ReadonlyArray<Word> = [
     text: 'with --from-step or --force, [replace an input value](#from-a-step-on) from there on; repeat for more',
     repeats: true
   },
-  {
-    syntax: '--confirm <step=answer>',
-    text: 'answer a [question](#questions) about a step: again, keep, done or done:OUTPUT; repeat for more',
-    repeats: true
-  },
+  CONFIRM,
   {
     syntax: '--changes <policy>',
     text: '[which edits](editing-and-resuming.md#edit-then-go-on) to accept: strict (none), completed (default: none of completed steps) or ignore (all)'
@@ -171,11 +173,12 @@ export const COMMANDS: ReadonlyArray<Command> = [
       { syntax: '[answer]', text: 'to a question of a resume: again, keep or done' }
     ],
     summary: 'answer a unit that waits, or a question of a resume',
-    text: 'Answers a unit that [waits for an answer](waiting.md) with --value. The answer may also come before its unit waits. With again, keep or done, answers a [question that a resume would ask](editing-and-resuming.md#questions), also of a run that a program started. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
+    text: 'Answers a unit that [waits for an answer](waiting.md) with --value. The answer may also come before its unit waits. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about it, also of a run that a program started; if there are several, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
       { syntax: '--value <json>', text: 'the answer, as JSON' },
       { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
       { syntax: '--output <json>', text: 'with done: the output of the unit, as JSON' },
+      CONFIRM,
       JSON_FLAG
     ],
     example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',

@@ -133,7 +133,7 @@ const changesByPlace = (evidence: ReadonlyArray<FoundEvidence>): ReadonlyMap<str
   return now
 }
 
-export const placeOf = (one: Evidence): string => {
+const placeOf = (one: Evidence): string => {
   switch (one._tag) {
     case 'Artifact':
     case 'File':

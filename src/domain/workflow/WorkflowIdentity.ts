@@ -116,7 +116,7 @@ const ofStep = (step: Step): StepIdentity => {
 export const recordedFingerprint = (step: Step | StepIdentity): string =>
   'ownFingerprint' in step ? step.ownFingerprint : step.fingerprint
 
-/** A workflow that plans like the recorded one, but for what only its code knows: which outputs fit, and the paths of artifacts. */
+/** Rebuilds a workflow from the recorded definition. It accepts any output and has no artifact paths, which only code knows. */
 export const toWorkflow = (identity: WorkflowIdentity): Workflow & { readonly identity: WorkflowIdentity } => ({
   name: identity.name,
   steps: identity.steps.map(toStep),

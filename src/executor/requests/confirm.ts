@@ -1,24 +1,26 @@
-/** Answers a question of a resume beforehand, without the program. */
+/** Answers the questions of a resume beforehand, without the program. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
-import { answerQuestion } from '../../domain/plan/answerQuestion.js'
+import { overrides } from '../../domain/plan/Overrides.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
+import type { Environment } from '../../ports/Environment.js'
 import type { Executor } from '../Executor.js'
-import { EXACT, survey } from '../planRun.js'
+import type { Planned } from '../planRun.js'
+import { EXACT, planStored } from '../planRun.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { timestamp } from '../RunScope.js'
+import { secure } from '../secrets.js'
 import { withIntactClaim } from '../storage/stored.js'
-import type { AnswerResult } from './answer.js'
 import { recorderFor } from './inbox.js'
 
-type Recorded = AnswerResult & { readonly _tag: 'Recorded' }
-
 /**
- * Answers a question that a resume would ask, from any process and without the program: a unit that is not idempotent and may have taken
- * effect, or one whose evidence was changed. The answer is recorded as if the resume had been given it. Its output is checked when the
- * program resumes; until then a unit that was answered as done can be answered again, with another output.
+ * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
+ * taken effect, and about changed evidence. Records what a resume with the same `confirm` would record before it runs anything; the next
+ * resume does not ask. Plans the recorded definition: if the workflow was edited since, answer at the resume. The program checks an output
+ * when it resumes. An output is recorded without the run's secrets, which the environment must have.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -35,45 +37,67 @@ type Recorded = AnswerResult & { readonly _tag: 'Recorded' }
  * assert.equal((await runOutcome(order, { id: 'order-1', storage }))._tag, 'Failed')
  * await assert.rejects(resume(order, { id: 'order-1', storage }), /charge/)
  *
- * const recorded = await confirm('order-1', 'charge', { _tag: 'Done' })(nodeEnvironment(storage))()
+ * const recorded = await confirm('order-1', new Map([['charge', { _tag: 'Done' }]]))(nodeEnvironment(storage))()
  * assert.ok(E.isRight(recorded))
  * assert.equal((await resume(order, { id: 'order-1', storage })).ship, 'shipped')
  *
  * @category running
  */
 export const confirm =
-  (runId: string, unit: Unit, answer: Answer): Executor<Recorded> =>
+  (runId: string, answers: ReadonlyMap<Unit, Answer>): Executor<void> =>
   (environment) =>
-  () =>
-    withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, Recorded>> => {
-      const refused = (why: Pick<AnswerRefused, 'why' | 'expected' | 'waiting'>): E.Either<RunError, never> =>
-        E.left({ _tag: 'AnswerRefused', runId, unit, ...why })
-      // Untyped hosts may pass anything.
-      if (!ANSWERS.has((answer as Answer | undefined)?._tag))
-        return refused({
-          why: 'NotAnAnswer',
-          expected: "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }",
-          waiting: []
-        })
-      const output = answer._tag === 'Done' && answer.output !== undefined ? fromUnknown(answer.output) : E.right(null)
-      if (E.isLeft(output)) {
-        const { path, found } = output.left
-        return refused({ why: 'NotJson', expected: `plain JSON at ${path}, not ${found}`, waiting: [] })
-      }
-      const recorded = { ...toWorkflow(checkpoint.workflow), decodeInput: E.right }
-      const surveyed = await survey(recorded, { checkpoint, found: EXACT }, {})(environment)()
-      if (E.isLeft(surveyed)) return surveyed
-      const { evidence = [] } = surveyed.right.options
+  async () => {
+    for (const [unit, answer] of answers) {
+      const expected = notAnswer(answer)
+      if (expected !== undefined)
+        return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotAnAnswer', expected, waiting: [] })
+    }
+    return await withIntactClaim(environment, runId, async (claim, checkpoint): Promise<E.Either<RunError, void>> => {
+      const planned = await planAnswered(environment, checkpoint, answers)
+      if (E.isLeft(planned)) return planned
+      const hasOutput = [...answers.values()].some((answer) => answer._tag === 'Done' && answer.output !== undefined)
+      const secured = await secure(environment, hasOutput ? checkpoint.workflow : {})
+      if (E.isLeft(secured)) return secured
+      const recorder = recorderFor(secured.right, claim, checkpoint)
+      const { plan, options } = planned.right
       const at = timestamp(environment.clock.now())
-      const changes = answerQuestion(checkpoint, evidence, { unit, answer, at })
-      if (E.isLeft(changes))
-        return changes.left._tag === 'PlanError'
-          ? E.left(changes.left)
-          : refused({ why: changes.left._tag, waiting: changes.left.asked })
-      const recorder = recorderFor(environment, claim, checkpoint)
-      recorder.stage(changes.right)
-      const saved = await recorder.commit()
-      return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
+      recorder.stage(overrides(checkpoint, toWorkflow(checkpoint.workflow), plan, options, at))
+      return E.map(() => undefined)(await recorder.commit())
     })
+  }
+
+/** Untyped hosts may pass anything. */
+const notAnswer = (answer: Answer | undefined): string | undefined => {
+  if (!ANSWERS.has(answer?._tag)) return "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
+  if (answer?._tag !== 'Done' || answer.output === undefined) return undefined
+  const output = fromUnknown(answer.output)
+  return E.isRight(output) ? undefined : `plain JSON at ${output.left.path}, not ${output.left.found}`
+}
 
 const ANSWERS: ReadonlySet<Answer['_tag'] | undefined> = new Set(['Again', 'Keep', 'Done'] as const)
+
+/** Plans with the answers. Each must answer a question, and none may stay open. */
+const planAnswered = async (
+  environment: Environment,
+  checkpoint: Checkpoint,
+  answers: ReadonlyMap<Unit, Answer>
+): Promise<E.Either<RunError, Planned>> => {
+  const { runId } = checkpoint
+  const workflow = { ...toWorkflow(checkpoint.workflow), decodeInput: E.right }
+  const planWith = (confirm: ReadonlyMap<Unit, Answer>, known?: Planned): Promise<E.Either<RunError, Planned>> =>
+    planStored(workflow, { checkpoint, found: EXACT }, { ...known?.options, confirm })(environment)()
+  const before = await planWith(new Map())
+  if (E.isLeft(before)) return before
+  for (const unit of answers.keys()) {
+    const others = new Map([...answers].filter(([one]) => one !== unit))
+    const planned = others.size === 0 ? before : await planWith(others, before.right)
+    if (E.isLeft(planned)) return planned
+    const asked = planned.right.questions.map((question) => question.unit)
+    const refused: AnswerRefused = { _tag: 'AnswerRefused', runId, unit, why: 'NotAsked', waiting: asked }
+    if (!asked.includes(unit)) return E.left(refused)
+  }
+  const planned = await planWith(answers, before.right)
+  if (E.isLeft(planned)) return planned
+  const [question, ...more] = planned.right.questions
+  return question === undefined ? planned : E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+}

@@ -53,7 +53,7 @@ export const planOptions = (flags: PlanFlags, { steps }: WorkflowFile): E.Either
   })
 }
 
-const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
+export const answersOf = (texts: ReadonlyArray<string>): E.Either<CliError, ReadonlyMap<string, Answer>> => {
   const answers = new Map<string, Answer>()
   for (const text of texts) {
     const [, unit, answer, output] = /^([^=]+)=(again|keep|done)(?::([\s\S]*))?$/.exec(text) ?? []

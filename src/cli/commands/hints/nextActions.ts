@@ -134,7 +134,7 @@ const ofAnswerRefused = (
   { runId, why, waiting }: RunError & { readonly _tag: 'AnswerRefused' }
 ): Hint => {
   const [unit] = waiting
-  const answer = why === 'NotAsked' || why === 'OthersFirst' ? ['again'] : ['--value', 'JSON']
+  const answer = why === 'NotAsked' ? ['again'] : ['--value', 'JSON']
   return unit === undefined
     ? showHint(typed, runId)
     : { text: 'For example:', command: dogearCommand(typed, ['answer', runId, unit, ...answer]) }
