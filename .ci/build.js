@@ -134,7 +134,8 @@ async function bundleLibrary() {
     ],
     outdir: fresh,
     chunkNames: 'chunks/[name]-[hash]',
-    external: [...Object.keys(manifest.dependencies), 'fast-check']
+    // Drivers of databases are the user's.
+    external: [...Object.keys(manifest.dependencies), 'fast-check', 'pg']
   })
   return metafile
 }
@@ -223,7 +224,7 @@ async function writeNotices(folder, what, files) {
 async function notice(name) {
   const folder = join(root, 'node_modules', name)
   const { version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
-  const file = (await readdir(folder)).find((entry) => /^licen[cs]e(\.|$)/i.test(entry))
+  const file = (await readdir(folder)).find((entry) => /^licen[cs]e([.-]|$)/i.test(entry))
   if (file === undefined) throw new Error(`${name} is bundled, but has no licence file to pass on`)
   return `${'-'.repeat(80)}\n${name} ${version} (${license})\n\n${await readFile(join(folder, file), 'utf8')}`
 }

@@ -23,6 +23,11 @@ export type { PollOutcome } from './executor/poll.js'
 export { resume, run, runOrResume } from './executor/run.js'
 export type { Executor } from './executor/Executor.js'
 export type { ResumeOptions, RunOptions } from './executor/RunOptions.js'
+export { resumeAll } from './hosts/resumeAll.js'
+export type { AnyProgram, ResumeAllOptions } from './hosts/resumeAll.js'
+export type { LeftWhy, ResumedRun } from './hosts/ResumedRun.js'
+export { start } from './hosts/start.js'
+export type { RunHandle } from './hosts/start.js'
 
 /** Errors that end a call without an outcome. */
 export type RunError = model.RunError
@@ -39,6 +44,11 @@ export { collectEvidence } from './executor/workspace/evidence.js'
 export { findExpired, prune, removeRuns } from './executor/storage/prune.js'
 export { listRuns, newestFirst, viewRun } from './executor/storage/runs.js'
 export type { ListedRun, RunSummary, RunView } from './executor/storage/runs.js'
+export { unitsOf } from './domain/explain/UnitView.js'
+export type { UnitView } from './domain/explain/UnitView.js'
+export { runChanges } from './executor/storage/history.js'
+export { renderRun } from './view/page/renderRun.js'
+export type { RunPage } from './view/page/RunPage.js'
 export type { OnSuccess, RetentionPolicy } from './domain/checkpoint/Retention.js'
 
 // --- define a program
@@ -198,7 +208,7 @@ export type { ContinueHere } from './domain/request/Pause.js'
 
 export type { CheckAnswer, FailedCheck, OnCheckFailed } from './ports/Checks.js'
 export type { Clock } from './ports/Clock.js'
-export type { Environment } from './ports/Environment.js'
+export type { Around, Environment } from './ports/Environment.js'
 export type { Event, Events, EventUnit } from './ports/Events.js'
 export type { Interrupt } from './ports/Interrupt.js'
 export type { AsyncContext } from './ports/AsyncContext.js'

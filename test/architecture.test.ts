@@ -24,14 +24,20 @@ const table: readonly Row[] = [
   { files: /^adapters\//, mayImport: [/^(ports|domain)\//, fpTs, node] },
   { files: /^adapters\/json-file\//, mayImport: [/^adapters\/json-file\//, /^(write-file-atomic|proper-lockfile)$/] },
   { files: /^adapters\/node\//, mayImport: [/^adapters\/node\//] },
+  // Both databases keep the same rows.
+  { files: /^adapters\/(sql|sqlite|postgres)\//, mayImport: [/^adapters\/sql\//] },
+  { files: /^adapters\/sqlite\//, mayImport: [/^adapters\/sqlite\//] },
+  { files: /^adapters\/postgres\//, mayImport: [/^adapters\/postgres\//, /^pg$/] },
   // It imports the store that its message names.
   { files: /^adapters\/node\/storageProcessChild\.ts$/, mayImport: [/^\(a computed name\)$/] },
   { files: /^executor\//, mayImport: [/^(executor|ports|domain)\//, fpTs], mayImportTypes: [ioTs] },
+  { files: /^hosts\//, mayImport: [/^(hosts|executor|ports|domain)\//, fpTs] },
   {
     files: /^testing\//,
     mayImport: [/^(testing|executor|ports|domain)\//, /^adapters\/memory\.ts$/, fpTs, /^(fast-check|node:assert)$/]
   },
-  { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor|public)\//] },
+  { files: /^view\//, mayImport: [/^(view|domain)\//, pureFpTs], mayImportTypes: [/^ports\//] },
+  { files: /^index\.ts$/, mayImport: [/^(domain|ports|executor|hosts|view|public)\//] },
   { files: /^public\//, mayImport: [/^(domain|ports|executor)\//] },
   { files: /^promise\//, mayImport: [/^(?!cli\/|testing\/)/] },
   { files: /^cli\//, mayImport: [/^/] }
@@ -228,6 +234,17 @@ describe('the domain', () => {
       return occurrences([file], (node) => ts.isIdentifier(node) && isImpure(node))
     })
     expect(wrong).toEqual([])
+  })
+
+  test('the view reads no clock and nothing of its process', () => {
+    const outside = new Set([...clocks.filter((one) => one !== 'Date'), ...surroundings])
+    const isPresent = (node: ts.Node): boolean =>
+      (ts.isNewExpression(node) && node.expression.getText() === 'Date' && node.arguments?.length !== 1) ||
+      (ts.isPropertyAccessExpression(node) && node.getText() === 'Date.now')
+    expect(occurrences(layer('view'), isPresent)).toEqual([])
+    expect(
+      occurrences(layer('view'), (node) => ts.isIdentifier(node) && (outside.has(node.text) || isChance(node)))
+    ).toEqual([])
   })
 
   test('the domain is synchronous', () => {

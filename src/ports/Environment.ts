@@ -5,12 +5,21 @@ import type { AsyncContext } from './AsyncContext.js'
 import type { CheckpointStorage, Owner } from './CheckpointStorage.js'
 import type { OnCheckFailed } from './Checks.js'
 import type { Clock } from './Clock.js'
-import type { Events } from './Events.js'
+import type { Events, EventUnit } from './Events.js'
 import type { Interrupt } from './Interrupt.js'
 import type { Requests } from './Requests.js'
 import type { Secrets } from './Secrets.js'
 import type { WorkingTree } from './WorkingTree.js'
 import type { Workspaces } from './Workspaces.js'
+
+/**
+ * Wraps an attempt of a task, or a sub-step, that runs; recorded ones that a resume skips are not wrapped. It must call `act` exactly once, and
+ * await it; otherwise the attempt fails permanently (`AROUND_MISUSED`). `act` resolves when the code has ended, and rejects with its error, redacted; or when the
+ * attempt is suspended or does not stop in time. What `around` itself returns or throws after that changes nothing. `attempt`: from 1.
+ *
+ * @category model
+ */
+export type Around = (unit: EventUnit, attempt: number, act: () => Promise<void>) => Promise<unknown>
 
 /**
  * The ports that a run uses.
@@ -25,6 +34,7 @@ import type { Workspaces } from './Workspaces.js'
  *   answer while a process owns the run.
  * - `asyncContext`: detects a sub-step that is called inside another one. Without it such a call is not refused.
  * - `workspaces`: creates the workspaces of runs and steps. Optional if there are none.
+ * - `around`: wraps each attempt and each sub-step that runs; see {@link Around}.
  *
  * @category model
  */
@@ -46,4 +56,5 @@ export interface Environment {
   readonly requests?: Requests
   readonly asyncContext?: AsyncContext
   readonly workspaces?: Workspaces
+  readonly around?: Around
 }

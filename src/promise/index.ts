@@ -5,5 +5,8 @@
  *
  * @module
  */
+export type { HostOptions, Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
+export * from './hosts.js'
 export * from './run.js'
+export * from './RunFailure.js'
 export * from './workflow.js'

@@ -186,7 +186,7 @@ test('a rewound wave does not count as done until it has completed again', () =>
       line: () => undefined,
       warn: () => undefined,
       output: () => undefined,
-      status: (status) => shown.push(status?.()),
+      status: (status) => shown.push(status === undefined ? undefined : [status()].flat().join('\n')),
       question: () => () => undefined,
       live: true,
       outStyle: Style.none,

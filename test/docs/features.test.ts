@@ -27,9 +27,9 @@ const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   Q: 3,
   R: 10,
   S: [1, 2, 3, 4, 5, 6, 7],
-  T: [11, 12, 13, 14],
-  U: [3, 4, 7],
-  V: [5, 6, 7]
+  T: [1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 14],
+  U: [1, 2, 3, 4, 6, 7],
+  V: [2, 3, 4, 5, 6, 7]
 }
 
 interface Feature {

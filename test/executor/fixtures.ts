@@ -61,7 +61,7 @@ export const newWorld = (): World => ({ data: memoryData(), tree: treeData(), lo
 
 export const newProcess = (
   world: World = newWorld(),
-  given: Partial<Environment> & {
+  given: Partial<Omit<Environment, 'around'>> & {
     readonly clock?: FakeClock
     readonly around?: (storage: CheckpointStorage) => CheckpointStorage
   } = {}

@@ -26,6 +26,8 @@ const ENTRIES = {
   'dogear/promise': '../../src/promise/index.ts',
   'dogear/memory': '../../src/adapters/memory.ts',
   'dogear/json-file': '../../src/adapters/json-file/index.ts',
+  'dogear/sqlite': '../../src/adapters/sqlite/index.ts',
+  'dogear/postgres': '../../src/adapters/postgres/index.ts',
   'dogear/node': '../../src/adapters/node/index.ts',
   'dogear/testing': '../../src/testing/index.ts'
 }

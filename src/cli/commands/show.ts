@@ -3,10 +3,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { fileArtifacts } from '../../adapters/json-file/index.js'
 import type { Change } from '../../domain/change/Change.js'
-import { decode } from '../../domain/change/ChangeCodec.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../domain/data/Json.js'
+import { unitsOf } from '../../domain/explain/UnitView.js'
 import type { Environment } from '../../ports/Environment.js'
+import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
@@ -18,7 +19,7 @@ import { linesOf } from '../report/Hint.js'
 import { factsOf } from '../report/facts.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
-import { toJson, unitsOf } from '../report/UnitView.js'
+import { toJson } from '../report/UnitView.js'
 import { artifactLines, artifactsJson } from '../report/artifacts.js'
 import type { Style } from '../terminal/Style.js'
 import type { Context, Result } from './Context.js'
@@ -29,16 +30,26 @@ import { holderText } from '../report/text.js'
 
 export interface ShowFlags {
   readonly history?: boolean
+  readonly html?: string
+  readonly mermaid?: boolean
 }
 
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
   const environment = environmentFor(context)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
+  if (flags.mermaid === true) return showGraph(context, view.right)
   const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
   if (E.isLeft(history)) return history
   const artifacts = await fileArtifacts(context.home).list(view.right.runId)()
   const { screen } = context
+  if (flags.html !== undefined) {
+    const { writePage } = await import('./page.js')
+    const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
+    if (E.isLeft(page)) return page
+    screen.line(`Wrote ${page.right}`)
+    if (!context.json) return E.right(ExitCode.done)
+  }
   if (context.json) screen.out(printed({ ...showJson(view.right, history.right), ...artifactsJson(artifacts) }))
   else {
     const lines = showLines(view.right, history.right, artifactLines(artifacts, screen.outStyle), screen.outStyle)
@@ -48,40 +59,28 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   return E.right(ExitCode.done)
 }
 
+/** A graph has no other form: with --json it is a field of a document. */
+const showGraph = async ({ screen, json }: Context, { runId, checkpoint }: RunView): Promise<Result> => {
+  const { graphOf } = await import('../../view/graph.js')
+  const graph = graphOf(checkpoint)
+  screen.out(json ? printed({ run_id: runId, mermaid: graph }) : graph)
+  return E.right(ExitCode.done)
+}
+
 const historyOf = async (
-  { storage }: Environment,
+  environment: Environment,
   runId: string
 ): Promise<E.Either<CliError, ReadonlyArray<HistoryLine>>> => {
-  const history = await storage.history(runId)()
+  const history = await environment.storage.history(runId)()
   if (E.isLeft(history)) return E.left(notDone(history.left))
-  const changes = await changesOf(storage, runId, history.right[0]?.revision ?? -1)
-  return E.right(history.right.map((entry) => ({ ...entry, known: changes.get(entry.revision) })))
+  const changes = await runChanges(runId)(environment)()
+  if (E.isLeft(changes)) return E.left(notDone(changes.left))
+  return E.right(history.right.map((entry) => ({ ...entry, known: changes.right.get(entry.revision) })))
 }
 
 /** `known`: the change, if the store still has it. */
 interface HistoryLine extends HistoryEntry {
   readonly known: Change | undefined
-}
-
-/** A loaded revision has all changes since a whole checkpoint: one load per checkpoint, not per line. */
-const changesOf = async (
-  storage: Environment['storage'],
-  runId: string,
-  newest: number
-): Promise<ReadonlyMap<number, Change>> => {
-  const known = new Map<number, Change>()
-  for (let revision = newest; revision >= 0;) {
-    const stored = await storage.loadRevision(runId, revision)()
-    if (E.isLeft(stored) || O.isNone(stored.right)) break
-    const { changes } = stored.right.value
-    const first = revision - changes.length + 1
-    for (const [index, change] of changes.entries()) {
-      const decoded = decode(change)
-      if (E.isRight(decoded)) known.set(first + index, decoded.right)
-    }
-    revision = Math.min(first, revision) - 1
-  }
-  return known
 }
 
 const showLines = (

@@ -209,10 +209,28 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Shows one run: its state, [steps and groups](#the-offer), attempts, errors, variables and [artifacts](artifacts.md).',
     flags: [
       { syntax: '--history', text: 'also list each revision with its change, unit, attempt and error' },
+      {
+        syntax: '--html <file>',
+        text: '[write a page](#a-page-to-look-at) with a timeline of the run; replaces an earlier page'
+      },
+      {
+        syntax: '--mermaid',
+        text: 'print the units and their states as a [Mermaid flowchart](#a-page-to-look-at), and nothing else'
+      },
       JSON_FLAG
     ],
     example: 'dogear show 3f2a81c0 --history',
     load: async () => (await import('./show.js')).showCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'watch',
+    args: [RUN],
+    summary: 'follow a run until it rests',
+    text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
+    flags: [JSON_FLAG],
+    example: 'dogear watch 3f2a81c0',
+    load: async () => (await import('./watch.js')).watchCommand
   },
   {
     _tag: 'Prompting',

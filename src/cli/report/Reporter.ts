@@ -10,8 +10,9 @@ import type { Event, EventUnit } from '../../ports/Events.js'
 import type { CommandSettings } from '../steps/commandStep.js'
 import type { Prefixed } from '../terminal/Prefixed.js'
 import * as Prefix from '../terminal/Prefixed.js'
-import type { Screen } from '../terminal/Screen.js'
+import type { Screen, Status } from '../terminal/Screen.js'
 import type { Style } from '../terminal/Style.js'
+import { fitted, printable } from '../terminal/Style.js'
 import * as Duration from '../workflow/Duration.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
 import { waitText } from './pending.js'
@@ -77,9 +78,7 @@ export const make = (options: Options): Reporter => {
     delayed = [...delayed, ...lines]
   }
   const showStatus = (): void =>
-    screen.status(
-      state.active.size === 0 ? undefined : () => `${progressText(steps, state.done.size)}, ${statusOf(state)}`
-    )
+    screen.status(state.active.size === 0 ? undefined : () => statusOf(state, progressText(steps, state.done.size)))
   return {
     report: (event) => {
       if (isOver(event)) for (const stream of STREAMS) partial.get(`${event.unit} ${stream}`)?.flush()
@@ -355,10 +354,11 @@ const troubles = (state: State, event: EventUnit, lines: Lines): Lines => {
   return count === Waves.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)] : []
 }
 
-/** The maximum number of units on the live line. */
+/** The maximum number of units that the live lines name. */
 const MAX_ACTIVE = 8
 
-const statusOf = ({ active, waves, now }: State): string => {
+/** One line for what runs alone; a line for each of several groups. */
+const statusOf = ({ active, waves, now, screen }: State, progress: string): Status => {
   const time = now()
   const [first = ''] = active.keys()
   const wave = waves.around(first)
@@ -368,7 +368,16 @@ const statusOf = ({ active, waves, now }: State): string => {
       ? `${name} ${seconds(time - since)}`
       : `${name} retries in ${seconds(Math.max(0, until - time))}`
   })
-  return wave === undefined ? units.join(', ') : `${wave.unit}: ${[Waves.countOf(wave), ...units].join(', ')}`
+  const position = wave === undefined ? progress : `${progress}, ${wave.unit}: ${Waves.countOf(wave)}`
+  if (active.size === 1) return `${position}, ${units.join(', ')}`
+  const { yellow, symbols, width } = screen.style
+  const fit = (text: string, indent: number): string => fitted(printable(text), { symbols, width: width - indent - 1 })
+  const more = active.size - units.length
+  return [
+    fit(position, 0),
+    ...units.map((unit) => `  ${yellow(symbols.inFlight)} ${fit(unit, 5)}`),
+    ...(more === 0 ? [] : [`  ${fit(`${symbols.more} and ${grouped(more)} more`, 2)}`])
+  ]
 }
 
 /** The live line is drawn once a second: no fractions. */

@@ -1,128 +1,14 @@
-/** The units of a run as `show`, the offer and JSON report them. */
+/** The units of a run as text and JSON. */
 import * as O from 'fp-ts/lib/Option.js'
-import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import * as State from '../../domain/checkpoint/CheckpointState.js'
-import type { CompletedStep } from '../../domain/checkpoint/CompletedStep.js'
-import type { Json, JsonObject } from '../../domain/data/Json.js'
-import type { StepError } from '../../domain/data/StepError.js'
-import * as Units from '../../domain/checkpoint/Units.js'
-import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
-import { attemptOf } from '../../domain/checkpoint/Pending.js'
+import type { JsonObject } from '../../domain/data/Json.js'
 import { describeReason } from '../../domain/explain/Explain.js'
 import { printable } from '../../domain/explain/printable.js'
+import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
-import { subStepsOf } from '../../domain/plan/subSteps.js'
-import { partNamed, partNames } from '../../domain/checkpoint/Tree.js'
-import type { Unit } from '../../domain/workflow/Unit.js'
-import { isTop, join, top } from '../../domain/workflow/Unit.js'
-import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import * as Duration from '../workflow/Duration.js'
 import { waitText } from './pending.js'
 import { grouped } from './text.js'
-
-/** A unit. `index` is that of its top-level step; `attempts` is 0 before the first; `parts` is for composites. */
-export interface UnitView {
-  readonly index: number
-  readonly unit: Unit
-  readonly kind: Lowercase<StepIdentity['_tag']> | 'sub-step'
-  readonly status: 'completed' | 'failed' | 'in flight' | 'pending' | 'not started'
-  readonly parts?: { readonly completed: number; readonly total: number }
-  readonly assumed: boolean
-  readonly attempts: number
-  readonly durationMillis?: number
-  readonly output?: Json
-  readonly pending?: PendingUnit
-  readonly error?: StepError
-}
-
-/** In workflow order: each composite before its parts, each task before its sub-steps. */
-export const unitsOf = (checkpoint: Checkpoint): ReadonlyArray<UnitView> => {
-  const known = factsOf(checkpoint)
-  const { items, workflow } = checkpoint
-  const subSteps = subStepsOf(checkpoint)
-  const viewsOf = (step: StepIdentity, index: number, unit: Unit): ReadonlyArray<UnitView> => {
-    const place: Place = { index, unit, kind: step._tag.toLowerCase() as Lowercase<StepIdentity['_tag']> }
-    if (step._tag === 'Task') {
-      const calls = subSteps.get(unit) ?? []
-      return [unitOf(known, place), ...calls.map((one) => unitOf(known, { index, unit: one.unit, kind: 'sub-step' }))]
-    }
-    const parts = (partNames(step, unit, items) ?? []).map((part) => {
-      const definition = partNamed<StepIdentity>(step, unit, part, items)
-      return definition === undefined ? [] : viewsOf(definition, index, join(unit, part))
-    })
-    const own = parts.flatMap(([part]) => (part === undefined ? [] : [part]))
-    return [compositeOf(known, place, own), ...parts.flat()]
-  }
-  return workflow.steps.flatMap((step, index) => viewsOf(step, index, step.name))
-}
-
-/** A checkpoint, indexed by unit. */
-interface Facts {
-  readonly state: State.CheckpointState
-  readonly records: Units.Units<CompletedStep>
-  readonly inFlight: Units.Units<State.InFlight>
-  readonly failures: Units.Units<State.Failure>
-  readonly waiting: Units.Units<PendingUnit>
-}
-
-const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoint): Facts => ({
-  state,
-  records,
-  inFlight: State.inFlight(state),
-  failures: State.failures(state),
-  waiting
-})
-
-type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
-
-const unitOf = ({ state, records, inFlight, failures, waiting }: Facts, place: Place): UnitView => {
-  const { unit } = place
-  const record = Units.get(records, unit)
-  if (record !== undefined) return recorded(place, record)
-  const base = { ...place, assumed: false }
-  const pending = Units.get(waiting, unit)
-  if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
-  if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }
-  const running = Units.get(inFlight, unit)
-  const failure = Units.get(failures, unit)
-  const error = failure === undefined ? {} : { error: failure.error }
-  if (running !== undefined)
-    return {
-      ...base,
-      status: running.suspended === true ? 'pending' : 'in flight',
-      attempts: running.attempt,
-      ...error
-    }
-  if (failure !== undefined) {
-    return { ...base, status: 'failed', attempts: failure.attempts.at(-1)?.attempt ?? 1, ...error }
-  }
-  return { ...base, status: 'not started', attempts: 0 }
-}
-
-const recorded = (place: Place, { attempts, durationMillis, output, assumed }: CompletedStep): UnitView => ({
-  ...place,
-  status: 'completed',
-  assumed: assumed === true,
-  attempts,
-  durationMillis,
-  ...(output === undefined ? {} : { output })
-})
-
-/** Derives the status of a composite from its parts. */
-const compositeOf = (known: Facts, place: Place, parts: ReadonlyArray<UnitView>): UnitView => {
-  const { unit } = place
-  const counted = { completed: parts.filter(({ status }) => status === 'completed').length, total: parts.length }
-  const view = { ...unitOf(known, place), parts: counted }
-  if (view.status === 'completed') return view
-  const has = (status: UnitView['status']): boolean => parts.some((part) => part.status === status)
-  const isFailed = isTop(unit)
-    ? known.state._tag === 'Failed' && known.state.step === unit
-    : has('failed') && !has('in flight')
-  if (isFailed) return { ...view, status: 'failed' }
-  if (has('pending') && !has('in flight')) return { ...view, status: 'pending' }
-  return { ...view, status: parts.every(({ status }) => status === 'not started') ? 'not started' : 'in flight' }
-}
 
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 

@@ -4,8 +4,9 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { Style } from '../terminal/Style.js'
 import { fitted, printable } from '../terminal/Style.js'
 import { clipped, counted } from './text.js'
-import type { UnitView } from './UnitView.js'
-import { describe, unitsOf } from './UnitView.js'
+import type { UnitView } from '../../domain/explain/UnitView.js'
+import { unitsOf } from '../../domain/explain/UnitView.js'
+import { describe } from './UnitView.js'
 
 /** Up to `units` rows are all listed; beyond that, so many steps, and so many groups of each. */
 export const MAX_LISTED = { units: 30, steps: 15, groups: 8 } as const

@@ -1,22 +1,25 @@
-/** Writes to standard output and error output, below which a terminal has one live line. Step output passes unchanged; other text is made printable. */
+/** Writes to standard output and error output, below which a terminal has live lines. Step output passes unchanged; other text is made printable. */
 import { fstatSync } from 'node:fs'
 import type { Style } from './Style.js'
 import * as Styles from './Style.js'
 
-/** `out` prints a document; `line` starts a new line on error output; `status` is called every second while it is set. */
+/** `out` prints a document; `line` starts a new line on error output; `status` is called every second while it is set; its lines may have styles, and are then fitted. */
 export interface Screen {
   readonly print: (line: string) => void
   readonly out: (text: string) => void
   readonly line: (text: string) => void
   readonly warn: (text: string) => void
   readonly output: (stream: 'stdout' | 'stderr', chunk: Uint8Array | string) => void
-  readonly status: (text: (() => string) | undefined) => void
+  readonly status: (text: (() => Status) | undefined) => void
   /** The question stays below other output until the returned function is called. */
   readonly question: (text: string) => () => void
   readonly live: boolean
   readonly outStyle: Style
   readonly style: Style
 }
+
+/** One line of plain text, or several lines that fit the width. */
+export type Status = string | ReadonlyArray<string>
 
 export interface Streams {
   readonly stdout: NodeJS.WriteStream & { readonly fd: number }
@@ -25,6 +28,7 @@ export interface Streams {
 }
 
 const CLEAR_LINE = '\r\x1b[2K'
+const CLEAR_LINE_ABOVE = '\x1b[1A\x1b[2K'
 const TICK_MILLIS = 1_000
 
 /** Drops output to a closed pipe or terminal. `stepsTo`: the stream for standard output of steps. */
@@ -33,23 +37,28 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
   const toErr = writerTo(stderr)
   const together = goTogether({ stdout, stderr })
   const live = stderr.isTTY && environment['TERM'] !== 'dumb'
-  let status: (() => string) | undefined
-  let drawn = false
+  let status: (() => Status) | undefined
+  /** The number of live lines that are drawn. */
+  let drawn = 0
   let atLineStart = true
   let asked: string | undefined
   let timer: NodeJS.Timeout | undefined
 
   const erase = (): void => {
-    if (drawn) toErr(CLEAR_LINE)
-    drawn = false
+    if (drawn > 0) toErr(`${CLEAR_LINE}${CLEAR_LINE_ABOVE.repeat(drawn - 1)}`)
+    drawn = 0
   }
   const draw = (): void => {
     if (status === undefined || !live || !atLineStart || asked !== undefined) return
     erase()
     // A wrapped line could not be cleared.
     const { symbols, width } = Styles.of(stderr, environment)
-    toErr(Styles.fitted(Styles.printable(status()), { symbols, width: width - 1 }))
-    drawn = true
+    const now = status()
+    const lines = typeof now === 'string' ? [Styles.fitted(Styles.printable(now), { symbols, width: width - 1 })] : now
+    // A line that scrolled out of view could not be cleared either.
+    const shown = lines.slice(0, Math.max(1, (stderr.rows > 0 ? stderr.rows : 24) - 2))
+    toErr(shown.map(Styles.rendered).join('\n'))
+    drawn = shown.length
   }
   const write = (stream: 'stdout' | 'stderr', chunk: Uint8Array | string): void => {
     if (chunk.length === 0) return

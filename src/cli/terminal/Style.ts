@@ -1,5 +1,6 @@
 /** Styles text, and escapes untrusted text. */
 import { randomUUID } from 'node:crypto'
+import stringWidth from 'string-width'
 import { printable } from '../../domain/explain/printable.js'
 import * as Symbols from './Symbols.js'
 
@@ -62,13 +63,20 @@ const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string 
   return isTTY && term !== 'dumb'
 }
 
+/** Cuts text to a number of columns. A wide character takes two of them, and a combining one none. */
 export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' | 'width'>): string => {
-  if (text.length <= width) return text
-  const characters = [...text]
-  return characters.length > width
-    ? `${characters.slice(0, width - symbols.more.length).join('')}${symbols.more}`
-    : text
+  if (2 * text.length <= width || stringWidth(text) <= width) return text
+  let kept = ''
+  let left = width - symbols.more.length
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    left -= stringWidth(segment)
+    if (left < 0) break
+    kept += segment
+  }
+  return `${kept}${symbols.more}`
 }
+
+const GRAPHEMES = new Intl.Segmenter()
 
 export { printable }
 

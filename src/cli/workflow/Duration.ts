@@ -21,12 +21,4 @@ export const parseAge = (text: string): O.Option<number> => {
 
 const DAY_MILLIS = 86_400_000
 
-/** For example `40ms`, `1.2s`, `3m 5s`, `2h 10m`. */
-export const show = (millis: number): string => {
-  if (millis < 1_000) return `${Math.round(millis)}ms`
-  if (millis < 60_000) return `${(Math.floor(millis / 100) / 10).toFixed(1)}s`
-  const seconds = Math.floor(millis / 1_000)
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes}m ${seconds % 60}s`
-  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
-}
+export { duration as show } from '../../view/text.js'

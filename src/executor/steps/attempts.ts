@@ -6,6 +6,7 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+import { wrapped } from './around.js'
 import type { Attempt } from './Attempt.js'
 import { begin, end, outsideTimeout, suspend } from './Attempt.js'
 import type { AttemptResult, CodeEnd } from './AttemptResult.js'
@@ -65,15 +66,17 @@ const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): 
   const { environment } = scope
   const { place, step: task, stopping } = due
   const settle = (end: Settled): void => {
-    if (running.calls?.isClosed === false) running.onEnd(running, end)
+    if (running.calls?.isClosed !== false) return
+    around?.cut(end)
+    running.onEnd(running, end)
   }
   const attempt = begin(number, { environment, stopping, timeoutMillis: task.timeoutMillis, giveUp: settle })
   const calls = subStepsOfAttempt(scope, due, attempt, settle)
   running.calls = calls
   const context = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
-  callTask(own?.scope ?? scope, place, task, context, attempt).then(settle, (error: unknown) =>
-    settle({ _tag: 'Error', error })
-  )
+  const call = (): Promise<Settled> => callTask(own?.scope ?? scope, place, task, context, attempt)
+  const around = environment.around === undefined ? undefined : wrapped<Settled>(scope, place, number, call)
+  ;(around?.run ?? call)().then(settle, (error: unknown) => settle({ _tag: 'Error', error }))
 }
 
 /** Judges how a task's code ended. */

@@ -16,6 +16,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import { withoutNumber } from '../../domain/workflow/Unit.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
 import { artifactsFor } from '../workspace/artifacts.js'
+import { wrapped } from '../steps/around.js'
 import type { Attempt } from '../steps/Attempt.js'
 import * as Attempts from '../steps/Attempt.js'
 import type { AttemptResult, CodeEnd } from '../steps/AttemptResult.js'
@@ -297,7 +298,11 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
       ? { _tag: 'Value', value: result.right, evidence: [] }
       : { _tag: 'Error', error: result.left }
   }
-  const end = await Promise.race([asyncContext === undefined ? work() : asyncContext.run(inner, work), givenUp])
+  const around = wrapped(scope, { ...place, unit }, number, () =>
+    asyncContext === undefined ? work() : asyncContext.run(inner, work)
+  )
+  const end: CodeEnd = await Promise.race([around.run(), givenUp])
+  around.cut(end)
   level.root.isOverrun ||= end._tag === 'GraceExpired'
   const open = await closeLevel(inner)
   Attempts.end(attempt)

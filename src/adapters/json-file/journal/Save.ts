@@ -21,7 +21,7 @@ import type { Published } from './Publish.js'
 import { prepareNext, publish, ownership } from './Publish.js'
 import type { Holding } from '../claim/Holding.js'
 import { fence, later, poison } from '../claim/Holding.js'
-import { biggest, bytesOf } from './Size.js'
+import { biggest, bytesOf } from '../../../domain/data/Size.js'
 import { runExclusive } from '../claim/Mutex.js'
 
 type Saved = E.Either<StorageError, void>

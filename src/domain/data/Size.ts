@@ -1,6 +1,6 @@
 /** Finds the values that make a checkpoint large. */
-import type { Json } from '../../../domain/data/Json.js'
-import { isObject } from '../../../domain/data/Json.js'
+import type { Json } from './Json.js'
+import { isObject } from './Json.js'
 
 /** A value: its path (`$.variables.report`) and the length of its JSON string. */
 export interface Sized {

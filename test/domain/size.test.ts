@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, test } from 'vitest'
-import { bundled } from '../../bundled.js'
-import { biggest } from '../../../src/adapters/json-file/journal/Size.js'
-import type { Json } from '../../../src/domain/data/Json.js'
-import { quickest } from '../../quickest.js'
+import { bundled } from '../bundled.js'
+import { biggest } from '../../src/domain/data/Size.js'
+import type { Json } from '../../src/domain/data/Json.js'
+import { quickest } from '../quickest.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
@@ -46,7 +46,7 @@ describe('the biggest values', () => {
   })
 
   test('the largest values are found with little memory, whatever their number', () => {
-    const source = fileURLToPath(new URL('../../../src/adapters/json-file/journal/Size.ts', import.meta.url))
+    const source = fileURLToPath(new URL('../../src/domain/data/Size.ts', import.meta.url))
     const { href: url } = pathToFileURL(bundled(source))
     const program = `const { biggest } = await import('${url}')
       const many = []

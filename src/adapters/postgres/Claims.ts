@@ -1,0 +1,168 @@
+/** Decides who writes a run: claims, releases and removals, each one conditional statement on the row of the run. */
+import { randomUUID } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claimed, ClaimOptions, Owner, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import * as Contents from '../sql/Content.js'
+import { FORMAT } from '../sql/Rows.js'
+import { ask, persist, prepareToWrite, send, writeFailed } from './Database.js'
+import type { Fields } from './Driver.js'
+import type { Failure } from './Failure.js'
+import type { Holding, Hub } from './Hub.js'
+import { holderColumns, RELEASED } from './Hub.js'
+import * as Read from './Read.js'
+
+export interface Granted {
+  readonly claimed: Claimed
+  readonly holding: Holding
+}
+
+/** A refusal is a result here; a failure may be repeated. */
+type Attempt = E.Either<Failure, E.Either<StorageError, { readonly epoch: number; readonly key: string }>>
+
+/** Claims a run, then reads it: one statement would see what was stored before it waited for the row. */
+export const claim = async (
+  hub: Hub,
+  runId: string,
+  owner: Owner,
+  options: ClaimOptions = {}
+): Promise<E.Either<StorageError, Granted>> => {
+  const { database } = hub
+  const failed = writeFailed(database, { table: 'runs', operation: 'INSERT runs', runId })
+  const token = randomUUID()
+  hub.announce(runId, token)
+  const ready = await prepareToWrite(database)
+  const result = E.isLeft(ready) ? ready : await persist(database, () => attempt(hub, runId, token, owner, options))
+  if (E.isLeft(result)) {
+    hub.forget(token)
+    if (result.left.effect === 'unknown') hub.abandon(runId, token)
+    return E.left(failed(result.left))
+  }
+  if (E.isLeft(result.right)) {
+    hub.forget(token)
+    return result.right
+  }
+  const { epoch, key } = result.right.right
+  const found = await Read.newest(
+    database,
+    runId,
+    `EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked`
+  )
+  if (E.isLeft(found) || O.isNone(found.right)) {
+    await giveBack(hub, runId, token)
+    return E.isLeft(found) ? found : E.left({ _tag: 'Fenced', runId, epoch, by: O.none })
+  }
+  const { run, head, content } = found.right.value
+  const lost = new AbortController()
+  const granted = { runId, epoch, lost: lost.signal }
+  const revision = O.isSome(content) ? content.value.revision : -1
+  const progress = { revision, head, baseBytes: 0, changeBytes: 0 }
+  const holding = { claim: granted, token, lost, key, progress, last: Promise.resolve(), failed: undefined }
+  hub.inboxes.set(runId, run['asked'] === true)
+  await hub.keep(holding)
+  const stored = O.map((one: Contents.Content): Stored => ({ ...one, heldBy: O.none }))(content)
+  return E.right({ claimed: { claim: granted, stored }, holding })
+}
+
+/** How often a row may change between two statements before the claim counts as failed. */
+const MOST_TRIES = 100
+
+const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** Takes the row if nobody holds it, or the holder that was judged before still does. The epoch is drawn under the lock of the row. */
+const take = ({ database }: Hub): string => `INSERT INTO ${database.table('runs')} AS r
+    (id, format, epoch, token, key, host, pid, since)
+  VALUES ($1, ${FORMAT}, 1, $2::uuid, $3::bigint, $4, $5::bigint, ${NOW})
+  ON CONFLICT (id) DO UPDATE SET epoch = r.epoch + 1, token = excluded.token, key = excluded.key, host = excluded.host,
+    pid = excluded.pid, since = excluded.since
+  WHERE r.format <= ${FORMAT} AND (r.token IS NULL OR r.token = $2::uuid OR (r.token = $6::uuid AND r.key = $7::bigint))
+  RETURNING epoch::text AS epoch`
+
+const attempt = async (
+  hub: Hub,
+  runId: string,
+  token: string,
+  { host, pid }: Owner,
+  { takeOver = false }: ClaimOptions
+): Promise<Attempt> => {
+  const { database } = hub
+  const key = await hub.liveness.key()
+  if (E.isLeft(key)) return key
+  let judged: Fields = {}
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const values = [runId, token, key.right, host, pid, judged['token'] ?? null, judged['key'] ?? null]
+    const taken = await send(database, { text: take(hub), values })
+    if (E.isLeft(taken)) return taken
+    const [row] = taken.right
+    if (row !== undefined) return E.right(E.right({ epoch: Number(row['epoch']), key: key.right }))
+    const look = await lookAt(hub, runId)
+    if (E.isLeft(look)) return look
+    judged = look.right ?? {}
+    const supported = Contents.supported(runId, Number(judged['format'] ?? 0), database.where('runs'))
+    if (E.isLeft(supported)) return E.right(supported)
+    const holder = hub.holderOf({ token: null, ...judged })
+    if (holder !== undefined && !(takeOver && holder.liveness === 'undecided'))
+      return E.right(E.left({ _tag: 'HeldBy', runId, holder }))
+  }
+  return E.left(BUSY)
+}
+
+const BUSY: Failure = {
+  code: '55P03',
+  cause: new Error('the row of the run changes all the time'),
+  passes: true,
+  effect: 'none'
+}
+
+const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure, Fields | undefined>> => {
+  const { database } = hub
+  const text = `SELECT r.format, r.head::text AS head, r.epoch::text AS epoch, ${holderColumns(database)} FROM ${database.table('runs')} r WHERE r.id = $1`
+  return E.map((rows: ReadonlyArray<Fields>) => rows[0])(await send(database, { text, values: [runId] }))
+}
+
+/** Frees the row of a run, if it still carries the token. This process takes the run for free in any case. */
+export const giveBack = async (hub: Hub, runId: string, token: string): Promise<E.Either<StorageError, void>> => {
+  const { database } = hub
+  hub.forget(token)
+  const freed = await ask(database, {
+    text: `UPDATE ${database.table('runs')} SET ${RELEASED} WHERE id = $1 AND token = $2::uuid`,
+    values: [runId, token]
+  })
+  if (E.isRight(freed)) return E.right(undefined)
+  hub.abandon(runId, token)
+  return E.left(writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId })(freed.left))
+}
+
+/** Deletes a run, and what else is stored under its id, if its row is still the one that was judged. */
+export const remove = async (hub: Hub, runId: string): Promise<E.Either<StorageError, void>> => {
+  const { database } = hub
+  const { table } = database
+  const failed = writeFailed(database, { table: 'runs', operation: 'DELETE runs', runId })
+  const rest = (from: string): string =>
+    ['revisions', 'artifacts', 'requests']
+      .map((name) => `${name} AS (DELETE FROM ${table(name)} d USING gone WHERE d.run = gone.id)`)
+      .join(', ') + ` SELECT count(*)::text AS count FROM ${from}`
+  const text = `WITH gone AS (DELETE FROM ${table('runs')} r WHERE r.id = $1 AND r.token IS NOT DISTINCT FROM $2::uuid
+      AND r.key IS NOT DISTINCT FROM $3::bigint AND r.epoch = $4::bigint AND r.head = $5::bigint RETURNING r.id), ${rest('gone')}`
+  // Artifacts may be there before their run.
+  const loose = `WITH gone AS (SELECT $1::text AS id WHERE NOT EXISTS (SELECT FROM ${table('runs')} r WHERE r.id = $1)), ${rest('gone')}`
+  const ready = await prepareToWrite(database)
+  if (E.isLeft(ready)) return E.left(failed(ready.left))
+  const result = await persist(database, async (): Promise<E.Either<Failure, E.Either<StorageError, void>>> => {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const look = await lookAt(hub, runId)
+      if (E.isLeft(look)) return look
+      const row = look.right
+      const holder = row === undefined ? undefined : hub.holderOf(row)
+      if (holder !== undefined) return E.right(E.left({ _tag: 'HeldBy', runId, holder }))
+      const supported = Contents.supported(runId, Number(row?.['format'] ?? 0), database.where('runs'))
+      if (E.isLeft(supported)) return E.right(supported)
+      const values = [runId, ...(row === undefined ? [] : [row['token'], row['key'], row['epoch'], row['head']])]
+      const gone = await send(database, { text: row === undefined ? loose : text, values })
+      if (E.isLeft(gone)) return gone
+      if (gone.right[0]?.['count'] === '1') return E.right(E.right(undefined))
+    }
+    return E.left(BUSY)
+  })
+  return E.isLeft(result) ? E.left(failed(result.left)) : result.right
+}

@@ -1,0 +1,255 @@
+/** Sends statements to the database: prepares it at the first one, and repeats those that fail for a passing reason. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
+import { rowsOf } from './Driver.js'
+import type { Failure } from './Failure.js'
+import { failureOf, refusal } from './Failure.js'
+import * as Migrations from './Migrations.js'
+
+/**
+ * A setting that may lose acknowledged saves when the server's machine loses power.
+ *
+ * @category model
+ */
+export type PostgresWeakness =
+  'synchronous_commit=off' | 'synchronous_commit=local' | 'synchronous_commit=remote_write' | 'fsync=off'
+
+/**
+ * Options of everything that this package keeps in PostgreSQL.
+ *
+ * - `schema`: the schema of the tables. Default `dogear`.
+ * - `migrate`: creates and upgrades the tables at the first call. Default true; otherwise run {@link postgresMigrations} yourself.
+ * - `allow`: settings that are otherwise refused, because an acknowledged save may be lost with them.
+ * - `retryMillis`: how long a call is repeated while the server cannot be reached, fails over or is busy. Default 10 s.
+ * - `signal`: ends these repetitions.
+ *
+ * @category model
+ */
+export interface PostgresDatabaseOptions {
+  readonly schema?: string
+  readonly migrate?: boolean
+  readonly allow?: ReadonlyArray<PostgresWeakness>
+  readonly retryMillis?: number
+  readonly signal?: AbortSignal
+}
+
+export interface Database {
+  readonly pool: PostgresPool
+  /** The quoted name of a table. */
+  readonly table: (name: string) => string
+  /** The name of a table in errors. */
+  readonly where: (name: string) => string
+  readonly schema: string
+  readonly migrate: boolean
+  readonly allow: ReadonlyArray<PostgresWeakness>
+  readonly retryMillis: number
+  readonly signal: AbortSignal | undefined
+  /** Whether the tables are there. */
+  prepared: Promise<E.Either<Failure, Preparation>> | undefined
+}
+
+/** `version`: of the tables. */
+export interface Preparation {
+  readonly version: number
+  readonly weakness: PostgresWeakness | undefined
+}
+
+const watched = new WeakSet<PostgresPool>()
+
+export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions): Database => {
+  const { schema = 'dogear', migrate = true, allow = [], retryMillis = 10_000, signal } = options
+  // Without a listener a connection that breaks while it is idle would end the process.
+  if (!watched.has(pool)) pool.on('error', () => undefined)
+  watched.add(pool)
+  return {
+    pool,
+    schema,
+    table: (name) => `${Migrations.quoted(schema)}.${name}`,
+    where: (name) => `${schema}.${name}`,
+    migrate,
+    allow,
+    retryMillis,
+    signal,
+    prepared: undefined
+  }
+}
+
+/** Sends one statement once. */
+export const send = async (
+  { pool }: Pick<Database, 'pool'>,
+  statement: PostgresStatement
+): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
+  try {
+    return E.right(rowsOf(await pool.query(statement)))
+  } catch (cause) {
+    return E.left(failureOf(cause))
+  }
+}
+
+const LONGEST_PAUSE_MILLIS = 1_000
+
+/**
+ * Repeats `act` until it succeeds, fails for good, or the time is over. `effect` of the failure says whether any attempt may have
+ * taken effect.
+ */
+export const persist = async <A>(
+  { retryMillis, signal }: Pick<Database, 'retryMillis' | 'signal'>,
+  act: (attempt: number) => Promise<E.Either<Failure, A>>,
+  lost?: AbortSignal
+): Promise<E.Either<Failure, A>> => {
+  const end = Date.now() + retryMillis
+  let effect: Failure['effect'] = 'none'
+  for (let attempt = 0; ; attempt++) {
+    const result = await act(attempt)
+    if (E.isRight(result)) return result
+    if (result.left.effect === 'unknown') effect = 'unknown'
+    const isOver = Date.now() >= end || signal?.aborted === true || lost?.aborted === true
+    if (!result.left.passes || isOver) return E.left({ ...result.left, effect })
+    const pause = Math.min(LONGEST_PAUSE_MILLIS, 20 * 2 ** attempt, Math.max(0, end - Date.now()))
+    await paused(pause * (0.5 + Math.random() / 2), signal, lost)
+  }
+}
+
+const paused = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
+  new Promise((resolve) => {
+    const go = (): void => {
+      clearTimeout(timer)
+      for (const signal of signals) signal?.removeEventListener('abort', go)
+      resolve()
+    }
+    const timer = setTimeout(go, millis)
+    for (const signal of signals) signal?.addEventListener('abort', go)
+  })
+
+/** Sends a statement, once the tables are there, until its result is known. Repeating it must do no harm. */
+export const ask = (
+  database: Database,
+  statement: PostgresStatement
+): Promise<E.Either<Failure, ReadonlyArray<Fields>>> =>
+  persist(database, async () => {
+    const prepared = await prepare(database)
+    return E.isLeft(prepared) ? prepared : send(database, statement)
+  })
+
+/** Creates or checks the tables, once. */
+export const prepare = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
+  const prepared = (database.prepared ??= preparation(database))
+  const result = await prepared
+  if (E.isLeft(result) && database.prepared === prepared) database.prepared = undefined
+  return result
+}
+
+const preparation = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
+  const { schema, migrate } = database
+  let found = await versionOf(database)
+  if (E.isRight(found) && found.right.version < Migrations.VERSION && migrate) {
+    const migrated = await send(database, { text: Migrations.script(schema) })
+    // Another process may have created the schema at the same time.
+    if (E.isLeft(migrated))
+      return E.left({
+        ...migrated.left,
+        passes: migrated.left.passes || /^(23505|42P0[67]|42710)$/.test(migrated.left.code)
+      })
+    found = await versionOf(database)
+  }
+  if (E.isLeft(found)) return found
+  const { version } = found.right
+  if (version > Migrations.VERSION) return E.left(refusal(NEWER, String(version)))
+  if (version < Migrations.VERSION)
+    return E.left(
+      refusal(
+        'NO_TABLES',
+        `the tables of Dogear are missing or old; run the SQL of \`postgresMigrations('${schema}')\``
+      )
+    )
+  return found
+}
+
+const NEWER = 'NEWER_SCHEMA'
+
+const versionOf = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
+  const settings = `current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync`
+  const present = await send(database, {
+    text: `SELECT to_regclass($1) IS NOT NULL AS present, ${settings}`,
+    values: [database.table('migrations')]
+  })
+  if (E.isLeft(present)) return present
+  const [row = {}] = present.right
+  const weakness = weaknessOf(String(row['synchronous_commit']), String(row['fsync']))
+  if (row['present'] !== true) return E.right({ version: 0, weakness })
+  const version = await send(database, {
+    text: `SELECT max(version)::text AS version FROM ${database.table('migrations')}`
+  })
+  return E.map(([found]: ReadonlyArray<Fields>) => ({ version: Number(found?.['version'] ?? 0), weakness }))(version)
+}
+
+/** `on` waits for the disk of the server, and of a synchronous standby if there is one. */
+const STRONG = ['on', 'remote_apply']
+
+const weaknessOf = (synchronousCommit: string, fsync: string): PostgresWeakness | undefined =>
+  fsync === 'off'
+    ? 'fsync=off'
+    : STRONG.includes(synchronousCommit)
+      ? undefined
+      : (`synchronous_commit=${synchronousCommit}` as PostgresWeakness)
+
+/** The values of `synchronous_commit` with which this store saves. */
+export const durable = ({ allow }: Database): ReadonlyArray<string> => [
+  ...STRONG,
+  ...allow.filter((one) => one.startsWith('synchronous_commit=')).map((one) => one.slice('synchronous_commit='.length))
+]
+
+/** Refuses a setting that may lose acknowledged writes. */
+export const weak = (weakness: string): Failure =>
+  refusal(
+    weakness,
+    `an acknowledged save may be lost with ${weakness}; change the setting, or pass \`allow: ['${weakness}']\``
+  )
+
+/** The tables are there, and an acknowledged write will last. */
+export const prepareToWrite = async (database: Database): Promise<E.Either<Failure, void>> => {
+  const prepared = await persist(database, () => prepare(database))
+  if (E.isLeft(prepared)) return prepared
+  const { weakness } = prepared.right
+  if (weakness === undefined || database.allow.includes(weakness)) return E.right(undefined)
+  return E.left(weak(weakness))
+}
+
+// --- errors of the port
+
+/** The table and the statement that failed, for errors: `runs`, `UPDATE runs`. */
+export interface Place {
+  readonly table: string
+  readonly operation: string
+  readonly runId?: string
+}
+
+const newer = (database: Database, { cause }: Failure, runId = ''): UnsupportedFormat => ({
+  _tag: 'UnsupportedFormat',
+  runId,
+  where: database.where('migrations'),
+  found: Number((cause as Error).message),
+  supported: Migrations.VERSION
+})
+
+export const readFailed =
+  (database: Database, { table, operation, runId }: Place) =>
+  (failure: Failure): ReadFailed | UnsupportedFormat =>
+    failure.code === NEWER
+      ? newer(database, failure, runId)
+      : { _tag: 'ReadFailed', where: database.where(table), operation, code: failure.code, cause: failure.cause }
+
+export const writeFailed =
+  (database: Database, { table, operation, runId }: Place) =>
+  (failure: Failure): WriteFailed | UnsupportedFormat =>
+    failure.code === NEWER
+      ? newer(database, failure, runId)
+      : {
+          _tag: 'WriteFailed',
+          committed: failure.effect === 'none' ? 'no' : 'unknown',
+          where: database.where(table),
+          operation,
+          code: failure.code,
+          cause: failure.cause
+        }

@@ -1,0 +1,43 @@
+/** Tells which failures of PostgreSQL and its driver pass, and which leave open whether the statement took effect. */
+
+/** `passes`: worth another attempt. `effect`: whether the statement may have taken effect. */
+export interface Failure {
+  readonly code: string
+  readonly cause: unknown
+  readonly passes: boolean
+  readonly effect: 'none' | 'unknown'
+}
+
+/** States of SQL: connection lost, server going down, read-only (a failover), too many connections, conflicts, timeouts. */
+const PASSING = /^(08...|57P0.|25006|53300|40001|40P01|55P03|57014)$/
+
+/** The server may have committed before it closed the connection. */
+const OPEN = /^(08...|57P0[124])$/
+
+/** Codes of the system, with which a connection ends or is not made. */
+const BROKEN = /^(ECONN.*|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EAI_AGAIN|ENOENT)$/
+
+/** Messages of the driver without a code. */
+const UNSENT = /timeout exceeded when trying to connect|timeout expired|not queryable|connection timeout/i
+const CUT = /connection terminated|connection ended|query read timeout|client was closed/i
+
+export const failureOf = (cause: unknown): Failure => {
+  const { code, severity, message, syscall } = Object(cause) as Readonly<Record<string, unknown>>
+  const known = typeof code === 'string' ? code : undefined
+  if (known !== undefined && severity !== undefined)
+    return { code: known, cause, passes: PASSING.test(known), effect: OPEN.test(known) ? 'unknown' : 'none' }
+  if (known !== undefined)
+    return { code: known, cause, passes: BROKEN.test(known), effect: syscall === 'connect' ? 'none' : 'unknown' }
+  const text = typeof message === 'string' ? message : ''
+  if (UNSENT.test(text)) return { code: 'ETIMEDOUT', cause, passes: true, effect: 'none' }
+  if (CUT.test(text)) return { code: 'ECONNRESET', cause, passes: true, effect: 'unknown' }
+  return { code: 'UNKNOWN', cause, passes: false, effect: /after calling end/.test(text) ? 'none' : 'unknown' }
+}
+
+/** A failure that this package found itself. */
+export const refusal = (code: string, message: string): Failure => ({
+  code,
+  cause: new Error(message),
+  passes: false,
+  effect: 'none'
+})

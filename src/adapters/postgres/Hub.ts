@@ -1,0 +1,248 @@
+/** What a process knows of its claims: which it holds, whether they still stand, and which runs have requests. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claim, Fenced, Holder, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Progress } from '../sql/Rows.js'
+import type { Database } from './Database.js'
+import { readFailed, send } from './Database.js'
+import type { Fields } from './Driver.js'
+import type { Failure } from './Failure.js'
+import type { Liveness } from './Liveness.js'
+import { leaseLiveness, lockLiveness } from './Liveness.js'
+
+/** A claim that this process holds. */
+export interface Holding {
+  readonly claim: Claim
+  readonly token: string
+  readonly lost: AbortController
+  /** The key that its row carries. */
+  key: string
+  progress: Progress
+  /** Saves of one claim follow one another. */
+  last: Promise<unknown>
+  /** After a save that failed, the claim is useless. */
+  failed: StorageError | undefined
+}
+
+/** `holding`: absent while the claim is being made. */
+interface Held {
+  readonly runId: string
+  readonly holding?: Holding
+}
+
+export interface HubOptions {
+  readonly liveness: 'lock' | 'lease'
+  readonly leaseMillis: number
+  readonly checkIntervalMillis: number
+}
+
+export interface Hub {
+  readonly database: Database
+  readonly liveness: Liveness
+  /** Whether all statements of a connection reach one session of the server. */
+  readonly usesSessions: boolean
+  /** The claims that this process makes or holds, by their tokens. */
+  readonly held: Map<string, Held>
+  /** Whether the runs that this process holds have requests. */
+  readonly inboxes: Map<string, boolean>
+  /** Announces a claim before it is made, so that another claim of this process finds its owner alive. */
+  readonly announce: (runId: string, token: string) => void
+  /** Keeps a claim that was granted. */
+  readonly keep: (holding: Holding) => Promise<void>
+  /** Forgets a claim. */
+  readonly forget: (token: string) => void
+  /** Ends a claim that does not stand any more. */
+  readonly lose: (holding: Holding, reason: StorageError) => void
+  /** Clears a row later, which may still carry the token of a claim that is forgotten. */
+  readonly abandon: (runId: string, token: string) => void
+  /** Whether the holder of a row lives, as this process finds. `undefined`: nobody holds it. */
+  readonly holderOf: (row: Fields) => Holder | undefined
+  readonly close: () => Promise<void>
+}
+
+/** The columns of a row that `holderOf` reads. Only a process that holds its lock is alive; anybody may share a lock that is free. */
+export const holderColumns = ({ table }: Database, run = 'r'): string => `${run}.token::text AS token,
+  ${run}.key::text AS key, ${run}.host, ${run}.pid::text AS pid, ${run}.since,
+  CASE WHEN ${run}.token IS NULL THEN 'free' ELSE coalesce(
+    (SELECT CASE WHEN l.until > clock_timestamp() THEN 'undecided' ELSE 'dead' END FROM ${table('leases')} l WHERE l.key = ${run}.key),
+    CASE WHEN pg_is_in_recovery() THEN 'undecided' WHEN pg_try_advisory_xact_lock_shared(${run}.key) THEN 'dead' ELSE 'alive' END
+  ) END AS state`
+
+const IDLE_MILLIS = 10_000
+
+/** How often a process checks that it holds its lock. */
+const BEAT_MILLIS = 10_000
+
+export const hubOf = (database: Database, options: HubOptions): Hub => {
+  const held = new Map<string, Held>()
+  const inboxes = new Map<string, boolean>()
+  const abandoned = new Map<string, string>()
+  const keys = new Set<string>()
+  const { checkIntervalMillis, leaseMillis } = options
+  const beatMillis = options.liveness === 'lock' ? BEAT_MILLIS : leaseMillis / 4
+  const liveness =
+    options.liveness === 'lock' ? lockLiveness(database.pool, () => void move()) : leaseLiveness(database, leaseMillis)
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let isClosed = false
+  let beaten: { readonly key: string | undefined; readonly at: number } = { key: undefined, at: 0 }
+
+  const holdings = (): ReadonlyArray<Holding> =>
+    [...held.values()].flatMap(({ holding }) => (holding === undefined ? [] : [holding]))
+
+  const lose = (holding: Holding, reason: StorageError): void => {
+    if (held.get(holding.token)?.holding !== holding) return
+    forget(holding.token)
+    holding.failed ??= reason
+    holding.lost.abort(reason)
+  }
+
+  const forget = (token: string): void => {
+    const runId = held.get(token)?.runId
+    if (runId === undefined) return
+    held.delete(token)
+    inboxes.delete(runId)
+    schedule()
+  }
+
+  /** Gives the rows of all claims that still stand the key that now counts. */
+  const moveOnce = async (): Promise<E.Either<Failure, void>> => {
+    const key = await liveness.key()
+    if (E.isLeft(key)) return key
+    keys.add(key.right)
+    const stale = holdings().filter((one) => one.key !== key.right)
+    if (stale.length === 0) return E.right(undefined)
+    const moved = await send(database, {
+      text: `UPDATE ${database.table('runs')} SET key = $1::bigint WHERE id = ANY($2::text[]) AND token = ANY($3::uuid[]) RETURNING token::text AS token`,
+      values: [key.right, stale.map(({ claim }) => claim.runId), stale.map(({ token }) => token)]
+    })
+    if (E.isLeft(moved)) return moved
+    const stands = new Set(moved.right.map(({ token }) => token))
+    for (const one of stale)
+      if (stands.has(one.token)) one.key = key.right
+      else lose(one, fencedBy(one.claim))
+    return E.right(undefined)
+  }
+
+  let moving: Promise<void> | undefined
+  const move = (): Promise<void> =>
+    (moving ??= (async () => {
+      for (let pause = 20; held.size > 0 && !isClosed; pause = Math.min(2 * pause, checkIntervalMillis)) {
+        const moved = await moveOnce()
+        if (E.isRight(moved) || !moved.left.passes) break
+        await new Promise((resolve) => setTimeout(resolve, pause).unref())
+      }
+      moving = undefined
+    })())
+
+  /** Finds claims that do not stand any more, and requests. */
+  const look = async (): Promise<boolean> => {
+    const all = holdings()
+    const found = await send(database, {
+      text: `SELECT r.id, r.token::text AS token, r.epoch::text AS epoch, EXISTS (SELECT FROM ${database.table('requests')} q WHERE q.run = r.id) AS asked
+        FROM ${database.table('runs')} r WHERE r.id = ANY($1::text[])`,
+      values: [all.map(({ claim }) => claim.runId)]
+    })
+    if (E.isLeft(found)) return found.left.passes
+    const rows = new Map(found.right.map((row) => [row['id'], row]))
+    for (const one of all) {
+      const row = rows.get(one.claim.runId)
+      if (row?.['token'] !== one.token) lose(one, fencedBy(one.claim, row === undefined ? 'removed' : row, database))
+      else if (held.has(one.token)) inboxes.set(one.claim.runId, row['asked'] === true)
+    }
+    return true
+  }
+
+  const beat = async (): Promise<void> => {
+    const key = liveness.current()
+    const result = await liveness.beat()
+    if (E.isRight(result)) beaten = { key, at: performance.now() }
+    if (E.isLeft(result) && !result.left.passes) {
+      const reason = readFailed(database, { table: 'runs', operation: 'liveness' })(result.left)
+      for (const one of holdings()) lose(one, reason)
+    } else if (liveness.current() === undefined) await move()
+  }
+
+  /** A new proof is checked soon. */
+  const isBeatDue = (): boolean => beaten.key !== liveness.current() || performance.now() - beaten.at > beatMillis
+
+  const clear = async (): Promise<void> => {
+    const tokens = [...abandoned.keys()]
+    const cleared = await send(database, {
+      text: `UPDATE ${database.table('runs')} SET ${RELEASED} WHERE id = ANY($1::text[]) AND token = ANY($2::uuid[])`,
+      values: [[...abandoned.values()], tokens]
+    })
+    if (E.isRight(cleared)) for (const token of tokens) abandoned.delete(token)
+  }
+
+  const tick = async (): Promise<void> => {
+    const isReachable = held.size === 0 || (await look())
+    timer = undefined
+    if (isClosed && !isReachable) return
+    if (held.size > 0 && !isClosed && isBeatDue()) await beat()
+    if (abandoned.size > 0) await clear()
+    schedule()
+  }
+
+  let idle: ReturnType<typeof setTimeout> | undefined
+  const schedule = (): void => {
+    clearTimeout(idle)
+    if (held.size === 0) idle = setTimeout(() => void (held.size > 0 || liveness.close()), IDLE_MILLIS).unref()
+    if (held.size > 0 || abandoned.size > 0) timer ??= setTimeout(() => void tick(), checkIntervalMillis).unref()
+  }
+
+  return {
+    database,
+    liveness: {
+      ...liveness,
+      key: async () => {
+        const key = await liveness.key()
+        if (E.isRight(key)) keys.add(key.right)
+        return key
+      }
+    },
+    usesSessions: options.liveness === 'lock',
+    held,
+    inboxes,
+    announce: (runId, token) => {
+      isClosed = false
+      held.set(token, { runId })
+      schedule()
+    },
+    keep: async (holding) => {
+      held.set(holding.token, { runId: holding.claim.runId, holding })
+      if (liveness.current() !== holding.key) await move()
+    },
+    forget,
+    lose,
+    abandon: (runId, token) => {
+      abandoned.set(token, runId)
+      schedule()
+    },
+    holderOf: (row) => {
+      const state = keys.has(String(row['key'])) ? (held.has(String(row['token'])) ? 'alive' : 'dead') : row['state']
+      if (row['token'] === null || (state !== 'alive' && state !== 'undecided')) return undefined
+      return { host: String(row['host']), pid: Number(row['pid']), since: String(row['since']), liveness: state }
+    },
+    close: async () => {
+      isClosed = true
+      clearTimeout(idle)
+      await liveness.close()
+    }
+  }
+}
+
+/** The columns of a row that nobody holds. */
+export const RELEASED = 'token = NULL, key = NULL, host = NULL, pid = NULL, since = NULL'
+
+export const fencedBy = ({ runId, epoch }: Claim, row: Fields | 'removed' = {}, database?: Database): Fenced => {
+  const by = row === 'removed' ? NaN : Number(row['epoch'])
+  return {
+    _tag: 'Fenced',
+    runId,
+    epoch,
+    by: by > epoch ? O.some(by) : O.none,
+    ...(row === 'removed' && database !== undefined
+      ? { files: { what: 'Removed' as const, where: database.where('runs') } }
+      : {})
+  }
+}

@@ -1,0 +1,173 @@
+/** Proves to other processes that this one lives: by a lock that its connection holds, or by a lease on the server's clock. */
+import { randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Database } from './Database.js'
+import { send } from './Database.js'
+import type { Fields, PostgresClient, PostgresPool, PostgresStatement } from './Driver.js'
+import { clientOf, rowsOf } from './Driver.js'
+import type { Failure } from './Failure.js'
+import { failureOf, refusal } from './Failure.js'
+
+/** The row of each claim carries the key of its process, which may have several, one after the other. */
+export interface Liveness {
+  /** Returns a key with which others find this process alive. */
+  readonly key: () => Promise<E.Either<Failure, string>>
+  /** The key, as long as it counts as far as this process knows. */
+  readonly current: () => string | undefined
+  /** Renews or checks the proof. A failure that passes leads to another key; another one ends all claims. */
+  readonly beat: () => Promise<E.Either<Failure, void>>
+  readonly close: () => Promise<void>
+}
+
+/** A key that no other process draws. */
+const newKey = (): string => randomBytes(8).readBigInt64BE().toString()
+
+// --- locks
+
+interface Session {
+  readonly client: PostgresClient
+  readonly key: string
+}
+
+/** A host that vanished is noticed within about half a minute. The session must not end because it is idle. */
+const SETTINGS = `SELECT set_config(name, value, false)
+  FROM (VALUES ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),
+    ('tcp_user_timeout', '25000'), ('idle_session_timeout', '0')) AS wanted (name, value)
+  JOIN pg_settings USING (name)`
+
+const HELD = `SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted
+  AND objsubid = 1 AND ((classid::bigint << 32) | objid::bigint) = $1::bigint) AS held`
+
+const asked = async (
+  client: PostgresClient,
+  statement: PostgresStatement
+): Promise<E.Either<Failure, ReadonlyArray<Fields>>> => {
+  try {
+    return E.right(rowsOf(await client.query(statement)))
+  } catch (cause) {
+    return E.left(failureOf(cause))
+  }
+}
+
+/** One connection of this process holds one advisory lock. `onBroken` is called when it ends before it is closed. */
+export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness => {
+  let session: Session | undefined
+  let opening: Promise<E.Either<Failure, Session>> | undefined
+  const drop = (client: PostgresClient): void => {
+    client.end().catch(() => undefined)
+    if (session?.client !== client) return
+    session = undefined
+    onBroken()
+  }
+  return {
+    key: async () => {
+      if (session !== undefined) return E.right(session.key)
+      opening ??= connected(pool, drop).then((made) => {
+        opening = undefined
+        if (E.isRight(made)) session = made.right
+        return made
+      })
+      return E.map(({ key }: Session) => key)(await opening)
+    },
+    current: () => session?.key,
+    beat: async () => {
+      if (session === undefined) return E.right(undefined)
+      const { client, key } = session
+      client.ref?.()
+      const held = await asked(client, { text: HELD, values: [key] })
+      client.unref?.()
+      if (E.isRight(held) && held.right[0]?.['held'] === true) return E.right(undefined)
+      drop(client)
+      return E.isLeft(held) ? held : E.left(POOLED)
+    },
+    close: async () => {
+      await opening
+      const client = session?.client
+      session = undefined
+      await client?.end().catch(() => undefined)
+    }
+  }
+}
+
+const POOLED = refusal(
+  'LOCK_LOST',
+  "the advisory lock of this process is not held by its connection any more, as behind a transaction pooler; connect directly, or pass `liveness: 'lease'`"
+)
+
+/** A connection of its own that holds the lock on a new key. It does not keep the process running. */
+const connected = async (
+  pool: PostgresPool,
+  onEnd: (client: PostgresClient) => void
+): Promise<E.Either<Failure, Session>> => {
+  const client = clientOf(pool)
+  if (client === undefined)
+    return E.left(refusal('NO_CLIENT', "the pool has no `Client`; pass a `Pool` of `pg`, or `liveness: 'lease'`"))
+  client.on('error', () => onEnd(client))
+  client.on('end', () => onEnd(client))
+  try {
+    await client.connect()
+    await client.query({ text: SETTINGS })
+    for (;;) {
+      const key = newKey()
+      const [row] = rowsOf(
+        await client.query({ text: 'SELECT pg_try_advisory_lock($1::bigint) AS held', values: [key] })
+      )
+      if (row?.['held'] !== true) continue
+      client.unref?.()
+      return E.right({ client, key })
+    }
+  } catch (cause) {
+    client.end().catch(() => undefined)
+    return E.left(failureOf(cause))
+  }
+}
+
+// --- leases
+
+/** A row that is renewed says until when this process counts as alive. */
+export const leaseLiveness = (database: Database, leaseMillis: number): Liveness => {
+  const leases = database.table('leases')
+  let key: string | undefined
+  let renewedAt = 0
+  const until = `clock_timestamp() + make_interval(secs => $2::float8 / 1000)`
+  /** A lease that has run out may have cost claims: only a new key, which the rows of the others then carry, is safe. */
+  const beat = async (): Promise<E.Either<Failure, void>> => {
+    const now = performance.now()
+    const renewed = await send(database, {
+      text: `UPDATE ${leases} SET until = ${until} WHERE key = $1::bigint AND until > clock_timestamp() RETURNING key`,
+      values: [key, leaseMillis]
+    })
+    if (E.isLeft(renewed)) return renewed
+    if (renewed.right.length > 0) renewedAt = now
+    else key = undefined
+    return E.right(undefined)
+  }
+  return {
+    beat,
+    key: async () => {
+      // The process may have slept.
+      if (key !== undefined && performance.now() - renewedAt > leaseMillis / 2) {
+        const beaten = await beat()
+        if (E.isLeft(beaten)) return beaten
+      }
+      if (key !== undefined) return E.right(key)
+      const [drawn, now] = [newKey(), performance.now()]
+      const made = await send(database, {
+        text: `WITH swept AS (DELETE FROM ${leases} WHERE until < clock_timestamp() - interval '1 day')
+          INSERT INTO ${leases} (key, until) VALUES ($1::bigint, ${until})`,
+        values: [drawn, leaseMillis]
+      })
+      if (E.isLeft(made)) return made
+      // Another claim may have been as quick.
+      if (key === undefined) [key, renewedAt] = [drawn, now]
+      return E.right(key)
+    },
+    current: () => key,
+    close: async () => {
+      const former = key
+      key = undefined
+      if (former !== undefined)
+        await send(database, { text: `DELETE FROM ${leases} WHERE key = $1::bigint`, values: [former] })
+    }
+  }
+}

@@ -1,0 +1,158 @@
+/** Reads runs: the newest revision, the history, one revision, and pages of summaries. Each is one statement. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { HistoryEntry, Listed, ListOptions, StorageError, Stored } from '../../ports/CheckpointStorage.js'
+import type { Content } from '../sql/Content.js'
+import * as Contents from '../sql/Content.js'
+import type { Row } from '../sql/Rows.js'
+import type { Database } from './Database.js'
+import { ask, readFailed } from './Database.js'
+import type { Fields } from './Driver.js'
+import type { Hub } from './Hub.js'
+import { holderColumns } from './Hub.js'
+
+const COLUMNS = `v.revision::text AS revision, v.epoch::text AS epoch, v.kind, v.at, v.change, v.checkpoint, v.checksum`
+
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+export const rowOf = (row: Fields): Row => ({
+  revision: Number(row['revision']),
+  epoch: Number(row['epoch']),
+  kind: String(row['kind']),
+  at: String(row['at']),
+  change: String(row['change']),
+  checkpoint: textOrNull(row['checkpoint']),
+  checksum: String(row['checksum'])
+})
+
+/** The run's row, and rows of revisions. `which`: a condition on `v`; the run is `r`. */
+const query = (database: Database, holder: string, which: string): string =>
+  `WITH r AS MATERIALIZED (SELECT r.id, r.format, r.head, ${holder} FROM ${database.table('runs')} r WHERE r.id = $1)
+  SELECT r.*, r.head::text AS head, ${COLUMNS} FROM r LEFT JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head AND ${which}
+  ORDER BY v.revision`
+
+/** The newest base that `condition` allows. */
+const newestBase = (database: Database, condition: string): string =>
+  `(SELECT max(b.revision) FROM ${database.table('revisions')} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND ${condition})`
+
+/** A run, and its rows of revisions that a query returned. */
+interface Found {
+  readonly run: Fields
+  readonly head: number
+  readonly rows: ReadonlyArray<Row>
+}
+
+const found = async (
+  database: Database,
+  runId: string,
+  text: string,
+  ...values: ReadonlyArray<unknown>
+): Promise<E.Either<StorageError, O.Option<Found>>> => {
+  const place = { table: 'revisions', operation: 'SELECT revisions', runId }
+  const result = await ask(database, { text, values: [runId, ...values] })
+  if (E.isLeft(result)) return E.left(readFailed(database, place)(result.left))
+  const [run] = result.right
+  if (run === undefined) return E.right(O.none)
+  const supported = Contents.supported(runId, Number(run['format']), database.where('runs'))
+  if (E.isLeft(supported)) return supported
+  const rows = result.right.filter(({ revision }) => revision !== null).map(rowOf)
+  return E.right(O.some({ run, head: Number(run['head']), rows }))
+}
+
+/** The content of a run, and the newest revision in its row. */
+export interface Newest {
+  readonly run: Fields
+  readonly head: number
+  readonly content: O.Option<Content>
+}
+
+/** Reads the newest revision: from the newest base on, and only if that is damaged from all rows. */
+export const newest = async (
+  database: Database,
+  runId: string,
+  holder = 'r.id AS self'
+): Promise<E.Either<StorageError, O.Option<Newest>>> => {
+  const where = database.where('revisions')
+  const read = async (which: string): Promise<E.Either<StorageError, O.Option<Newest>>> => {
+    const result = await found(database, runId, query(database, holder, which))
+    if (E.isLeft(result)) return result
+    if (O.isNone(result.right)) return E.right(O.none)
+    const { run, head, rows } = result.right.value
+    const content = Contents.newest({ runId, head, where }, rows)
+    return E.isLeft(content) ? content : E.right(O.some({ run, head, content: content.right }))
+  }
+  const first = await read(`v.revision >= ${newestBase(database, 'b.revision <= r.head')}`)
+  const isWhole = E.isRight(first)
+    ? O.isNone(first.right) || Contents.isWhole(E.right(first.right.value.content))
+    : first.left._tag !== 'Corrupt'
+  return isWhole ? first : read('true')
+}
+
+export const load = async (
+  { database, holderOf }: Hub,
+  runId: string
+): Promise<E.Either<StorageError, O.Option<Stored>>> =>
+  E.map(
+    O.chain(({ run, content }: Newest) =>
+      O.map((stored: Content): Stored => ({ ...stored, heldBy: O.fromNullable(holderOf(run)) }))(content)
+    )
+  )(await newest(database, runId, holderColumns(database)))
+
+export const loadRevision = async (
+  { database, holderOf }: Hub,
+  runId: string,
+  revision: number
+): Promise<E.Either<StorageError, O.Option<Stored>>> => {
+  if (!Number.isSafeInteger(revision) || revision < 0) return E.right(O.none)
+  const base = newestBase(database, 'b.revision < $2::bigint')
+  const which = `v.revision <= $2::bigint AND v.revision >= coalesce(${base}, $2::bigint)`
+  const result = await found(database, runId, query(database, holderColumns(database), which), revision)
+  if (E.isLeft(result)) return result
+  if (O.isNone(result.right)) return E.right(O.none)
+  const { run, head, rows } = result.right.value
+  const content = Contents.revisionOf({ runId, head, where: database.where('revisions') }, rows, revision)
+  return E.map(O.map((stored: Content): Stored => ({ ...stored, heldBy: O.fromNullable(holderOf(run)) })))(content)
+}
+
+export const history = async (
+  { database }: Hub,
+  runId: string
+): Promise<E.Either<StorageError, ReadonlyArray<HistoryEntry>>> => {
+  const entries = await ask(database, {
+    text: `SELECT v.revision::text AS revision, v.kind, v.at FROM ${database.table('runs')} r JOIN ${database.table('revisions')} v ON v.run = r.id AND v.revision <= r.head
+      WHERE r.id = $1 ORDER BY v.revision DESC`,
+    values: [runId]
+  })
+  if (E.isLeft(entries))
+    return E.left(readFailed(database, { table: 'revisions', operation: 'SELECT revisions', runId })(entries.left))
+  return E.right(
+    entries.right.map(({ revision, kind, at }) => ({
+      revision: Number(revision),
+      change: String(kind),
+      at: String(at)
+    }))
+  )
+}
+
+export const list = async (
+  { database, holderOf }: Hub,
+  { after = '', limit }: ListOptions
+): Promise<E.Either<StorageError, ReadonlyArray<Listed>>> => {
+  // No id has a NUL, which PostgreSQL refuses: all that follow the string follow what stands before it.
+  const [start = ''] = after.split('\0')
+  const page = await ask(database, {
+    text: `SELECT r.id, r.format, r.head::text AS head, r.summary, ${holderColumns(database)} FROM ${database.table('runs')} r
+      WHERE r.head >= 0 AND r.id > $1 ORDER BY r.id LIMIT $2::bigint`,
+    values: [start, limit === undefined ? null : Math.max(0, Math.floor(limit))]
+  })
+  if (E.isLeft(page)) return E.left(readFailed(database, { table: 'runs', operation: 'SELECT runs' })(page.left))
+  return E.right(
+    page.right.map((row) => {
+      const runId = String(row['id'])
+      const isKnown = E.isRight(Contents.supported(runId, Number(row['format']), ''))
+      const column = textOrNull(row['summary'])
+      const summary = Contents.summaryOf(column, Number(row['head']), O.fromNullable(holderOf(row)))
+      return isKnown && O.isSome(summary) ? { runId, summary: summary.value } : { runId }
+    })
+  )
+}

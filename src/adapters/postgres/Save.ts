@@ -1,0 +1,197 @@
+/** Saves revisions: one statement that moves the head of the run only if the claim still stands, and inserts the rows only then. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
+import { sha256 } from '../../domain/data/Digest.js'
+import type { Limits, Row, Save } from '../sql/Rows.js'
+import { saveOf } from '../sql/Rows.js'
+import type { Database } from './Database.js'
+import { durable, persist, send, weak, writeFailed } from './Database.js'
+import type { Fields } from './Driver.js'
+import type { Failure } from './Failure.js'
+import type { Holding, Hub } from './Hub.js'
+import { fencedBy } from './Hub.js'
+
+export interface SaveOptions extends Limits {
+  readonly keep: number
+}
+
+/** Saves of one claim follow one another. After one that failed, the claim is useless. */
+export const save = (
+  hub: Hub,
+  holding: Holding,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  options: SaveOptions
+): Promise<E.Either<StorageError, void>> => {
+  const next = holding.last.then(() => saveNext(hub, holding, revisions, options))
+  holding.last = next
+  return next
+}
+
+const saveNext = async (
+  hub: Hub,
+  holding: Holding,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  options: SaveOptions
+): Promise<E.Either<StorageError, void>> => {
+  const { database } = hub
+  const { claim, progress } = holding
+  if (holding.failed !== undefined) return E.left(holding.failed)
+  const planned = saveOf({ ...claim, where: database.where('revisions') }, progress, revisions, options)
+  if (E.isLeft(planned)) return E.left(await superseded(hub, holding, planned.left))
+  const result = await persist(database, (n) => attempt(hub, holding, planned.right, options, n > 0), claim.lost)
+  const failed = writeFailed(database, { table: 'runs', operation: 'UPDATE runs', runId: claim.runId })
+  const saved = E.isLeft(result) ? E.left(failed(result.left)) : result.right
+  if (E.isRight(saved)) holding.progress = planned.right.progress
+  else refused(hub, holding, saved.left)
+  return saved
+}
+
+const refused = (hub: Hub, holding: Holding, error: StorageError): void => {
+  if (error._tag === 'RevisionConflict') return
+  holding.failed = error
+  if (error._tag === 'Fenced') hub.lose(holding, error)
+}
+
+/** A superseded owner is fenced, also if its revisions do not follow. */
+const superseded = async (hub: Hub, holding: Holding, error: StorageError): Promise<StorageError> => {
+  const row = await persist(hub.database, () => rowOf(hub, holding.claim.runId), holding.claim.lost)
+  const fenced = E.isRight(row) ? fencedIn(hub, holding, row.right) : undefined
+  if (fenced !== undefined) refused(hub, holding, fenced)
+  return fenced ?? error
+}
+
+const fencedIn = ({ database }: Hub, { claim, token }: Holding, row: Fields | undefined): Fenced | undefined =>
+  row?.['token'] === token && Number(row['epoch']) === claim.epoch
+    ? undefined
+    : fencedBy(claim, row ?? 'removed', database)
+
+/** The row of a run; `saved`: whether it has exactly this row of a revision. */
+const rowOf = async (
+  { database: { pool, table } }: Hub,
+  runId: string,
+  { revision, epoch, checksum }: Pick<Row, 'revision' | 'epoch' | 'checksum'> = {
+    revision: -1,
+    epoch: -1,
+    checksum: ''
+  }
+): Promise<E.Either<Failure, Fields | undefined>> => {
+  const rows = await send(
+    { pool },
+    {
+      text: `SELECT r.token::text AS token, r.epoch::text AS epoch, r.head::text AS head, EXISTS (SELECT FROM ${table('revisions')} v
+        WHERE v.run = r.id AND v.revision = $2::bigint AND v.epoch = $3::bigint AND v.checksum = $4) AS saved
+      FROM ${table('runs')} r WHERE r.id = $1`,
+      values: [runId, revision, epoch, checksum]
+    }
+  )
+  return E.map(([row]: ReadonlyArray<Fields>) => row)(rows)
+}
+
+type Attempt = E.Either<Failure, E.Either<StorageError, void>>
+
+/** A repeated save may have been committed by an earlier attempt, even while this one waits for the row. */
+const attempt = async (
+  hub: Hub,
+  holding: Holding,
+  planned: Save,
+  options: SaveOptions,
+  isRepeated: boolean
+): Promise<Attempt> => {
+  if (isRepeated) {
+    const verdict = await judge(hub, holding, planned)
+    if (E.isLeft(verdict) || verdict.right !== 'stands') return verdict as Attempt
+  }
+  const { database } = hub
+  const { claim, token, progress } = holding
+  const newest = planned.rows[planned.rows.length - 1] as Row
+  const columns = (['revision', 'kind', 'at', 'change', 'checkpoint', 'checksum'] as const).map((name) =>
+    planned.rows.map((row) => row[name])
+  )
+  const sent = await send(database, {
+    ...statementOf(hub, planned, options),
+    values: [
+      claim.runId,
+      claim.epoch,
+      token,
+      progress.head,
+      newest.revision,
+      planned.summary,
+      durable(database),
+      ...columns
+    ]
+  })
+  if (E.isLeft(sent)) return sent
+  const [row = {}] = sent.right
+  if (row['moved'] === '1') {
+    if (hub.held.has(token)) hub.inboxes.set(claim.runId, row['asked'] === true)
+    return E.right(E.right(undefined))
+  }
+  const setting = String(row['setting'])
+  if (!durable(database).includes(setting)) return E.left(weak(`synchronous_commit=${setting}`))
+  const verdict = await judge(hub, holding, planned)
+  return E.isRight(verdict) && verdict.right === 'stands' ? E.left(UNCLEAR) : (verdict as Attempt)
+}
+
+const UNCLEAR: Failure = {
+  code: '40001',
+  cause: new Error('the row of the run changed and changed back'),
+  passes: true,
+  effect: 'none'
+}
+
+/** Planning the statement takes longer than running it, so a session keeps the plan of the common one. A pooler could break that. */
+const statementOf = (
+  { database, usesSessions }: Hub,
+  planned: Save,
+  options: SaveOptions
+): { readonly text: string; readonly name?: string } => {
+  const text = textOf(database, planned, options)
+  return usesSessions && !planned.replaces && !planned.hasBase
+    ? { text, name: `dogear-${sha256(text).slice(0, 16)}` }
+    : { text }
+}
+
+const textOf = ({ table }: Database, { replaces, hasBase, rows: [first] }: Save, { keep }: SaveOptions): string => {
+  const revisions = table('revisions')
+  const moved = `UPDATE ${table('runs')} SET head = $5::bigint, summary = $6
+    WHERE id = $1 AND epoch = $2::bigint AND token = $3::uuid AND head = $4::bigint AND current_setting('synchronous_commit') = ANY ($7::text[])
+    RETURNING id`
+  const saved = `INSERT INTO ${revisions} (run, epoch, revision, kind, at, change, checkpoint, checksum)
+    SELECT moved.id, $2::bigint, row.* FROM moved, unnest($8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) AS row
+    ON CONFLICT (run, revision) DO UPDATE SET epoch = excluded.epoch, kind = excluded.kind, at = excluded.at, change = excluded.change,
+      checkpoint = excluded.checkpoint, checksum = excluded.checksum`
+  const damaged = `DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision > $5::bigint`
+  const oldest =
+    keep < 2
+      ? String(first.revision)
+      : `(SELECT b.revision FROM ${revisions} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND b.revision < ${first.revision}
+        ORDER BY b.revision DESC OFFSET ${keep - 2} LIMIT 1)`
+  const old = `DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision < ${oldest}`
+  const parts = [
+    `moved AS (${moved})`,
+    `saved AS (${saved})`,
+    ...(replaces ? [`damaged AS (${damaged})`] : []),
+    ...(hasBase ? [`old AS (${old})`] : [])
+  ]
+  return `WITH ${parts.join(', ')}
+    SELECT (SELECT count(*) FROM moved)::text AS moved, current_setting('synchronous_commit') AS setting,
+      EXISTS (SELECT FROM ${table('requests')} q WHERE q.run = $1) AS asked`
+}
+
+/** Whether the claim stands and a save may be sent, or how the save ended: it was committed before, or never can be. */
+const judge = async (
+  hub: Hub,
+  holding: Holding,
+  { rows }: Save
+): Promise<E.Either<Failure, 'stands' | E.Either<StorageError, void>>> => {
+  const { claim, progress } = holding
+  const look = await rowOf(hub, claim.runId, rows[rows.length - 1])
+  if (E.isLeft(look)) return look
+  if (look.right?.['saved'] === true) return E.right(E.right(undefined))
+  const fenced = fencedIn(hub, holding, look.right)
+  if (fenced !== undefined) return E.right(E.left(fenced))
+  const head = Number(look.right?.['head'])
+  if (head === progress.head) return E.right('stands')
+  return E.right(E.left({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))
+}

@@ -1,0 +1,186 @@
+/**
+ * Runs in a PostgreSQL database: any number of hosts, one writer of each run at a time.
+ *
+ * The driver `pg` is yours: pass a `Pool`, or let {@link connect} make one.
+ *
+ * @module
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
+import * as RunId from '../../domain/checkpoint/RunId.js'
+import type { ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { CheckpointStorage, Claim, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Requests } from '../../ports/Requests.js'
+import type { PostgresArtifactsOptions } from './Artifacts.js'
+import { postgresArtifacts } from './Artifacts.js'
+import * as Claims from './Claims.js'
+import type { PostgresDatabaseOptions } from './Database.js'
+import { databaseOf } from './Database.js'
+import type { PostgresPool } from './Driver.js'
+import type { Holding, Hub } from './Hub.js'
+import { hubOf } from './Hub.js'
+import * as Read from './Read.js'
+import { requestsIn } from './Requests.js'
+import { save } from './Save.js'
+
+export type { PostgresPool, PostgresStatement } from './Driver.js'
+export type { PostgresDatabaseOptions, PostgresWeakness } from './Database.js'
+export type { PostgresArtifactsOptions } from './Artifacts.js'
+export { postgresArtifacts } from './Artifacts.js'
+export { postgresMigrations } from './Migrations.js'
+
+/**
+ * The options of a PostgreSQL store.
+ *
+ * - `liveness`: how others find out that this process lives. `lock` (default): one connection holds an advisory lock, so that a dead
+ *   process is noticed at once. `lease`: a row that is renewed, for transaction poolers (PgBouncer), which break locks.
+ * - `leaseMillis`: how long a lease lasts. Default 30 s.
+ * - `checkIntervalMillis`: how often a process checks whether its claims still stand. Default 1 s.
+ * - `keep`: how many whole checkpoints of a run are kept, with all revisions after the oldest of them. Default 10.
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), and the bytes of changes after which another whole
+ *   checkpoint is stored (`baseBytes`, default 1 MiB).
+ *
+ * @category model
+ */
+export interface PostgresOptions extends PostgresDatabaseOptions {
+  readonly liveness?: 'lock' | 'lease'
+  readonly leaseMillis?: number
+  readonly checkIntervalMillis?: number
+  readonly keep?: number
+  readonly limits?: { readonly checkpointBytes?: number; readonly baseBytes?: number }
+}
+
+/**
+ * A store. `close` ends its own connection, so that others find this process dead; the pool stays open.
+ *
+ * @category model
+ */
+export interface PostgresStorage extends CheckpointStorage {
+  /** Ends the connections. */
+  readonly close: () => Promise<void>
+}
+
+/** Stores on one pool share what they know of their claims, and the connection that proves that this process lives. */
+const hubs = new WeakMap<PostgresPool, Map<string, Hub>>()
+
+const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
+  const { liveness = 'lock', leaseMillis = 30_000, checkIntervalMillis = 1_000 } = options
+  const ofPool = hubs.get(pool) ?? new Map<string, Hub>()
+  hubs.set(pool, ofPool)
+  const { schema, migrate, allow, retryMillis } = options
+  const key = JSON.stringify([schema, migrate, allow, retryMillis, liveness, leaseMillis, checkIntervalMillis])
+  const shared = options.signal === undefined ? ofPool.get(key) : undefined
+  if (shared !== undefined) return shared
+  const hub = hubOf(databaseOf(pool, options), { liveness, leaseMillis, checkIntervalMillis })
+  if (options.signal === undefined) ofPool.set(key, hub)
+  return hub
+}
+
+const MEBIBYTE = 1_048_576
+
+/**
+ * Creates a store on a pool of `pg`. A save is one round trip and one commit.
+ *
+ * @category constructors
+ */
+export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {}): PostgresStorage => {
+  const hub = sharedHub(pool, options)
+  const { keep = 10, limits } = options
+  const saving = {
+    keep: Math.max(1, Math.floor(keep)),
+    checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
+    baseBytes: limits?.baseBytes ?? MEBIBYTE
+  }
+  const holdings = new WeakMap<AbortSignal, Holding>()
+  const on =
+    <A>(runId: string, act: () => Promise<E.Either<StorageError, A>>): TaskEither<StorageError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act()
+    }
+  const within = <A>(
+    claim: Claim,
+    act: (holding: Holding) => Promise<E.Either<StorageError, A>>
+  ): TaskEither<StorageError, A> =>
+    on(claim.runId, () => {
+      const holding = holdings.get(claim.lost)
+      const { runId, epoch } = claim
+      return holding === undefined
+        ? Promise.resolve(E.left({ _tag: 'Fenced', runId, epoch, by: O.none }))
+        : act(holding)
+    })
+  return {
+    claim: (runId, owner, options) =>
+      on(runId, async () => {
+        const granted = await Claims.claim(hub, runId, owner, options)
+        if (E.isRight(granted)) holdings.set(granted.right.holding.claim.lost, granted.right.holding)
+        return E.map(({ claimed }: Claims.Granted) => claimed)(granted)
+      }),
+    save: (claim, revisions) => within(claim, (holding) => save(hub, holding, revisions, saving)),
+    release: (claim) => within(claim, ({ token }) => Claims.giveBack(hub, claim.runId, token)),
+    load: (runId) => on(runId, () => Read.load(hub, runId)),
+    history: (runId) => on(runId, () => Read.history(hub, runId)),
+    loadRevision: (runId, revision) => on(runId, () => Read.loadRevision(hub, runId, revision)),
+    list:
+      (options = {}) =>
+      () =>
+        Read.list(hub, options),
+    remove: (runId) => on(runId, () => Claims.remove(hub, runId)),
+    close: hub.close
+  }
+}
+
+/**
+ * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. A process learns with each save, and within
+ * `checkIntervalMillis`, whether a run that it holds has requests.
+ *
+ * @category constructors
+ */
+export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOptions = {}): Requests => {
+  const { schema = 'dogear' } = options
+  const here = (): ReadonlyArray<Hub> =>
+    [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
+  return requestsIn(databaseOf(pool, options), {
+    known: (runId) => here().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
+    learn: (runId, isAny) => {
+      for (const { inboxes } of here()) if (inboxes.has(runId)) inboxes.set(runId, isAny)
+    }
+  })
+}
+
+/**
+ * All that this package keeps in one database. `close` ends every connection.
+ *
+ * @category model
+ */
+export interface PostgresStores {
+  readonly storage: PostgresStorage
+  readonly artifacts: ArtifactStore
+  readonly requests: Requests
+  /** Ends the connections. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Makes a pool for an address (`postgres://user@host/database`), and the stores on it. Loads the driver `pg`, which you install.
+ *
+ * @category constructors
+ */
+export const connect = async (
+  url: string,
+  options: PostgresOptions & PostgresArtifactsOptions = {}
+): Promise<PostgresStores> => {
+  const { default: pg } = await import('pg')
+  const pool = new pg.Pool({ connectionString: url, allowExitOnIdle: true, keepAlive: true })
+  const storage = postgresStorage(pool, options)
+  return {
+    storage,
+    artifacts: postgresArtifacts(pool, options),
+    requests: postgresRequests(pool, options),
+    close: async () => {
+      await storage.close()
+      await pool.end()
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/** Turns the revisions of a save into rows, each with a checksum. Knows no database. */
+import { hash } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Json } from '../../domain/data/Json.js'
+import { biggest, bytesOf } from '../../domain/data/Size.js'
+import type { Revision, RevisionConflict, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
+
+/** The format of a run that this version writes, and the newest that it reads. */
+export const FORMAT = 1
+
+/** One revision. `kind` and `at` repeat two fields of the change, for the history; `checkpoint` is null in most rows: a row that has one is a base. */
+export interface Row {
+  readonly revision: number
+  readonly epoch: number
+  readonly kind: string
+  readonly at: string
+  readonly change: string
+  readonly checkpoint: string | null
+  readonly checksum: string
+}
+
+/** The run that a claim writes. `where`: the table, for errors. */
+export interface Target {
+  readonly runId: string
+  readonly epoch: number
+  readonly where: string
+}
+
+/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: the bytes of changes that never cause a base. */
+export interface Limits {
+  readonly checkpointBytes: number
+  readonly baseBytes: number
+}
+
+/** The progress of a claim. A claim begins with the `revision` of its content, the `head` of the run's row, and no bytes. */
+export interface Progress {
+  /** The newest revision that counts; -1 if there is none. */
+  readonly revision: number
+  /** The newest revision in the run's row: above `revision` if newer rows are damaged. */
+  readonly head: number
+  /** The size of the base that this claim wrote last; 0 before its first save. */
+  readonly baseBytes: number
+  /** The size of the changes after it. */
+  readonly changeBytes: number
+}
+
+/** A save, to be written in one transaction. */
+export interface Save {
+  readonly rows: ReadonlyNonEmptyArray<Row>
+  /** The new head of the run's row. */
+  readonly head: number
+  /** The summary column of the run's row: JSON. */
+  readonly summary: string
+  /** True if the rows above the revision of the claim are damaged: delete them first. */
+  readonly replaces: boolean
+  /** True if the first row is a base: delete the rows below the oldest base to keep. */
+  readonly hasBase: boolean
+  /** The progress once the save is committed. */
+  readonly progress: Progress
+}
+
+/** Plans a save. The first row is a base at the first save of a claim, and when the changes have outgrown the last base. */
+export const saveOf = (
+  target: Target,
+  progress: Progress,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  limits: Limits
+): E.Either<RevisionConflict | TooLarge | WriteFailed, Save> => {
+  const conflict = conflictOf(target, progress, revisions)
+  if (conflict !== undefined) return E.left(conflict)
+  const hasBase = isBaseDue(progress, limits)
+  const rows: Array<Row> = []
+  for (const revision of revisions) {
+    const row = rowOf(target, revision, hasBase && rows.length === 0, limits)
+    if (E.isLeft(row)) return row
+    rows.push(row.right)
+  }
+  const newest = revisions[revisions.length - 1] as Revision
+  const bytes = rows.reduce((sum, { change }) => sum + change.length, 0)
+  const baseBytes = hasBase ? Math.max(1, rows[0]?.checkpoint?.length ?? 0) : progress.baseBytes
+  const changeBytes = hasBase ? bytes : progress.changeBytes + bytes
+  return E.right({
+    rows: rows as unknown as ReadonlyNonEmptyArray<Row>,
+    head: newest.revision,
+    summary: JSON.stringify(newest.summary()),
+    replaces: progress.head > progress.revision,
+    hasBase,
+    progress: { revision: newest.revision, head: newest.revision, baseBytes, changeBytes }
+  })
+}
+
+const conflictOf = (
+  { runId }: Target,
+  { revision }: Progress,
+  revisions: ReadonlyNonEmptyArray<Revision>
+): RevisionConflict | undefined => {
+  let expected = revision
+  for (const { revision: found } of revisions)
+    if (found !== ++expected) return { _tag: 'RevisionConflict', runId, expected, found }
+  return undefined
+}
+
+/** Only a base tells whether a checkpoint exceeds its limit. */
+const isBaseDue = ({ baseBytes, changeBytes }: Progress, limits: Limits): boolean =>
+  baseBytes === 0 ||
+  changeBytes > Math.max(limits.baseBytes, baseBytes) ||
+  (changeBytes > 0 && baseBytes + changeBytes > limits.checkpointBytes)
+
+const rowOf = (
+  target: Target,
+  { revision, change, checkpoint }: Revision,
+  isBase: boolean,
+  { checkpointBytes: limitBytes }: Limits
+): E.Either<TooLarge | WriteFailed, Row> => {
+  const whole = isBase ? checkpoint() : undefined
+  const facts = isBase ? withoutContent(change) : change
+  const tooLarge = (bytes: number): TooLarge => {
+    const value = whole ?? facts
+    return { _tag: 'TooLarge', runId: target.runId, where: target.where, bytes, limitBytes, biggest: biggest(value) }
+  }
+  try {
+    const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
+    const texts = { change: JSON.stringify(facts), checkpoint: whole === undefined ? null : JSON.stringify(whole) }
+    const bytes = Buffer.byteLength(texts.checkpoint ?? texts.change)
+    if (bytes > limitBytes) return E.left(tooLarge(bytes))
+    return E.right({ ...fields, ...texts, checksum: checksumOf(target.runId, { ...fields, ...texts }) })
+  } catch (cause) {
+    const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
+    return E.left(
+      isTooLong
+        ? tooLarge(bytesOf((whole ?? facts) as Json))
+        : { _tag: 'WriteFailed', committed: 'no', where: target.where, operation: 'encode', code: 'UNKNOWN', cause }
+    )
+  }
+}
+
+/** The checkpoint of revision 0 has what a `Started` holds. */
+const withoutContent = (change: Change): Pick<Change, '_tag' | 'at'> =>
+  change._tag === 'Started' ? { _tag: change._tag, at: change.at } : change
+
+/** The checksum of a row: a row of another run, revision or claim has another one. Line feeds separate, because JSON has none. */
+export const checksumOf = (runId: string, row: Omit<Row, 'checksum'>): string => {
+  const { revision, epoch, kind, at, change, checkpoint } = row
+  const key = JSON.stringify([runId, revision, epoch, kind, at])
+  return hash('sha256', `${key}\n${change}\n${checkpoint ?? ''}`, 'hex').slice(0, 32)
+}

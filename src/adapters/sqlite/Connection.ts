@@ -1,0 +1,302 @@
+/** Runs transactions on a connection: prepares the database, waits for locks without blocking the thread, and turns errors into those of the ports. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Corrupt, ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
+import type { SqliteDatabase, SqliteStatement } from './Driver.js'
+import { codeOf, isBusy, isDamaged } from './Driver.js'
+import type { Migration } from './Schema.js'
+import { sqliteMigrations } from './Schema.js'
+
+/** The settings of `PRAGMA synchronous`, by their numbers. */
+export const SYNCHRONOUS = ['OFF', 'NORMAL', 'FULL', 'EXTRA'] as const
+
+/**
+ * What all parts of a SQLite store share.
+ *
+ * - `synchronous`: the weakest allowed setting of `PRAGMA synchronous`. Default `FULL`. With `NORMAL` a power cut may undo
+ *   acknowledged saves, with `OFF` it may destroy the database.
+ * - `busyMillis`: how long a call waits for the locks of other connections before it fails with `SQLITE_BUSY`. Default 10 s.
+ * - `signal`: ends such waits.
+ *
+ * @category model
+ */
+export interface SqliteOptions {
+  readonly synchronous?: 'FULL' | 'NORMAL' | 'OFF'
+  readonly busyMillis?: number
+  readonly signal?: AbortSignal
+  /** @internal Sets `PRAGMA synchronous`, because the connection belongs to the store. */
+  readonly isOwn?: boolean
+  /** @internal Awaited before each transaction. */
+  readonly pass?: () => Promise<void>
+  /** @internal */
+  readonly migrations?: ReadonlyArray<Migration>
+}
+
+/** The errors that any call can have. */
+export type Failure = Corrupt | UnsupportedFormat | ReadFailed | WriteFailed
+
+export interface Connection {
+  readonly database: SqliteDatabase
+  readonly options: SqliteOptions
+  readonly statements: Map<string, SqliteStatement>
+  /** The path of the database; empty before the first call. */
+  file: string
+  isReady: boolean
+  /** True if a rollback failed, so that a transaction may still be open. */
+  isOpen: boolean
+  /** The statement in use, for errors. */
+  statement: string
+}
+
+export const connectionOf = (database: SqliteDatabase, options: SqliteOptions): Connection => ({
+  database,
+  options,
+  statements: new Map(),
+  file: '',
+  isReady: false,
+  isOpen: false,
+  statement: ''
+})
+
+/** Prepares a statement once. Errors name the statement that was prepared last. */
+export const sql = (self: Connection, text: string): SqliteStatement => {
+  self.statement = text
+  const known = self.statements.get(text)
+  if (known !== undefined) return known
+  const made = self.database.prepare(text)
+  self.statements.set(text, made)
+  return made
+}
+
+/** What a transaction needs: a run for errors, and a signal that ends its waiting. */
+export interface Call {
+  readonly runId?: string
+  readonly signal?: AbortSignal
+}
+
+/** Reads in one transaction. `act` is repeated if another connection has a lock. */
+export const read = <A, Left>(
+  self: Connection,
+  call: Call,
+  act: () => E.Either<Left, A>
+): Promise<E.Either<Left | Failure, A>> => patiently(self, call, 'read', () => once(self, 'BEGIN', act))
+
+/** Writes in one transaction, which is rolled back if `act` returns an error. `committed` is called before any other call can follow. */
+export const write = <A, Left>(
+  self: Connection,
+  call: Call,
+  act: () => E.Either<Left, A>,
+  committed?: (result: A) => void
+): Promise<E.Either<Left | Failure, A>> =>
+  patiently(self, call, 'write', () => {
+    const durable = checkDurability(self)
+    const result = E.isLeft(durable) ? durable : once(self, 'BEGIN IMMEDIATE', act)
+    if (E.isRight(result)) committed?.(result.right)
+    return result
+  })
+
+/** An exception of the driver. `isCommit`: it came from the end of the transaction. */
+interface Thrown {
+  readonly _tag: 'Thrown'
+  readonly cause: unknown
+  readonly isCommit: boolean
+}
+
+const thrown = (cause: unknown, isCommit = false): E.Either<Thrown, never> =>
+  E.left({ _tag: 'Thrown', cause, isCommit })
+
+const isThrown = (error: unknown): error is Thrown => (Object(error) as Partial<Thrown>)._tag === 'Thrown'
+
+const LONGEST_PAUSE_MILLIS = 25
+
+/** Repeats an attempt until it gets the lock. SQLite's own busy timeout would block the thread. */
+const patiently = async <A, Left>(
+  self: Connection,
+  call: Call,
+  kind: 'read' | 'write',
+  attempt: () => E.Either<Left | Failure | Thrown, A>
+): Promise<E.Either<Left | Failure, A>> => {
+  const { busyMillis = 10_000, pass } = self.options
+  const end = performance.now() + busyMillis
+  for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MILLIS)) {
+    if (pass !== undefined) await pass()
+    const ready = self.isReady ? READY : prepared(self)
+    const result = E.isLeft(ready) ? ready : attempt()
+    if (E.isRight(result) || !isThrown(result.left)) return result as E.Either<Left | Failure, A>
+    const waits = isBusy(codeOf(result.left.cause)) && performance.now() < end && !isAborted(self, call)
+    if (!waits) return E.left(failed(self, call, kind, result.left))
+    await sleep(pause * (0.5 + Math.random() / 2), [self.options.signal, call.signal])
+  }
+}
+
+const isAborted = ({ options }: Connection, { signal }: Call): boolean =>
+  options.signal?.aborted === true || signal?.aborted === true
+
+/** Ends early if a signal fires. */
+const sleep = (millis: number, signals: ReadonlyArray<AbortSignal | undefined>): Promise<void> =>
+  new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      for (const signal of signals) signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, millis)
+    for (const signal of signals) signal?.addEventListener('abort', end)
+  })
+
+/** One transaction, all of it synchronous, so that nothing else uses the connection meanwhile. */
+const once = <A, Left>(
+  self: Connection,
+  begin: 'BEGIN' | 'BEGIN IMMEDIATE',
+  act: () => E.Either<Left, A>
+): E.Either<Left | Thrown, A> => {
+  if (self.isOpen) rollBack(self)
+  try {
+    sql(self, begin).run()
+  } catch (cause) {
+    return thrown(cause)
+  }
+  let result: E.Either<Left, A>
+  try {
+    result = act()
+  } catch (cause) {
+    rollBack(self)
+    return thrown(cause)
+  }
+  if (E.isLeft(result)) {
+    rollBack(self)
+    return result
+  }
+  try {
+    sql(self, 'COMMIT').run()
+    return result
+  } catch (cause) {
+    rollBack(self)
+    return thrown(cause, true)
+  }
+}
+
+const NO_TRANSACTION = /no transaction is active/
+
+const rollBack = (self: Connection): void => {
+  const { statement } = self
+  try {
+    sql(self, 'ROLLBACK').run()
+    self.isOpen = false
+  } catch (cause) {
+    // Some errors roll back by themselves.
+    self.isOpen = !(cause instanceof Error && NO_TRANSACTION.test(cause.message))
+  }
+  self.statement = statement
+}
+
+/** A commit that fails may have reached the disk; the next one to the same place makes it impossible. */
+const failed = (self: Connection, { runId }: Call, kind: 'read' | 'write', { cause, isCommit }: Thrown): Failure => {
+  const code = codeOf(cause)
+  const { file: where } = self
+  if (runId !== undefined && isDamaged(code))
+    return { _tag: 'Corrupt', runId, where, why: cause instanceof Error ? cause.message : code, cause }
+  const facts = { where: where || 'the database', operation: operationOf(self.statement), code, cause }
+  return kind === 'read'
+    ? { _tag: 'ReadFailed', ...facts }
+    : { _tag: 'WriteFailed', committed: isCommit && !isBusy(code) ? 'unknown' : 'no', ...facts }
+}
+
+/** The statement without its details: `UPDATE runs`. */
+const operationOf = (text: string): string => {
+  const [, verb = text] = /^\s*(BEGIN IMMEDIATE|\w+)/.exec(text) ?? []
+  const [, table] = /\b(?:FROM|INTO|UPDATE|PRAGMA) (\w+)/.exec(text) ?? []
+  return table === undefined ? verb : `${verb} ${table}`
+}
+
+// --- preparing the database
+
+const READY: E.Either<never, void> = E.right(undefined)
+
+/** Checks what is expected of the connection and brings the schema up to date. */
+const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
+  try {
+    self.statement = 'PRAGMA busy_timeout'
+    self.database.exec('PRAGMA busy_timeout = 0')
+    const { isOwn = false, synchronous = 'FULL' } = self.options
+    if (isOwn) self.database.exec(`PRAGMA synchronous = ${synchronous}`)
+    const main = sql(self, 'PRAGMA database_list').all() as ReadonlyArray<{
+      readonly name: string
+      file: string | null
+    }>
+    self.file = main.find(({ name }) => name === 'main')?.file ?? ''
+    const mode = pragma(self, 'journal_mode')
+    const now = mode === 'wal' ? mode : pragma(self, 'journal_mode', 'WAL')
+    if (now !== 'wal' || self.file === '') return E.left(refused(self, 'journal_mode', 'NO_WAL', noWal(now)))
+    const migrated = migrate(self)
+    self.isReady = E.isRight(migrated)
+    return migrated
+  } catch (cause) {
+    return thrown(cause)
+  }
+}
+
+const noWal = (mode: string): string =>
+  `the journal mode is ${mode}, not wal; keep the database in a file on a local disk, because a store needs WAL`
+
+const pragma = (self: Connection, name: string, value?: string): string => {
+  const row = sql(self, `PRAGMA ${name}${value === undefined ? '' : ` = ${value}`}`).get() as Readonly<
+    Record<string, unknown>
+  >
+  return String(Object.values(row)[0])
+}
+
+const refused = (self: Connection, name: string, code: string, message: string): WriteFailed => ({
+  _tag: 'WriteFailed',
+  committed: 'no',
+  where: self.file || 'the database',
+  operation: `PRAGMA ${name}`,
+  code,
+  cause: new Error(message)
+})
+
+/** The setting belongs to the connection, which the host may change at any time. */
+const checkDurability = (self: Connection): E.Either<WriteFailed | Thrown, void> => {
+  const { synchronous: weakest = 'FULL' } = self.options
+  try {
+    const found = Number(pragma(self, 'synchronous'))
+    if (found >= SYNCHRONOUS.indexOf(weakest)) return READY
+    const name = SYNCHRONOUS[found] ?? found
+    const why = `synchronous is ${name}, so a power cut may undo acknowledged saves; run "PRAGMA synchronous = FULL" on the connection, or allow it by name: { synchronous: '${name}' }`
+    return E.left(refused(self, 'synchronous', 'WEAK_SYNCHRONOUS', why))
+  } catch (cause) {
+    return thrown(cause)
+  }
+}
+
+const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
+  const before = due(self)
+  if (E.isLeft(before) || before.right.length === 0) return E.map(() => undefined)(before)
+  return once<void, UnsupportedFormat>(self, 'BEGIN IMMEDIATE', () => {
+    // Another process may have been quicker.
+    const now = due(self)
+    if (E.isLeft(now)) return now
+    for (const { number, sql: text } of now.right) {
+      self.statement = `migration ${number}`
+      self.database.exec(text)
+    }
+    return READY
+  })
+}
+
+/** Returns the migrations to run. Refuses a schema that a newer version migrated, perhaps after this connection was prepared. */
+export const due = (self: Connection): E.Either<UnsupportedFormat, ReadonlyArray<Migration>> => {
+  const { migrations = sqliteMigrations } = self.options
+  const supported = migrations.at(-1)?.number ?? 0
+  const found = versionOf(self)
+  return found > supported
+    ? E.left({ _tag: 'UnsupportedFormat', runId: '', where: `the schema of ${self.file}`, found, supported })
+    : E.right(migrations.filter(({ number }) => number > found))
+}
+
+/** The number of the newest migration; 0 in an empty database. */
+const versionOf = (self: Connection): number => {
+  const table = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name = 'dogear_schema'"
+  if ((sql(self, table).get() ?? undefined) === undefined) return 0
+  const row = sql(self, 'SELECT max(number) AS number FROM dogear_schema').get() as { readonly number: number }
+  return row.number
+}

@@ -1,0 +1,94 @@
+/** A granted claim of this process. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Claim, Fenced, StorageError } from '../../ports/CheckpointStorage.js'
+import type { Progress } from '../sql/Rows.js'
+import type { Connection } from './Connection.js'
+import { sql } from './Connection.js'
+import type { Membership } from './Owners.js'
+
+export interface Holding {
+  readonly connection: Connection
+  readonly claim: Claim
+  readonly token: string
+  readonly membership: Membership
+  readonly lose: (error: StorageError) => void
+  timer: NodeJS.Timeout | undefined
+  progress: Progress
+  /** The reason why the claim writes nothing any more. */
+  ended: StorageError | undefined
+  released: boolean
+}
+
+/** Creates the holding of a granted claim and watches it. */
+export const make = (
+  parts: Pick<Holding, 'connection' | 'token' | 'membership' | 'progress'> & {
+    readonly runId: string
+    readonly epoch: number
+    readonly checkIntervalMillis: number
+  }
+): Holding => {
+  const { runId, epoch, checkIntervalMillis, ...rest } = parts
+  const lost = new AbortController()
+  const self: Holding = {
+    ...rest,
+    claim: { runId, epoch, lost: lost.signal },
+    lose: (error) => lost.abort(error),
+    timer: undefined,
+    ended: undefined,
+    released: false
+  }
+  self.timer = setInterval(() => watch(self), checkIntervalMillis)
+  self.timer.unref()
+  return self
+}
+
+interface Standing {
+  readonly epoch: number
+  readonly token: string
+}
+
+const standing = ({ connection, claim }: Holding): Standing | undefined =>
+  (sql(connection, 'SELECT epoch, token FROM runs WHERE id = ?').get(claim.runId) ?? undefined) as Standing | undefined
+
+/** A failed check proves nothing; the next save will. */
+const watch = (self: Holding): void => {
+  let now: Standing | undefined
+  try {
+    now = standing(self)
+  } catch {
+    return
+  }
+  if (now?.token !== self.token) fence(self, now)
+}
+
+/** Returns why a statement that names the claim changed no row. */
+export const supersededBy = (self: Holding): E.Either<Fenced, never> => E.left(fencedBy(self, standing(self)))
+
+const fencedBy = ({ claim: { runId, epoch } }: Holding, now: Standing | undefined): Fenced => ({
+  _tag: 'Fenced',
+  runId,
+  epoch,
+  by: now !== undefined && now.epoch > epoch ? O.some(now.epoch) : O.none
+})
+
+const fence = (self: Holding, now: Standing | undefined): void => lose(self, fencedBy(self, now))
+
+/** Ends a holding that was superseded, and fires its lost signal. */
+export const lose = (self: Holding, error: Fenced): void => {
+  end(self, error)
+  self.membership.leave(true)
+  self.lose(error)
+}
+
+/** Ends a holding after a failed write. The same process can claim the run again at once. */
+export const giveUp = (self: Holding, error: StorageError): void => {
+  end(self, error)
+  self.membership.leave(false)
+}
+
+/** Stops the watch. Later saves still get the reason. */
+export const end = (self: Holding, error: StorageError): void => {
+  self.ended ??= error
+  clearInterval(self.timer)
+}

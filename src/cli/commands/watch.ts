@@ -1,0 +1,132 @@
+/** `dogear watch`: follows a run, also of another process, until it rests. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { systemClock } from '../../adapters/node/index.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Status } from '../../domain/checkpoint/Checkpoint.js'
+import type { JsonObject } from '../../domain/data/Json.js'
+import { runChanges } from '../../executor/storage/history.js'
+import type { RunView } from '../../executor/storage/runs.js'
+import { viewRun } from '../../executor/storage/runs.js'
+import { notDone } from '../CliError.js'
+import { ExitCode } from '../ExitCode.js'
+import { factsOf } from '../report/facts.js'
+import { linesOf } from '../report/Hint.js'
+import { progressOf } from '../report/progress.js'
+import { rowLines } from '../report/rows.js'
+import { errorJson, summaryJson } from '../report/runJson.js'
+import { firstLine, positionOf } from '../report/text.js'
+import type { Style } from '../terminal/Style.js'
+import * as Duration from '../workflow/Duration.js'
+import type { Context, Result } from './Context.js'
+import { environmentFor, showHint } from './Context.js'
+import { findRun } from './find/find.js'
+
+/** How often the state is read. */
+const POLL_MILLIS = 300
+
+const NEVER = new AbortController().signal
+
+export const watchCommand = async (context: Context, id: string): Promise<Result> => {
+  const environment = environmentFor(context)
+  const found = await findRun(context, id)
+  if (E.isLeft(found)) return found
+  let view: RunView = found.right
+  const { screen, json } = context
+  // A program gets all changes, a person those from now on.
+  let seen = json ? 0 : view.revision
+  if (!json) screen.line(`Run ${view.runId}: ${view.workflow.name}, ${positionOf(view)}`)
+  for (;;) {
+    const { runId, revision } = view
+    if (revision > seen) {
+      const changes = await runChanges(runId)(environment)()
+      if (E.isLeft(changes)) return E.left(notDone(changes.left))
+      for (let next = seen + 1; next <= revision; next++) {
+        const change = changes.right.get(next)
+        if (change === undefined) continue
+        if (json) screen.out(`${JSON.stringify(changeJson(next, change))}\n`)
+        else for (const line of changeLines(change, screen.style)) screen.line(line)
+      }
+      seen = revision
+    }
+    if (O.isNone(view.heldBy)) break
+    const current = view
+    if (!json) screen.status(() => [progressOf(current.checkpoint), ...rowLines(current, screen.style, 1)])
+    await systemClock.sleep(POLL_MILLIS, NEVER)()
+    const next = await viewRun(runId)(environment)()
+    if (E.isLeft(next)) {
+      screen.status(undefined)
+      return E.left(notDone(next.left))
+    }
+    if (O.isNone(next.right)) {
+      screen.status(undefined)
+      screen.line(`The state of run ${runId} was removed`)
+      return E.right(ExitCode.done)
+    }
+    view = next.right.value
+  }
+  screen.status(undefined)
+  if (json) screen.out(`${JSON.stringify({ event: 'RunRests', ...summaryJson(view) })}\n`)
+  else endLines(context, view).forEach(screen.line)
+  return E.right(CODES[view.status])
+}
+
+const CODES: Readonly<Record<Status, ExitCode>> = {
+  completed: ExitCode.done,
+  queued: ExitCode.done,
+  running: ExitCode.done,
+  failed: ExitCode.stepFailed,
+  interrupted: ExitCode.stepFailed,
+  cancelled: ExitCode.refused,
+  pending: ExitCode.pending,
+  paused: ExitCode.paused
+}
+
+/** What people follow: ends, retries and waits. */
+const changeLines = (change: Change, { green, red, yellow, symbols }: Style): ReadonlyArray<string> => {
+  switch (change._tag) {
+    case 'UnitCompleted':
+      return [`${green(symbols.completed)} ${change.unit} (${Duration.show(change.durationMillis)})`]
+    case 'UnitFailed':
+      return change.last === undefined
+        ? []
+        : [`${red(symbols.failed)} ${change.unit}: ${firstLine(change.last.error.message)}`]
+    case 'AttemptFailed':
+    case 'JobEnded':
+      return [yellow(factsOf(change))]
+    case 'WaitStarted':
+    case 'JobSubmitted':
+      return [`${yellow(symbols.pending)} ${factsOf(change)}`]
+    default:
+      return []
+  }
+}
+
+const endLines = (context: Context, view: RunView): ReadonlyArray<string> => {
+  const { style } = context.screen
+  const millis = Date.parse(view.updatedAt) - Date.parse(view.createdAt)
+  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, ${Duration.show(millis)} since its start`
+  const colour = view.status === 'completed' ? style.green : view.status === 'failed' ? style.red : style.yellow
+  return [colour(end), ...(view.status === 'completed' ? [] : linesOf([showHint(context, view.runId)], style))]
+}
+
+/** A change as one line of JSON: its kind, unit, attempt, duration and error. */
+const changeJson = (revision: number, change: Change): JsonObject => ({
+  event: change._tag,
+  revision,
+  at: change.at,
+  ...('unit' in change ? { unit: change.unit } : {}),
+  ...(change._tag === 'AttemptStarted'
+    ? { attempts: change.attempts.map(({ unit, attempt }) => ({ unit, attempt })) }
+    : {}),
+  ...('attempt' in change ? { attempt: change.attempt } : {}),
+  ...(change._tag === 'UnitCompleted'
+    ? { attempts: change.attempts, started_at: change.startedAt, duration_millis: change.durationMillis }
+    : {}),
+  ...(change._tag === 'UnitFailed' && change.last !== undefined
+    ? { attempt: change.last.attempt, error: errorJson(change.last.error) }
+    : {}),
+  ...('error' in change ? { error: errorJson(change.error) } : {}),
+  ...(change._tag === 'AttemptFailed' ? { delay_millis: change.delayBeforeNextMillis } : {}),
+  ...(change._tag === 'Interrupted' ? { reason: change.reason } : {})
+})

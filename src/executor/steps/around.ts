@@ -1,0 +1,87 @@
+/** Calls an attempt inside the `around` of the environment, which must call it exactly once. */
+import * as Redaction from '../../domain/data/Redaction.js'
+import * as StepError from '../../domain/data/StepError.js'
+import * as Failure from '../../domain/data/StepFailure.js'
+import type { RunScope } from '../RunScope.js'
+import { errorOf } from '../subSteps/subStepFailures.js'
+import type { Place } from '../Values.js'
+
+/** How code ended. `Left` and `Error` are failures. */
+type End = { readonly _tag: string; readonly left?: unknown; readonly error?: unknown }
+
+interface Misused {
+  readonly _tag: 'Error'
+  readonly error: Failure.StepFailure
+}
+
+/** `cut`: the attempt ends although its code does not, so `act` rejects. */
+export interface Wrapped<A> {
+  readonly run: () => Promise<A | Misused>
+  readonly cut: (end: End) => void
+}
+
+/** The end of the code counts, whatever `around` makes of it: a failure of a tracer is none of the step. */
+export const wrapped = <A extends End>(
+  { environment, recorder }: RunScope,
+  place: Place,
+  attempt: number,
+  run: () => Promise<A>
+): Wrapped<A> => {
+  const { around, vault } = environment
+  if (around === undefined) return { run, cut: () => undefined }
+  let calls = 0
+  let code: Promise<A> | undefined
+  let reject: (reason: unknown) => void = () => undefined
+  const act = (): Promise<void> => {
+    calls += 1
+    if (calls > 1) return Promise.reject(new Error(CALLED_TWICE))
+    const called = (code = run())
+    const acted = new Promise<void>((resolve, refuse) => {
+      reject = refuse
+      const fail = (error: unknown): void => {
+        const failure = Failure.fromUnknown(error)
+        refuse(errorOf({ ...failure, error: Redaction.error(vault.redaction, failure.error) }))
+      }
+      called.then(
+        (end) => (end._tag === 'Left' ? fail(end.left) : end._tag === 'Error' ? fail(end.error) : resolve()),
+        fail
+      )
+    })
+    // An `around` that does not await it must not end the process.
+    acted.catch(() => undefined)
+    return acted
+  }
+  const { runId } = recorder.checkpoint()
+  return {
+    run: async () => {
+      let thrown: unknown
+      try {
+        await around({ runId, ...place }, attempt, act)
+      } catch (error) {
+        thrown = error
+      }
+      if (code === undefined) return misused(NOT_CALLED, 'notApplied', thrown)
+      const end = await code
+      return calls > 1 ? misused(CALLED_TWICE, 'unknown') : end
+    },
+    cut: ({ _tag }) => {
+      if (_tag === 'Suspended' || _tag === 'GraceExpired') reject(new DOMException(CUT, 'AbortError'))
+    }
+  }
+}
+
+const REMEDY = 'call it exactly once, and return its promise'
+
+const NOT_CALLED = `\`around\` of the environment did not call \`act\`; ${REMEDY}`
+
+const CALLED_TWICE = `\`around\` of the environment called \`act\` more than once; ${REMEDY}`
+
+const CUT = 'the attempt ended before its code did: it waits, or did not stop in time'
+
+const misused = (message: string, outcome: Failure.StepFailure['outcome'], cause?: unknown): Misused => {
+  const why = cause === undefined ? message : `${message}. It failed: ${StepError.fromUnknown(cause).message}`
+  return {
+    _tag: 'Error',
+    error: Failure.permanent(StepError.make('AroundMisused', why, { code: 'AROUND_MISUSED' }), outcome)
+  }
+}

@@ -1,0 +1,35 @@
+/** Reads the recorded changes of a run. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import { decode } from '../../domain/change/ChangeCodec.js'
+import { callPort, readFailed, STORE } from '../callPort.js'
+import type { Executor } from '../Executor.js'
+
+/**
+ * Returns the changes of a run that its store still has, by revision. Revision 0 is no change: it starts the run.
+ *
+ * @category looking
+ */
+export const runChanges =
+  (runId: string): Executor<ReadonlyMap<number, Change>> =>
+  ({ storage }) =>
+  async () => {
+    const history = await callPort('history', () => storage.history(runId), readFailed(STORE))
+    if (E.isLeft(history)) return history
+    const known = new Map<number, Change>()
+    // A loaded revision has all changes since a whole checkpoint: one load for each checkpoint.
+    for (let revision = history.right[0]?.revision ?? -1; revision >= 0;) {
+      const asked = revision
+      const stored = await callPort('loadRevision', () => storage.loadRevision(runId, asked), readFailed(STORE))
+      if (E.isLeft(stored) || O.isNone(stored.right)) break
+      const { changes } = stored.right.value
+      const first = revision - changes.length + 1
+      for (const [index, change] of changes.entries()) {
+        const decoded = decode(change)
+        if (E.isRight(decoded)) known.set(first + index, decoded.right)
+      }
+      revision = Math.min(first, revision) - 1
+    }
+    return E.right(known)
+  }

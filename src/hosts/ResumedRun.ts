@@ -1,0 +1,92 @@
+/** What a host did with a run that it found. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { RunError } from '../executor/RunError.js'
+import type { RunOutcome } from '../executor/RunOutcome.js'
+import type { RunSummary } from '../executor/storage/runs.js'
+import type { Holder } from '../ports/CheckpointStorage.js'
+
+/**
+ * A run that `resumeAll` found.
+ *
+ * - `Resumed`: it was resumed. `outcome`: how that ended; `wakeAt`: when a `Pending` run is due.
+ * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or for an answer or a job; a live
+ *   process holds it, or one whose liveness stayed undecided (`Held`, by `holder`); it needs an answer first (`Questioned`), or its resume was
+ *   refused or broke off (`Refused`), with the `error`; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
+ *
+ * @category model
+ */
+export type ResumedRun =
+  | {
+      readonly _tag: 'Resumed'
+      readonly runId: string
+      readonly workflow: string
+      readonly outcome: RunOutcome['_tag']
+      readonly wakeAt?: string
+    }
+  | {
+      readonly _tag: 'Left'
+      readonly runId: string
+      /** Missing if the run is unreadable. */
+      readonly workflow?: string
+      readonly why: LeftWhy
+      readonly holder?: Holder
+      readonly error?: RunError
+      readonly wakeAt?: string
+    }
+
+/** Why a run was left as it is. */
+export type LeftWhy =
+  'Cancelled' | 'Paused' | 'Failed' | 'Waiting' | 'Held' | 'Questioned' | 'Refused' | 'UnknownWorkflow' | 'Unreadable'
+
+export type Found = Pick<RunSummary, 'runId' | 'workflow'>
+
+export const left = (
+  { runId, workflow: { name } }: Found,
+  why: LeftWhy,
+  facts: Pick<ResumedRun & { readonly _tag: 'Left' }, 'holder' | 'error' | 'wakeAt'> = {}
+): ResumedRun => ({ _tag: 'Left', runId, workflow: name, why, ...facts })
+
+/** Keeps no checkpoint: a host may resume more runs than fit into memory. */
+export const ended = (found: Found, end: E.Either<RunError, RunOutcome>): ResumedRun => {
+  if (E.isRight(end)) {
+    const { _tag: outcome } = end.right
+    const wakeAt = end.right._tag === 'Pending' ? end.right.wakeAt : undefined
+    const { runId, workflow } = found
+    return { _tag: 'Resumed', runId, workflow: workflow.name, outcome, ...(wakeAt === undefined ? {} : { wakeAt }) }
+  }
+  const error = end.left
+  switch (error._tag) {
+    case 'HeldBy':
+      return left(found, 'Held', { holder: error.holder })
+    case 'RunCancelled':
+      return left(found, 'Cancelled')
+    case 'Unconfirmed':
+      return left(found, 'Questioned', { error })
+    default:
+      return left(found, 'Refused', { error })
+  }
+}
+
+/** Left before any claim, by its status. */
+export const leftAs = (run: RunSummary): ResumedRun | undefined => {
+  switch (run.status) {
+    case 'cancelled':
+      return left(run, 'Cancelled')
+    case 'paused':
+      return left(run, 'Paused')
+    case 'failed':
+      return left(run, 'Failed')
+    default:
+      return undefined
+  }
+}
+
+export const holderOf = ({ heldBy }: RunSummary): Holder | undefined => O.toUndefined(heldBy)
+
+/** Returns whether a report says nothing new. */
+export const isSame = (a: ResumedRun | undefined, b: ResumedRun): boolean =>
+  a !== undefined && a._tag === b._tag && kindOf(a) === kindOf(b) && a.wakeAt === b.wakeAt
+
+const kindOf = (run: ResumedRun): string =>
+  run._tag === 'Resumed' ? run.outcome : `${run.why} ${run.holder?.since ?? ''} ${run.error?._tag ?? ''}`

@@ -1,0 +1,311 @@
+/** Finishes all runs of a storage that were interrupted or are due. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
+import { readFailed, STORE } from '../executor/callPort.js'
+import type { Executor } from '../executor/Executor.js'
+import type { Program } from '../executor/program/Program.js'
+import { isAny } from '../executor/requests/inbox.js'
+import { resume } from '../executor/run.js'
+import type { RunError } from '../executor/RunError.js'
+import type { ResumeOptions } from '../executor/RunOptions.js'
+import type { RunOutcome } from '../executor/RunOutcome.js'
+import { timestamp } from '../executor/RunScope.js'
+import { LOOK_MILLIS, sleepUnless } from '../executor/sleep.js'
+import type { ListedRun, RunSummary } from '../executor/storage/runs.js'
+import { listRuns, viewRun } from '../executor/storage/runs.js'
+import type { Environment } from '../ports/Environment.js'
+import type { Found, ResumedRun } from './ResumedRun.js'
+import { ended, holderOf, isSame, left, leftAs } from './ResumedRun.js'
+
+/** A program with any outputs and input. */
+export type AnyProgram = Program<unknown, never, unknown, unknown>
+
+/**
+ * How to resume all runs.
+ *
+ * - `concurrency`: how many runs are resumed at once, default 10. No others are in memory.
+ * - `watch`: stay until the environment is interrupted: wake runs when they are due, and take over those whose owner died. Without it the call ends
+ *   with the last of the runs that it found.
+ * - `onRun`: called for each run when it was resumed or left, and again when that changes.
+ * - `undecidedMillis`: how long to retry a run while the store cannot decide whether its owner lives, default 70,000: more than the stale time
+ *   of every store. An owner that is alive is left at once.
+ * - `changes`, `onChanged`: as in `ResumeOptions`, for each run.
+ *
+ * @category model
+ */
+export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onChanged'> {
+  readonly concurrency?: number
+  readonly watch?: boolean
+  readonly onRun?: (run: ResumedRun) => void
+  readonly undecidedMillis?: number
+}
+
+/**
+ * Resumes every run of the storage that was interrupted, or whose timer or answer is due. The programs are found by their names. All other runs are
+ * left as they are, and reported: cancelled, paused and failed ones, those that need an answer first, and those that a live process holds. The
+ * failure of one run stops no other. Several hosts may call this at once: each run is resumed by one of them, and none waits for another.
+ * Returns the last report of each run, in the order of their ids. Fails only if the first listing does.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { resumeAll } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const order = workflow('order').step('charge', () => 'charged')
+ * await runOutcome(order, { id: 'order-1', storage, signal: AbortSignal.abort() })
+ * const found = await resumeAll([order])(nodeEnvironment(storage))()
+ * assert.ok(E.isRight(found))
+ * assert.deepEqual(found.right, [{ _tag: 'Resumed', runId: 'order-1', workflow: 'order', outcome: 'Completed' }])
+ *
+ * @category running
+ */
+export const resumeAll =
+  (programs: ReadonlyArray<AnyProgram>, options: ResumeAllOptions = {}): Executor<ReadonlyArray<ResumedRun>> =>
+  (environment) =>
+  async () => {
+    const host: Host = {
+      environment,
+      options,
+      programs: new Map(programs.map((program) => [program.name, program])),
+      active: new Map(),
+      known: new Map(),
+      reports: new Map(),
+      undecided: new Map(),
+      onEnd: () => undefined
+    }
+    const looked = await lookAtAll(host)
+    if (E.isLeft(looked)) {
+      await untilIdle(host)
+      return looked
+    }
+    await (options.watch === true ? watch(host) : retryUndecided(host))
+    await untilIdle(host)
+    return E.right([...host.reports.values()].sort((a, b) => (a.runId < b.runId ? -1 : 1)))
+  }
+
+/** What is known of a run at a revision. `at`: when to resume it (since 1970-01-01 UTC), if it does not change before; `tries`: how often that failed. */
+interface Known {
+  readonly found: Found
+  readonly revision: number
+  readonly at: number
+  readonly tries: number
+}
+
+interface Host {
+  readonly environment: Environment
+  readonly options: ResumeAllOptions
+  readonly programs: ReadonlyMap<string, AnyProgram>
+  readonly active: Map<string, Promise<void>>
+  readonly known: Map<string, Known>
+  readonly reports: Map<string, ResumedRun>
+  /** Since when the liveness of the owner is undecided. */
+  readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
+  onEnd: () => void
+}
+
+const isStopped = ({ environment }: Host): boolean => environment.interrupt.signal.aborted
+
+/** Looks at each run once, page by page. A run that is due takes a place first, so the listing is never far ahead of the work. */
+const lookAtAll = async (host: Host): Promise<E.Either<RunError, ReadonlySet<string>>> => {
+  const seen = new Set<string>()
+  let after = ''
+  for (;;) {
+    const page = await listRuns({ after, limit: PAGE })(host.environment)()
+    if (E.isLeft(page)) return page
+    for (const run of page.right) {
+      if (isStopped(host)) return E.right(seen)
+      seen.add(run.runId)
+      await lookAt(host, run)
+    }
+    const last = page.right.at(-1)
+    if (last === undefined) return E.right(seen)
+    after = last.runId
+  }
+}
+
+const PAGE = 100
+
+const lookAt = async (host: Host, { runId, summary }: ListedRun): Promise<void> => {
+  if (host.active.has(runId)) return
+  if (E.isLeft(summary)) return tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: summary.left })
+  const run = summary.right
+  const holder = holderOf(run)
+  if (holder?.liveness === 'alive') return tell(host, left(run, 'Held', { holder }))
+  const program = host.programs.get(run.workflow.name)
+  const what = isUnfinished(run, program) ? 'resume' : byStatus(run.status)
+  if (what === 'leave') {
+    const [report, before] = [leftAs(run), host.reports.get(runId)]
+    const isKnown = report === undefined || (run.status === 'failed' && before?._tag === 'Resumed')
+    return isKnown ? undefined : tell(host, report)
+  }
+  if (program === undefined) return tell(host, left(run, 'UnknownWorkflow'))
+  const known = await knownOf(host, run, what)
+  if (known !== undefined && known.at <= host.environment.clock.now()) await resumeSoon(host, known)
+}
+
+/** A completed run that its program archives or deletes still exists: the process died before that. */
+const isUnfinished = ({ status }: RunSummary, program: AnyProgram | undefined): boolean =>
+  status === 'completed' && (program?.onSuccess ?? 'keep') !== 'keep'
+
+/** Undefined: the run was removed, or it cannot be read. */
+const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Promise<Known | undefined> => {
+  const { runId, revision } = run
+  const before = host.known.get(runId)
+  if (before?.revision === revision) {
+    const isAsked = before.at === Infinity && isAny(host.environment, runId)
+    return isAsked ? { ...before, at: 0 } : before
+  }
+  const found = { runId, workflow: run.workflow }
+  if (what === 'resume' || isAny(host.environment, runId)) return { found, revision, at: 0, tries: 0 }
+  const view = await viewRun(runId)(host.environment)()
+  if (E.isLeft(view)) {
+    tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
+    return undefined
+  }
+  if (O.isNone(view.right)) return undefined
+  const due = dueAt(view.right.value.checkpoint)
+  const known: Known = { found, revision: view.right.value.revision, at: millisOf(due), tries: 0 }
+  if (known.at > host.environment.clock.now()) {
+    host.known.set(runId, known)
+    tell(host, left(found, 'Waiting', due === undefined ? {} : { wakeAt: due }))
+  }
+  return known
+}
+
+const millisOf = (time: string | undefined): number =>
+  time === undefined ? Infinity : time === '' ? 0 : Date.parse(time)
+
+/** Resumes a run once fewer than `concurrency` others run. */
+const resumeSoon = async (host: Host, known: Known): Promise<void> => {
+  const { active, options } = host
+  while (active.size >= Math.max(1, options.concurrency ?? AT_ONCE)) await nextEnd(host)
+  if (isStopped(host)) return
+  const { runId } = known.found
+  const done = resumeOne(host, known).finally(() => {
+    active.delete(runId)
+    host.onEnd()
+  })
+  active.set(runId, done)
+}
+
+const AT_ONCE = 10
+
+/** Not a race of all runs, which would leave a reaction on each long one. */
+const nextEnd = (host: Host): Promise<void> => new Promise((resolve) => (host.onEnd = resolve))
+
+const untilIdle = async (host: Host): Promise<void> => {
+  while (host.active.size > 0) await nextEnd(host)
+}
+
+const resumeOne = async (host: Host, known: Known): Promise<void> => {
+  const { environment, options, programs } = host
+  const { runId, workflow } = known.found
+  const program = programs.get(workflow.name)
+  if (program === undefined) return
+  const { changes, onChanged } = options
+  const policy = { ...(changes === undefined ? {} : { changes }), ...(onChanged === undefined ? {} : { onChanged }) }
+  const startedAt = timestamp(environment.clock.now())
+  host.known.delete(runId)
+  const end = await resume(
+    program,
+    runId,
+    policy
+  )(environment)().catch((cause: unknown) => E.left(readFailed(STORE)('resume', cause)))
+  const isUndecided = E.isLeft(end) && end.left._tag === 'HeldBy' && end.left.holder.liveness === 'undecided'
+  if (!isUndecided) host.undecided.delete(runId)
+  // It was removed meanwhile.
+  if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
+  remember(host, known, end, startedAt)
+  tell(host, ended(known.found, end))
+}
+
+const remember = (host: Host, known: Known, end: E.Either<RunError, RunOutcome>, startedAt: string): void => {
+  const { runId } = known.found
+  const now = host.environment.clock.now()
+  if (E.isRight(end)) {
+    if (end.right._tag !== 'Pending' && end.right._tag !== 'Completed') return
+    const { checkpoint } = end.right
+    const isUnchanged = checkpoint.revision === known.revision
+    const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
+    return void host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })
+  }
+  if (end.left._tag === 'HeldBy') {
+    if (end.left.holder.liveness === 'undecided' && !host.undecided.has(runId))
+      host.undecided.set(runId, { run: known, since: now })
+    return
+  }
+  const tries = known.tries + 1
+  const isTransient = TRANSIENT.has(end.left._tag) || isAny(host.environment, runId)
+  const at = isTransient ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
+  host.known.set(runId, { ...known, at, tries })
+}
+
+/** The same call may succeed once the storage works again. */
+const TRANSIENT: ReadonlySet<RunError['_tag']> = new Set(['ReadFailed', 'WriteFailed', 'Fenced', 'TreeUnreadable'])
+
+const MAX_DELAY_MILLIS = 60_000
+
+const tell = ({ reports, options }: Host, run: ResumedRun): void => {
+  const before = reports.get(run.runId)
+  reports.set(run.runId, run)
+  if (isSame(before, run)) return
+  try {
+    options.onRun?.(run)
+  } catch {
+    // An observer cannot fail a run.
+  }
+}
+
+/** Retries runs until the liveness of their owners is decided, while others run. */
+const retryUndecided = async (host: Host): Promise<void> => {
+  const { clock, interrupt } = host.environment
+  const { undecidedMillis = 70_000 } = host.options
+  while (!isStopped(host) && (host.active.size > 0 || host.undecided.size > 0)) {
+    if (host.undecided.size === 0) {
+      await nextEnd(host)
+      continue
+    }
+    await sleepUnless(clock, LOOK_MILLIS, interrupt.signal)
+    for (const [runId, { run, since }] of [...host.undecided]) {
+      if (clock.now() - since >= undecidedMillis) host.undecided.delete(runId)
+      else if (!host.active.has(runId)) await resumeSoon(host, run)
+    }
+  }
+}
+
+/** Looks again and again until the stop. Between two looks, runs are resumed when they are due. */
+const watch = async (host: Host): Promise<void> => {
+  const { clock, interrupt } = host.environment
+  let look = clock.now() + LOOK_MILLIS
+  while (!isStopped(host)) {
+    const next = Math.min(look, ...[...host.known.values()].map(({ at }) => at))
+    await sleepUnless(clock, Math.max(MIN_PAUSE_MILLIS, next - clock.now()), interrupt.signal)
+    if (isStopped(host)) return
+    const now = clock.now()
+    for (const known of [...host.known.values()])
+      if (known.at <= now && !host.active.has(known.found.runId)) await resumeSoon(host, known)
+    if (now < look) continue
+    const seen = await lookAtAll(host)
+    if (E.isRight(seen) && !isStopped(host)) forget(host, seen.right)
+    look = clock.now() + Math.max(LOOK_MILLIS, READ_PAUSE_FACTOR * (clock.now() - now))
+  }
+}
+
+const MIN_PAUSE_MILLIS = 10
+
+/** Looking takes at most a twentieth of the time. */
+const READ_PAUSE_FACTOR = 20
+
+/** Drops what is known of runs that were removed. */
+const forget = ({ known, reports, active }: Host, seen: ReadonlySet<string>): void => {
+  for (const runId of [...known.keys(), ...reports.keys()])
+    if (!seen.has(runId) && !active.has(runId)) {
+      known.delete(runId)
+      reports.delete(runId)
+    }
+}

@@ -1,0 +1,81 @@
+/** The error that a run rejects with, and the refusal of a call as data. */
+import { nameOf, parent } from '../domain/workflow/Unit.js'
+import type { RunError } from '../executor/RunError.js'
+import { describe } from '../executor/RunError.js'
+import type { RunOutcome } from '../executor/RunOutcome.js'
+import { describeFenced } from '../executor/storage/portErrors.js'
+
+/**
+ * A run without an outcome, and the reason: it was refused before anything ran, or its state could not be written.
+ * `retryLater`: the same call may succeed later, because another process holds the run (`HeldBy`).
+ *
+ * @category model
+ */
+export interface Refused {
+  readonly _tag: 'Refused'
+  readonly runId: string
+  readonly error: RunError
+  readonly retryLater: boolean
+}
+
+const BRAND = Symbol.for('dogear.RunFailure')
+
+/**
+ * The error that a run rejects with when it does not complete, so that a host marks its job as failed. `outcome` is the data:
+ * failed, interrupted, pending, fenced or refused. `retryable`: the step's error looks transient. Detect it with
+ * {@link isRunFailure}: `instanceof` fails if a bundle holds two copies of Dogear.
+ *
+ * @category errors
+ */
+export class RunFailure extends Error {
+  override readonly name = 'RunFailure'
+  readonly outcome: Exclude<RunOutcome, { readonly _tag: 'Completed' }> | Refused
+  readonly retryable: boolean
+
+  constructor(outcome: RunFailure['outcome']) {
+    super(messageOf(outcome))
+    this.outcome = outcome
+    this.retryable = outcome._tag === 'Failed' && outcome.retryable
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+}
+
+/**
+ * Detects a {@link RunFailure}, also one of another copy of Dogear.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { isRunFailure, resume, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const missing = await resume(workflow('tidy'), { id: 'tidy-1', storage: memoryStorage() }).catch((error) => error)
+ * assert.ok(isRunFailure(missing) && missing.outcome._tag === 'Refused')
+ *
+ * @category errors
+ */
+export const isRunFailure = (error: unknown): error is RunFailure =>
+  typeof error === 'object' && error !== null && BRAND in error
+
+const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer it' } as const
+
+const messageOf = (outcome: RunFailure['outcome']): string => {
+  switch (outcome._tag) {
+    case 'Failed': {
+      // A task that failed with its sub-step repeats the error.
+      const inner = new Set(outcome.failures.map(({ unit, error }) => `${parent(unit) ?? ''} ${error.message}`))
+      const causes = outcome.failures.filter(({ unit, error }) => !inner.has(`${unit} ${error.message}`))
+      const why = causes.map(({ unit, error }) => `${unit === outcome.step ? '' : `${nameOf(unit)}: `}${error.message}`)
+      return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
+    }
+    case 'Interrupted':
+      return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
+    case 'Pending': {
+      const units = outcome.units.map(({ unit, _tag }) => `${unit} (${NEXT[_tag]})`).join(', ')
+      return `Run ${outcome.runId} is pending: ${units}. Then resume it`
+    }
+    case 'Fenced':
+      return describeFenced(outcome)
+    case 'Refused':
+      return describe(outcome.error)
+  }
+}

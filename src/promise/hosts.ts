@@ -1,0 +1,188 @@
+/** What a host does with the runs of a storage, as promises. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { UnitView } from '../domain/explain/UnitView.js'
+import { unitsOf } from '../domain/explain/UnitView.js'
+import type { Program } from '../executor/program/Program.js'
+import type { RunOutcome } from '../executor/RunOutcome.js'
+import type {
+  ListedRun as FpListedRun,
+  RunSummary as FpRunSummary,
+  RunView as FpRunView
+} from '../executor/storage/runs.js'
+import { listRuns as listed, viewRun as viewed } from '../executor/storage/runs.js'
+import type { AnyProgram, ResumeAllOptions as FpResumeAllOptions } from '../hosts/resumeAll.js'
+import { resumeAll as resumeAllRuns } from '../hosts/resumeAll.js'
+import type { ResumedRun } from '../hosts/ResumedRun.js'
+import { start as startRun } from '../hosts/start.js'
+import type { Holder, ListOptions, StorageError } from '../ports/CheckpointStorage.js'
+import { asOutcome, orThrow } from './call.js'
+import type { HostOptions, Options, StartOptions } from './options.js'
+import { forRun, inputOf } from './options.js'
+import type { Refused } from './RunFailure.js'
+
+/**
+ * A run that was started. `outcome` resolves with how it ends, as data, and never rejects.
+ *
+ * @category model
+ */
+export interface RunHandle<Outputs> {
+  readonly runId: string
+  readonly outcome: Promise<RunOutcome<Outputs> | Refused>
+}
+
+/**
+ * Starts a new run, and resolves once it is durable: from then on a resume finds it after any crash. The run continues in this process. Rejects
+ * with a {@link RunFailure} if nothing was recorded, for example because the id exists already.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { start, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const greet = workflow('greet').step('hello', () => 'hello')
+ * const { runId, outcome } = await start(greet, { id: 'greet-1', storage: memoryStorage() })
+ * assert.equal(runId, 'greet-1')
+ * const ended = await outcome
+ * assert.ok(ended._tag === 'Completed' && ended.outputs.hello === 'hello')
+ *
+ * @category running
+ */
+export const start = async <Outputs, Input>(
+  program: Program<Outputs, Input, unknown, unknown>,
+  options: StartOptions<Input>
+): Promise<RunHandle<Outputs>> => {
+  const { runId, outcome } = await orThrow(options, startRun(program, options.id, inputOf(options), forRun(options)))
+  return { runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) }
+}
+
+/**
+ * The facts of a run in a listing. `heldBy`: the process that owns it, if there is one. Otherwise as `RunSummary` of `dogear`.
+ *
+ * @category model
+ */
+export interface RunSummary extends Omit<FpRunSummary, 'heldBy'> {
+  readonly heldBy?: Holder
+}
+
+/**
+ * One run of a listing: its summary, or why it cannot be read.
+ *
+ * @category model
+ */
+export type ListedRun =
+  | { readonly runId: string; readonly summary: RunSummary; readonly error?: undefined }
+  | { readonly runId: string; readonly summary?: undefined; readonly error: StorageError }
+
+/**
+ * A run with its whole state: all that a report or a page shows. `units`: each unit with its status, in the order of the workflow. A view is
+ * data, and `JSON.stringify` keeps it.
+ *
+ * @category model
+ */
+export interface RunView extends RunSummary, Pick<FpRunView, 'checkpoint'> {
+  readonly units: ReadonlyArray<UnitView>
+}
+
+/**
+ * Lists the runs of a storage in the order of their ids: all, or a page of `limit` runs that follow the id `after`. Reads the summaries that a store
+ * keeps. A damaged run is listed with its `error`. Rejects with a {@link RunFailure} if the storage cannot be read.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { listRuns, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const greet = workflow('greet').step('hello', () => 'hello')
+ * for (const id of ['greet-1', 'greet-2', 'greet-3']) await run(greet, { id, storage })
+ * const page = await listRuns({ storage, after: 'greet-1', limit: 1 })
+ * assert.deepEqual(page.map(({ runId, summary }) => [runId, summary?.status]), [['greet-2', 'completed']])
+ *
+ * @category looking
+ */
+export const listRuns = async (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> => {
+  const { after, limit } = options
+  const page = { ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) }
+  return (await orThrow(options, listed(page))).map(listedOf)
+}
+
+const listedOf = ({ runId, summary }: FpListedRun): ListedRun =>
+  E.isLeft(summary) ? { runId, error: summary.left } : { runId, summary: withHolder(summary.right) }
+
+const withHolder = <A extends FpRunSummary>({
+  heldBy,
+  ...facts
+}: A): Omit<A, 'heldBy'> & { readonly heldBy?: Holder } =>
+  O.isNone(heldBy) ? facts : { ...facts, heldBy: heldBy.value }
+
+/**
+ * Reads one run; `undefined` if no run has this id. Rejects with a {@link RunFailure} if it cannot be read.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { runOutcome, viewRun, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const options = { id: 'release-1', storage: memoryStorage() }
+ * const release = workflow('release').step('build', () => 'built').waitFor('approve').step('publish', () => 'published')
+ * await runOutcome(release, options)
+ * const view = await viewRun(options)
+ * assert.equal(view?.status, 'pending')
+ * assert.deepEqual(view.units.map(({ unit, status }) => `${unit}: ${status}`), [
+ *   'build: completed',
+ *   'approve: pending',
+ *   'publish: not started'
+ * ])
+ *
+ * @category looking
+ */
+export const viewRun = async (options: Options): Promise<RunView | undefined> => {
+  const view = await orThrow(options, viewed(options.id))
+  return O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
+}
+
+/**
+ * The options of {@link resumeAll}: those of `ResumeAllOptions` of `dogear`. `workflows`: found by their names. `signal`: stops all runs, and
+ * ends a `watch`.
+ *
+ * @category model
+ */
+export interface ResumeAllOptions extends HostOptions, FpResumeAllOptions {
+  readonly workflows: ReadonlyArray<AnyProgram>
+}
+
+export type { ResumedRun } from '../hosts/ResumedRun.js'
+
+/**
+ * Resumes every run of the storage that was interrupted, or whose timer or answer is due: to call when a host starts. Leaves and reports all
+ * others; see `resumeAll` of `dogear`. With `watch` it stays until the signal. Rejects with a {@link RunFailure} only if the runs cannot be listed.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { resumeAll, runOutcome, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const order = workflow('order').step('charge', () => 'charged')
+ * await runOutcome(order, { id: 'order-1', storage, signal: AbortSignal.abort() })
+ * const found = await resumeAll({ storage, workflows: [order] })
+ * assert.deepEqual(found, [{ _tag: 'Resumed', runId: 'order-1', workflow: 'order', outcome: 'Completed' }])
+ *
+ * @category running
+ */
+export const resumeAll = ({
+  workflows,
+  storage,
+  signal,
+  environment,
+  ...options
+}: ResumeAllOptions): Promise<ReadonlyArray<ResumedRun>> =>
+  orThrow(
+    {
+      storage,
+      ...(signal === undefined ? {} : { signal }),
+      ...(environment === undefined ? {} : { environment })
+    },
+    resumeAllRuns(workflows, options)
+  )

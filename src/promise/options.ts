@@ -1,0 +1,67 @@
+/** The options of calls that run workflows as promises. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Json } from '../domain/data/Json.js'
+import type { Recovery, ResumeOptions as FpResumeOptions, RunOptions } from '../executor/RunOptions.js'
+import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
+import type { Environment } from '../ports/Environment.js'
+
+/**
+ * A storage, and what surrounds it. `signal` stops the runs and their steps in flight; `environment` overrides ports of `nodeEnvironment`.
+ *
+ * @category model
+ */
+export interface HostOptions {
+  readonly storage: CheckpointStorage
+  readonly signal?: AbortSignal
+  readonly environment?: Partial<Omit<Environment, 'storage'>>
+}
+
+/**
+ * The id of a run and its storage. `signal` stops the run and the step in flight; `environment` overrides ports of `nodeEnvironment`.
+ *
+ * @category model
+ */
+export interface Options extends HostOptions {
+  readonly id: string
+}
+
+/**
+ * The options of a run that may be new: its input, if the workflow takes one, and those of `RunOptions`.
+ *
+ * @category model
+ */
+export type StartOptions<Input> = Options &
+  RunOptions &
+  (Json extends Input ? { readonly input?: Input } : { readonly input: Input })
+
+/**
+ * The options of a run that may exist: those of `ResumeOptions` of `dogear`. `onRecovered` may return a promise.
+ *
+ * @category model
+ */
+export interface ResumeOptions<Input = Json> extends Options, Omit<FpResumeOptions<Input>, 'onRecovered'> {
+  /** Returns the name of the user who agrees to continue from the recovered state, or `undefined` to refuse. */
+  readonly onRecovered?: (recovery: Recovery) => Promise<string | undefined> | string | undefined
+}
+
+/**
+ * The options of {@link runOrResume} and {@link runOutcome}: `input` is optional if the run exists or the workflow needs none.
+ *
+ * @category model
+ */
+export type RunOrResumeOptions<Input> = ResumeOptions<Input> & RunOptions
+
+export const inputOf = <Input>(options: StartOptions<Input>): Input =>
+  ('input' in options ? options.input : {}) as Input
+
+export const forRun = ({ workspace, wait }: RunOptions): RunOptions => ({
+  ...(workspace === undefined ? {} : { workspace }),
+  ...(wait === undefined ? {} : { wait })
+})
+
+export const forResume = <Input>({ onRecovered, ...options }: ResumeOptions<Input>): FpResumeOptions<Input> => ({
+  ...options,
+  ...(onRecovered === undefined
+    ? {}
+    : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
+})

@@ -1,0 +1,83 @@
+/** A run as a Mermaid flowchart, for a pull request or a README: units with their states as classes. */
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import { partNamed, partNames } from '../domain/checkpoint/Tree.js'
+import { printable } from '../domain/explain/printable.js'
+import type { Unit } from '../domain/workflow/Unit.js'
+import { join } from '../domain/workflow/Unit.js'
+import type { StepIdentity } from '../domain/workflow/WorkflowIdentity.js'
+import { grouped } from './text.js'
+import type { UnitView } from '../domain/explain/UnitView.js'
+import { unitsOf } from '../domain/explain/UnitView.js'
+
+/** A composite with more parts is one node, because a graph of hundreds shows nothing. */
+const MOST_PARTS = 20
+
+const CLASSES: Readonly<Record<UnitView['status'], readonly [name: string, style: string]>> = {
+  completed: ['completed', 'fill:#dff1e8,stroke:#2c7a5a,color:#14432f'],
+  failed: ['failed', 'fill:#fbe3e1,stroke:#b9332b,color:#6b1a15'],
+  'in flight': ['inFlight', 'fill:#e0edfb,stroke:#1f66b5,color:#123c6b'],
+  pending: ['pending', 'fill:#ece6fa,stroke:#7a5cc0,color:#3f2a78'],
+  'not started': ['notStarted', 'fill:#f6f4f0,stroke:#a8a299,color:#4b4842']
+}
+
+interface Drawing {
+  readonly checkpoint: Checkpoint
+  readonly views: ReadonlyMap<Unit, UnitView>
+  readonly lines: Array<string>
+  readonly members: Map<UnitView['status'], Array<string>>
+  count: number
+}
+
+/** Returns the text of a Mermaid flowchart. All names are text. */
+export const graphOf = (checkpoint: Checkpoint): string => {
+  const views = new Map(unitsOf(checkpoint).map((view) => [view.unit, view]))
+  const drawing: Drawing = { checkpoint, views, lines: [], members: new Map(), count: 0 }
+  const { steps } = checkpoint.workflow
+  chain(
+    drawing,
+    steps.map((step) => draw(drawing, step, step.name, '  ')),
+    '  '
+  )
+  const classes = [...drawing.members].flatMap(([status, ids]) => {
+    const [name, style] = CLASSES[status]
+    return [`  classDef ${name} ${style}`, `  class ${ids.join(',')} ${name}`]
+  })
+  return ['flowchart TD', ...drawing.lines, ...classes, ''].join('\n')
+}
+
+/** Draws a unit and its parts, and returns its id. */
+const draw = (drawing: Drawing, step: StepIdentity, unit: Unit, indent: string, name = step.name): string => {
+  const { checkpoint, views, lines, members } = drawing
+  const id = `u${drawing.count++}`
+  const view = views.get(unit)
+  const status = view?.status ?? 'not started'
+  const ids = members.get(status)
+  if (ids === undefined) members.set(status, [id])
+  else ids.push(id)
+  const names = step._tag === 'Task' ? [] : (partNames(step, unit, checkpoint.items) ?? [])
+  if (names.length === 0 || names.length > MOST_PARTS) {
+    const { completed = 0, total = 0 } = view?.parts ?? {}
+    const count = total === 0 ? '' : ` (${grouped(completed)}/${grouped(total)})`
+    const [open, close] = step._tag === 'Task' ? ['[', ']'] : ['[[', ']]']
+    lines.push(`${indent}${id}${open}"${label(`${name}${count}`)}"${close}`)
+    return id
+  }
+  lines.push(`${indent}subgraph ${id}["${label(name)}"]`)
+  const inner = names.flatMap((part) => {
+    const definition = partNamed<StepIdentity>(step, unit, part, checkpoint.items)
+    return definition === undefined ? [] : [draw(drawing, definition, join(unit, part), `${indent}  `, part)]
+  })
+  if (step._tag === 'Sequence') chain(drawing, inner, `${indent}  `)
+  lines.push(`${indent}end`)
+  return id
+}
+
+const chain = ({ lines }: Drawing, ids: ReadonlyArray<string>, indent: string): void => {
+  if (ids.length > 1) lines.push(`${indent}${ids.join(' --> ')}`)
+}
+
+/** Escapes all but plain characters as Mermaid does: `#60;`. */
+const label = (text: string): string =>
+  Array.from(printable(text), (one) => (/[\p{L}\p{N} .,_/()-]/u.test(one) ? one : `#${one.codePointAt(0) ?? 0};`)).join(
+    ''
+  )

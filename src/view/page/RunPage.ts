@@ -1,0 +1,32 @@
+/** The facts of a run that its page shows. */
+import type { Option } from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
+import type { ResumePlan } from '../../domain/plan/Plan.js'
+import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
+import type { Found, Holder } from '../../ports/CheckpointStorage.js'
+
+/**
+ * What a page shows: the fields of `RunView`, and what else is at hand.
+ *
+ * - `changes`: the recorded changes by revision, as `runChanges` returns them. Without them a unit has one bar.
+ * - `artifacts`: the stored artifacts of the run.
+ * - `plan`: what a resume would do; `problems`: why there is no plan.
+ * - `next`: what to do next, as sentences with commands to copy.
+ * - `now`: the present time (UTC, ISO 8601), to which the bars of running attempts extend.
+ *
+ * @category looking
+ */
+export interface RunPage {
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+  readonly status: Status
+  readonly heldBy: Option<Holder>
+  readonly found: Found
+  readonly changes?: ReadonlyMap<number, Change>
+  readonly artifacts?: ReadonlyArray<ArtifactInfo>
+  readonly plan?: ResumePlan
+  readonly problems?: ReadonlyArray<string>
+  readonly next?: ReadonlyArray<{ readonly text: string; readonly command?: string }>
+  readonly now?: string
+}

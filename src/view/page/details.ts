@@ -1,0 +1,75 @@
+/** The details of each unit as plain data, which the page shows on demand. */
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import * as Units from '../../domain/checkpoint/Units.js'
+import type { Json } from '../../domain/data/Json.js'
+import { describeReason } from '../../domain/explain/Explain.js'
+import { printable, printableLines } from '../../domain/explain/printable.js'
+import type { Decision } from '../../domain/plan/Plan.js'
+import type { Bar } from '../timeline/Timeline.js'
+import type { UnitView } from '../../domain/explain/UnitView.js'
+import type { RunPage } from './RunPage.js'
+
+/** All outputs together have at most some of these characters. */
+const BUDGET = 1_000_000
+
+/** The number (0 for a wait), the start after that of the run, the duration in milliseconds, how it ended, and its error. */
+type Attempt = readonly [number: number, from: number, millis: number, end: string, message?: string]
+
+interface Details {
+  readonly unit: string
+  readonly attempts?: ReadonlyArray<Attempt>
+  readonly error?: string
+  readonly output?: string
+  readonly evidence?: ReadonlyArray<string>
+  readonly plan?: string
+}
+
+/** The details by row. */
+export const detailsOf = (
+  { checkpoint, plan }: Pick<RunPage, 'checkpoint' | 'plan'>,
+  rows: ReadonlyArray<{ readonly view: UnitView; readonly bars: ReadonlyArray<Bar> }>,
+  start: number
+): { readonly start: number; readonly rows: ReadonlyArray<Details> } => {
+  const most = Math.max(200, Math.min(4_000, Math.floor(BUDGET / Math.max(1, rows.length))))
+  const decisions = new Map((plan?.decisions ?? []).map((one) => [one.unit, one]))
+  const details = rows.map(({ view, bars }) => ({
+    unit: printable(view.unit),
+    ...(view.parts === undefined && bars.length > 0 ? { attempts: bars.map((bar) => attemptOf(bar, start)) } : {}),
+    ...(view.error === undefined ? {} : { error: cut(printableLines(view.error.message.split('\n')), 4_000) }),
+    ...(view.output === undefined ? {} : { output: cut(textOf(view.output), most) }),
+    ...evidenceOf(checkpoint, view),
+    ...planOf(decisions.get(view.unit))
+  }))
+  return { start, rows: details }
+}
+
+const attemptOf = ({ isWait, attempt, from, to, end, isRewound, message }: Bar, start: number): Attempt => {
+  const how = `${end === 'cut' ? 'cut short by a crash' : end}${isRewound ? ', run again since' : ''}`
+  const attempted = [isWait ? 0 : attempt, from - start, to - from, how] as const
+  return message === undefined ? attempted : [...attempted, cut(printableLines(message.split('\n')), 1_000)]
+}
+
+const textOf = (output: Json): string =>
+  typeof output === 'string'
+    ? printableLines(output.split('\n'))
+    : printableLines(JSON.stringify(output, null, 2).split('\n'))
+
+const evidenceOf = ({ completedSteps }: Checkpoint, { unit }: UnitView): Pick<Details, 'evidence'> => {
+  const evidence = Units.get(completedSteps, unit)?.evidence ?? []
+  return evidence.length === 0 ? {} : { evidence: evidence.map((one) => printable(describeEvidence(one))) }
+}
+
+const VERBS: Readonly<Record<Decision['_tag'], string>> = {
+  Skip: 'skip',
+  Run: 'run',
+  Retry: 'retry',
+  Confirm: 'ask',
+  Poll: 'wait'
+}
+
+const planOf = (decision: Decision | undefined): Pick<Details, 'plan'> =>
+  decision === undefined ? {} : { plan: printable(`${VERBS[decision._tag]}: ${describeReason(decision)}`) }
+
+const cut = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`

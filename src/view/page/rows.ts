@@ -1,0 +1,225 @@
+/** The units of a run as a table that is a tree: one row for each, with its bars on the axis. */
+import { nameOf, parent } from '../../domain/workflow/Unit.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import type { Axis } from '../timeline/Axis.js'
+import type { Bar, Gap, Timeline, Why } from '../timeline/Timeline.js'
+import { counted, duration, grouped } from '../text.js'
+import type { UnitView } from '../../domain/explain/UnitView.js'
+import { data, escaped } from './html.js'
+import type { RunPage } from './RunPage.js'
+import { detailsOf } from './details.js'
+
+/** A browser skips the layout of a block that is out of view. */
+const BLOCK = 64
+
+interface Row {
+  readonly view: UnitView
+  readonly level: number
+  readonly bars: ReadonlyArray<Bar>
+}
+
+export const rowsOf = (page: RunPage, units: ReadonlyArray<UnitView>, timeline: Timeline, axis: Axis): string => {
+  const rows = arranged(units, timeline)
+  const blocks: Array<string> = []
+  for (let start = 0; start < rows.length; start += BLOCK) {
+    const some = rows.slice(start, start + BLOCK).map((row, index) => rowOf(page, row, start + index, axis))
+    blocks.push(`<tbody>${some.join('')}</tbody>`)
+  }
+  const isLong = units.length > 12
+  return `<section class="t" aria-labelledby="timeline">
+<div class="head"><h2 id="timeline">Timeline</h2>${isLong ? TOOLS : ''}</div>
+${units.length === 0 ? '<p>The workflow has no steps.</p>' : ''}
+<div class="chart">
+${overlayOf(timeline, axis)}
+<table role="treegrid" aria-labelledby="timeline">
+<thead><tr><th scope="col">Unit</th><th scope="col">State</th><th scope="col">Time</th><th scope="col" class="axis"><span class="sr">Attempts</span>${ticksOf(axis, timeline)}</th></tr></thead>
+${blocks.join('\n')}
+</table>
+</div>
+<p class="none" hidden>No unit matches.</p>
+${legendOf(rows, timeline)}
+<script type="application/json" id="details">${data(detailsOf(page, rows, timeline.from))}</script>
+</section>`
+}
+
+const TOOLS = `<div class="tools" hidden><input type="search" aria-label="Search units" placeholder="Search units"><select aria-label="Which units"><option value="">All units</option><option value="o">Not completed</option><option value="f">Failed</option></select><button type="button" data-do="open">Expand all</button><button type="button" data-do="close">Collapse all</button></div>`
+
+const arranged = (units: ReadonlyArray<UnitView>, { bars }: Timeline): ReadonlyArray<Row> => {
+  const levels = new Map<Unit, number>()
+  const spans = spansOf(units, bars)
+  return units.map((view) => {
+    const above = parent(view.unit)
+    const level = above === undefined ? 1 : (levels.get(above) ?? 0) + 1
+    levels.set(view.unit, level)
+    const own = view.parts === undefined ? (bars.get(view.unit) ?? []) : (spans.get(view.unit) ?? [])
+    return { view, level, bars: own }
+  })
+}
+
+/** A composite spans its parts. */
+const spansOf = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): ReadonlyMap<Unit, ReadonlyArray<Bar>> => {
+  const spans = new Map<Unit, { from: number; to: number }>()
+  for (const view of units) {
+    if (view.parts !== undefined) continue
+    for (const bar of bars.get(view.unit) ?? []) {
+      for (let above = parent(view.unit); above !== undefined; above = parent(above)) {
+        const span = spans.get(above)
+        if (span === undefined) spans.set(above, { from: bar.from, to: bar.to })
+        else {
+          span.from = Math.min(span.from, bar.from)
+          span.to = Math.max(span.to, bar.to)
+        }
+      }
+    }
+  }
+  const plain = { attempt: 0, end: 'completed', isWait: false, isRewound: false } as const
+  return new Map(Array.from(spans, ([unit, span]) => [unit, [{ ...plain, ...span }]]))
+}
+
+/** Classes, of which the style makes marks. */
+const STATES: Readonly<Record<UnitView['status'], string>> = {
+  completed: 'c',
+  failed: 'f',
+  'in flight': 'r',
+  pending: 'p',
+  'not started': 'n'
+}
+
+/** There may be 10,000: without end tags and attributes that HTML implies, a browser reads them in half the time. */
+const rowOf = (page: RunPage, { view, level, bars }: Row, index: number, axis: Axis): string => {
+  const { status, parts, unit } = view
+  const state = view.assumed ? 'assumed done' : stateOf(page, view)
+  const isFolder = parts !== undefined && parts.total > 0
+  const count = parts === undefined ? '' : ` <small>${grouped(parts.completed)}/${grouped(parts.total)}</small>`
+  const name = `${escaped(nameOf(unit))}${kindOf(view)}`
+  const id = status === 'failed' ? ` id=u${index}` : ''
+  const label = parts !== undefined || bars.length === 0 ? '' : ` aria-label="${bars.map(labelOf).join('; ')}"`
+  return (
+    `<tr class=${STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
+    `<th scope=row>${isFolder ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
+    `<td>${timeOf(view, bars)}<td${label}>${bars.length === 0 ? '' : graphicOf(view, bars, axis)}`
+  )
+}
+
+const kindOf = ({ kind }: UnitView): string => (kind === 'task' || kind === 'sequence' ? '' : ` <small>${kind}</small>`)
+
+/** Only a live owner's attempts run. */
+const stateOf = ({ status: run }: RunPage, { status, attempts, parts }: UnitView): string => {
+  const isStopped = status === 'in flight' && run !== 'running'
+  const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
+  return attempts > 1 && parts === undefined ? `${state} <small>${counted(attempts, 'attempt')}</small>` : state
+}
+
+const timeOf = ({ durationMillis, assumed, status }: UnitView, bars: ReadonlyArray<Bar>): string => {
+  if (durationMillis !== undefined && !assumed) return duration(durationMillis)
+  const last = bars.at(-1)
+  return last === undefined || status === 'not started' || last.end === 'cut' ? '' : duration(last.to - last.from)
+}
+
+const ENDS: Readonly<Record<Bar['end'], string>> = {
+  completed: 'completed',
+  failed: 'failed',
+  cut: 'cut short by a crash',
+  interrupted: 'interrupted',
+  suspended: 'suspended',
+  submitted: 'submitted its job',
+  running: 'running'
+}
+
+const graphicOf = ({ parts }: UnitView, bars: ReadonlyArray<Bar>, axis: Axis): string =>
+  `<svg aria-hidden=true>${bars.map((bar) => shapeOf(bar, axis, parts !== undefined)).join('')}</svg>`
+
+const labelOf = (bar: Bar): string => {
+  const what = bar.isWait ? 'wait' : `attempt ${bar.attempt}`
+  const time = bar.end === 'cut' ? '' : ` after ${duration(bar.to - bar.from)}`
+  return `${what} ${bar.isWait && bar.end === 'running' ? 'lasts' : ENDS[bar.end]}${time}${bar.isRewound ? ', run again since' : ''}`
+}
+
+const shapeOf = (bar: Bar, { place }: Axis, isSpan: boolean): string => {
+  const x = place(bar.from)
+  const end = place(bar.to)
+  if (isSpan) return rectOf('s', x, Math.max(end - x, 0.1))
+  const retry =
+    bar.delayMillis === undefined ? '' : rectOf('d', end, Math.max(0, place(bar.to + bar.delayMillis) - end))
+  return `${rectOf(classOf(bar), x, Math.max(end - x, 0.35))}${retry}`
+}
+
+const classOf = ({ isWait, end, isRewound }: Bar): string => {
+  const kind = isWait ? 'w' : end === 'completed' ? '' : end
+  return isRewound ? `${kind} o`.trim() : kind
+}
+
+const rectOf = (kind: string, x: number, width: number): string =>
+  `<rect${kind === '' ? '' : ` class="${kind}"`} x=${short(x)}% width=${short(width)}% />`
+
+const short = (percent: number): string => String(Math.round(percent * 100) / 100)
+
+/** The labels of rests keep this distance, in percent. */
+const APART = 11
+
+const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
+  let last = -APART
+  const rests = gaps.map((gap) => {
+    const at = (place(gap.from) + place(gap.to ?? to)) / 2
+    if (at - last < APART) return ''
+    last = at
+    const anchor = at > 90 ? 'end' : at < 5 ? 'start' : 'middle'
+    return `<text class="why" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${restText(gap)}</title>${WHY[gap.why]}</text>`
+  })
+  const times = ticks.map(({ at, label }) => `<text x="${short(at)}%" y="15">${label}</text>`)
+  return `<svg aria-hidden="true">${times.join('')}${rests.join('')}</svg>`
+}
+
+const WHY: Readonly<Record<Why, string>> = {
+  crashed: 'crashed',
+  failed: 'failed',
+  interrupted: 'interrupted',
+  paused: 'paused',
+  pending: 'waiting',
+  cancelled: 'cancelled'
+}
+
+/** Grid lines, and the rests of the run across all rows. */
+const overlayOf = ({ gaps, to }: Timeline, { place, ticks }: Axis): string => {
+  const lines = ticks.map(({ at }) => `<line x1="${short(at)}%" x2="${short(at)}%" y1="0" y2="100%"/>`)
+  const rests = gaps.map((gap) => {
+    const x = place(gap.from)
+    const width = Math.max(0.6, place(gap.to ?? to) - x)
+    const at = `x="${short(Math.min(x, 99.4))}%" width="${short(width)}%"`
+    return `<rect class="${gap.why}" ${at}/><rect class="hatch" ${at}/>`
+  })
+  return `<svg class="over" aria-hidden="true"><defs><pattern id="h" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>${lines.join('')}${rests.join('')}</svg>`
+}
+
+const restText = ({ from, to, why }: Gap): string =>
+  to === undefined ? WHY[why] : `${WHY[why]}, resumed ${duration(to - from)} later`
+
+/** Explains the kinds of bars that the page has. */
+const legendOf = (rows: ReadonlyArray<Row>, { gaps }: Timeline): string => {
+  const kinds = new Set<string>()
+  for (const { view, bars } of rows)
+    if (view.parts === undefined)
+      for (const bar of bars) {
+        kinds.add(bar.isWait ? 'w' : bar.end)
+        if (bar.delayMillis !== undefined) kinds.add('d')
+        if (bar.isRewound) kinds.add('o')
+      }
+  const shown = LEGEND.filter(([kind]) => kinds.has(kind)).map(
+    ([kind, text]) => `<li><svg aria-hidden="true"><rect class="${kind}" width="100%"/></svg>${text}</li>`
+  )
+  const rest = gaps.length === 0 ? '' : '<li><span class="rest"></span>no process</li>'
+  return `<ul class="legend">${shown.join('')}${rest}</ul>`
+}
+
+const LEGEND: ReadonlyArray<readonly [string, string]> = [
+  ['completed', 'completed'],
+  ['failed', 'failed'],
+  ['running', 'running'],
+  ['cut', 'cut short by a crash'],
+  ['interrupted', 'interrupted'],
+  ['suspended', 'suspended'],
+  ['submitted', 'submitted a job'],
+  ['w', 'waits'],
+  ['d', 'delay before a retry'],
+  ['o', 'run again since']
+]

@@ -1,0 +1,168 @@
+/** The sections of the page around its timeline. */
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../../domain/change/Change.js'
+import { progress } from '../../domain/checkpoint/Checkpoint.js'
+import { listed } from '../../domain/data/listed.js'
+import { explain } from '../../domain/explain/Explain.js'
+import type { Axis } from '../timeline/Axis.js'
+import type { Timeline } from '../timeline/Timeline.js'
+import { counted, duration, firstLine, grouped } from '../text.js'
+import type { UnitView } from '../../domain/explain/UnitView.js'
+import { escaped, escapedLines } from './html.js'
+import type { RunPage } from './RunPage.js'
+
+const MARKS: Readonly<Record<RunPage['status'], string>> = {
+  queued: '○',
+  running: '⚡',
+  completed: '✓',
+  failed: '✗',
+  interrupted: '⚡',
+  paused: '◌',
+  pending: '◌',
+  cancelled: '✗'
+}
+
+export const header = ({ runId, checkpoint, status, heldBy }: RunPage, { gaps }: Timeline, { busy }: Axis): string => {
+  const { completed, total } = progress(checkpoint)
+  const { workflow, workspace, createdAt, updatedAt } = checkpoint
+  const resumes = gaps.filter(({ to }) => to !== undefined).length
+  const facts: ReadonlyArray<readonly [string, string]> = [
+    ['Steps', `${grouped(completed)} of ${grouped(total)} completed`],
+    ['Worked', duration(busy)],
+    ['Started', time(createdAt)],
+    [status === 'completed' ? 'Completed' : 'Last record', time(updatedAt)],
+    ...(resumes === 0 ? [] : [['Resumed', counted(resumes, 'time')] as const]),
+    ...(O.isNone(heldBy) ? [] : [['Process', escaped(`${heldBy.value.pid} on ${heldBy.value.host}`)] as const]),
+    ...(workflow.path === undefined ? [] : [['Workflow file', escaped(workflow.path)] as const]),
+    ...(workspace === undefined ? [] : [['Folder', escaped(workspace.path)] as const])
+  ]
+  const list = facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join('')
+  return `<header>
+<p class="id">Run <code>${escaped(runId)}</code></p>
+<h1>${escaped(workflow.name)}</h1>
+<p class="status ${status}"><i aria-hidden="true">${MARKS[status]}</i> ${status}</p>
+<progress value="${completed}" max="${Math.max(1, total)}" aria-label="Completed steps"></progress>
+<dl>${list}</dl>
+</header>`
+}
+
+const time = (at: string): string =>
+  `<time datetime="${escaped(at)}">${escaped(at.slice(0, 10))} ${escaped(at.slice(11, 19))} UTC</time>`
+
+export const notices = ({ found, problems = [] }: RunPage, { isPartial }: Timeline): string => {
+  const texts = [
+    ...(found._tag === 'Exact' ? [] : [`The newest state is damaged: ${found.lost}. Shown is ${found.from}.`]),
+    ...problems.map((one) => `A resume is not possible as things are: ${one}`)
+  ]
+  const partial = isPartial
+    ? '<p class="note">The oldest changes of this run are no longer stored. Of units that ran before, the last attempt is shown.</p>'
+    : ''
+  return `${texts.map((text) => `<p class="notice" role="note">${escapedLines(text)}</p>`).join('')}${partial}`
+}
+
+/** The number of failures that are printed in full. */
+const MAX_FAILURES = 20
+
+export const failures = (_: RunPage, units: ReadonlyArray<UnitView>): string => {
+  const failed = units.flatMap((view, index) =>
+    view.status === 'failed' && view.error !== undefined ? [{ view, index }] : []
+  )
+  if (failed.length === 0) return ''
+  const shown = failed.slice(0, MAX_FAILURES).map(({ view: { unit, error, attempts }, index }) => {
+    const { name = '', message = '', code } = error ?? {}
+    const more = [name, ...(code === undefined ? [] : [code]), ...(attempts > 1 ? [counted(attempts, 'attempt')] : [])]
+    return `<li><a href="#u${index}">${escaped(unit)}</a> <small>${escaped(more.join(' · '))}</small><pre>${escapedLines(message)}</pre></li>`
+  })
+  const rest = failed.length - shown.length
+  return `<section class="bad" aria-labelledby="failed"><h2 id="failed">What failed</h2><ul>${shown.join('')}</ul>${rest === 0 ? '' : `<p>and ${counted(rest, 'more unit')}</p>`}</section>`
+}
+
+export const next = ({ next: all = [] }: RunPage): string => {
+  if (all.length === 0) return ''
+  const items = all.map(({ text, command }) =>
+    command === undefined
+      ? `<p>${escaped(text)}</p>`
+      : `<p>${escaped(text)}</p><div class="copy"><pre><code>${escaped(command)}</code></pre><button type="button" data-do="copy" hidden>Copy</button></div>`
+  )
+  return `<section class="next" aria-labelledby="next"><h2 id="next">Next</h2>${items.join('')}</section>`
+}
+
+export const plan = ({ plan, status }: RunPage): string => {
+  if (plan === undefined || status === 'completed') return ''
+  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan))}</pre></section>`
+}
+
+export const artifacts = ({ artifacts = [] }: RunPage): string => {
+  if (artifacts.length === 0) return ''
+  const rows = artifacts.map(
+    ({ id, size, sha256 }) =>
+      `<tr><th scope="row">${escaped(id)}</th><td>${grouped(size)} bytes</td><td><code>${escaped(sha256.slice(0, 16))}…</code></td></tr>`
+  )
+  return `<section aria-labelledby="artifacts"><h2 id="artifacts">Artifacts</h2><div class="wide"><table class="list"><thead><tr><th scope="col">Id</th><th scope="col">Size</th><th scope="col">SHA-256</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`
+}
+
+const MAX_VALUE = 400
+
+export const variables = ({ checkpoint }: RunPage): string => {
+  if (checkpoint.variables.size === 0) return ''
+  const rows = [...checkpoint.variables].map(([name, value]) => {
+    const text = JSON.stringify(value)
+    const shown = text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}… (${text.length} characters)` : text
+    return `<tr><th scope="row">${escaped(name)}</th><td><code>${escaped(shown)}</code></td></tr>`
+  })
+  return `<section aria-labelledby="variables"><h2 id="variables">Variables</h2><div class="wide"><table class="list"><thead><tr><th scope="col">Name</th><th scope="col">Value</th></tr></thead><tbody>${rows.join('')}</tbody></table></div></section>`
+}
+
+/** The number of listed moments, newest last. */
+const MAX_MOMENTS = 100
+
+/** What people did to the run, and what happened to it beside its work. */
+export const moments = ({ changes = new Map() }: RunPage): string => {
+  const all = [...changes]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([, change]) => {
+      const text = momentOf(change)
+      return text === undefined ? [] : [`<li>${time(change.at)} <span>${escaped(text)}</span></li>`]
+    })
+  if (all.length === 0) return ''
+  const rest = Math.max(0, all.length - MAX_MOMENTS)
+  const more = rest === 0 ? '' : `<li>${counted(rest, 'earlier one')}</li>`
+  return `<section aria-labelledby="moments"><h2 id="moments">Also recorded</h2><ol class="moments">${more}${all.slice(rest).join('')}</ol></section>`
+}
+
+const momentOf = (change: Change): string | undefined => {
+  switch (change._tag) {
+    case 'WorkflowEdited':
+      return 'The run continues with an edited workflow'
+    case 'Recovered':
+      return `Recovered from ${change.from}; lost: ${change.lost}; agreed by ${change.agreedBy}`
+    case 'InputReplaced':
+      return 'The input was replaced'
+    case 'Answered':
+      return `${change.unit} was answered by ${change.by}`
+    case 'Interrupted':
+      return `Stopped at ${change.unit}: ${change.reason}`
+    case 'Rewound':
+      return `To run again: ${listed(change.units)} (${firstLine(change.why)})`
+    case 'Assumed':
+      return `${change.unit} was declared done`
+    case 'Confirmed':
+      return change.evidence === undefined
+        ? `${change.unit} was confirmed to run again`
+        : `The changes of ${change.unit} were kept`
+    case 'Started':
+    case 'Expanded':
+    case 'AttemptStarted':
+    case 'AttemptFailed':
+    case 'UnitCompleted':
+    case 'UnitFailed':
+    case 'JobSubmitted':
+    case 'JobEnded':
+    case 'WaitStarted':
+    case 'Suspended':
+      return undefined
+  }
+}
+
+export const footer = ({ checkpoint: { revision }, now }: RunPage): string =>
+  `<footer>Revision ${grouped(revision)}${now === undefined ? '' : `, shown at ${time(now)}`} · Dogear</footer>`

@@ -1,0 +1,25 @@
+/** Formats numbers, durations and long lines for people. */
+
+/** A number: `10,000`. */
+export const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ',')
+
+/** A number of things: `1 run`, `10,000 runs`. */
+export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+
+const MAX_TEXT = 200
+
+/** Cuts a long line. */
+export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line)
+
+/** Returns the first line of a string, truncated. */
+export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
+
+/** For example `40ms`, `1.2s`, `3m 5s`, `2h 10m`. */
+export const duration = (millis: number): string => {
+  if (millis < 1_000) return `${Math.round(millis)}ms`
+  if (millis < 60_000) return `${(Math.floor(millis / 100) / 10).toFixed(1)}s`
+  const seconds = Math.floor(millis / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes}m ${seconds % 60}s`
+  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
+}

@@ -1,0 +1,150 @@
+/** Maps times to places on an axis, on which rests are short: a run that slept for a week still shows its seconds of work. */
+import { duration } from '../text.js'
+import type { Timeline } from './Timeline.js'
+
+/** A stretch of time, and its place: both ends in percent of the width. `isIdle`: nothing ran; `isRest`: no process worked on the run. */
+interface Stretch {
+  readonly from: number
+  readonly to: number
+  readonly left: number
+  readonly right: number
+  readonly isIdle: boolean
+  readonly isRest: boolean
+}
+
+export interface Tick {
+  readonly at: number
+  readonly label: string
+}
+
+/** `busy`: the milliseconds in which an attempt ran. */
+export interface Axis {
+  readonly busy: number
+  /** The place of a time, in percent. */
+  readonly place: (time: number) => number
+  readonly ticks: ReadonlyArray<Tick>
+}
+
+/** The shares of the busy time: an idle stretch is never wider, a rest never narrower. */
+const WIDEST = 0.05
+const NARROWEST = 0.02
+
+/** The share of the axis for all narrowed stretches together. */
+const MOST_IDLE = 0.4
+
+export const axisOf = (timeline: Timeline): Axis => {
+  const { from, to } = timeline
+  const cuts = busyTimes(timeline)
+  const busy = Math.max(
+    1,
+    cuts.reduce((sum, one) => sum + one.to - one.from, 0)
+  )
+  const idle = idleTimes(cuts, from, to)
+  const scale = Math.min(1, MOST_IDLE / Math.max(1e-9, idle.length * WIDEST))
+  const isRest = (one: Span): boolean =>
+    timeline.gaps.some((gap) => gap.from <= one.to && (gap.to ?? Infinity) >= one.from)
+  const widthOf = (one: Span & Pick<Stretch, 'isIdle' | 'isRest'>): number => {
+    if (!one.isIdle) return Math.max(one.to - one.from, busy * 1e-4)
+    const least = one.isRest ? busy * NARROWEST : 0
+    return Math.max(least, Math.min(one.to - one.from, busy * WIDEST)) * (one.isRest ? scale : 1)
+  }
+  const parts = [
+    ...cuts.map((one) => ({ ...one, isIdle: false, isRest: false })),
+    ...idle.map((one) => ({ ...one, isIdle: true, isRest: isRest(one) }))
+  ]
+    .sort((a, b) => a.from - b.from || a.to - b.to)
+    .map((one) => ({ ...one, width: widthOf(one) }))
+  const total = parts.reduce((sum, { width }) => sum + width, 0)
+  let left = 0
+  const stretches = parts.map(({ width, ...part }): Stretch => {
+    const stretch = { ...part, left, right: left + (100 * width) / total }
+    left = stretch.right
+    return stretch
+  })
+  return { busy, place: (time) => placeOf(stretches, time), ticks: ticksOf(stretches, busy) }
+}
+
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** The union of all attempts. */
+const busyTimes = ({ bars, from, to }: Timeline): ReadonlyArray<Span> => {
+  const all: Array<Span> = []
+  for (const some of bars.values()) for (const bar of some) if (!bar.isWait) all.push(bar)
+  all.sort((a, b) => a.from - b.from)
+  const joined: Array<{ from: number; to: number }> = []
+  for (const one of all) {
+    const last = joined.at(-1)
+    if (last !== undefined && one.from <= last.to) last.to = Math.max(last.to, one.to)
+    else joined.push({ from: Math.max(from, one.from), to: one.to })
+  }
+  return joined.length === 0 ? [{ from, to }] : joined
+}
+
+const idleTimes = (busy: ReadonlyArray<Span>, from: number, to: number): ReadonlyArray<Span> => {
+  const idle: Array<Span> = []
+  let since = from
+  for (const one of busy) {
+    if (one.from > since) idle.push({ from: since, to: one.from })
+    since = Math.max(since, one.to)
+  }
+  // The axis ends with the last rest, which may last.
+  idle.push({ from: since, to: Math.max(to, since) })
+  return idle
+}
+
+/** Searches the last stretch that begins before a time. */
+const placeOf = (stretches: ReadonlyArray<Stretch>, time: number): number => {
+  let [low, high] = [0, stretches.length - 1]
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if ((stretches[middle]?.from ?? 0) <= time) low = middle
+    else high = middle - 1
+  }
+  const one = stretches[low]
+  if (one === undefined) return 0
+  const share = one.to === one.from ? 0 : (time - one.from) / (one.to - one.from)
+  return one.left + (one.right - one.left) * Math.min(1, Math.max(0, share))
+}
+
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
+  [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800].map((s) => s * 1_000)
+)
+
+/** The minimum distance of two labels, in percent. */
+const APART = 9
+
+/** A clock time where work begins after a rest, and round distances from there. */
+const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray<Tick> => {
+  const step = STEPS.find((one) => one >= busy / 7) ?? 604_800_000
+  const ticks: Array<Tick> = []
+  const add = (at: number, label: string): void => {
+    if (at - (ticks.at(-1)?.at ?? -APART) >= APART && at <= 94) ticks.push({ at, label })
+  }
+  /** A clock time replaces a distance that is too near. */
+  const addClock = (at: number, time: number): void => {
+    const last = ticks.at(-1)
+    if (last !== undefined && at - last.at < APART && last.label.startsWith('+')) ticks.pop()
+    add(at, clock(time))
+  }
+  let origin = stretches.find(({ isIdle }) => !isIdle)?.from ?? 0
+  let isAfterRest = true
+  for (const { from, to, left, right, isIdle, isRest } of stretches) {
+    if (isIdle) {
+      isAfterRest ||= isRest || to - from > busy * WIDEST
+      continue
+    }
+    if (isAfterRest) {
+      origin = from
+      addClock(left, from)
+    }
+    isAfterRest = false
+    for (let time = origin + step * Math.ceil((from - origin) / step || 1); time < to; time += step)
+      add(left + ((right - left) * (time - from)) / (to - from), `+${duration(time - origin)}`)
+  }
+  return ticks
+}
+
+const clock = (time: number): string => new Date(time).toISOString().slice(11, 19)

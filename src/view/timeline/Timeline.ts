@@ -1,0 +1,290 @@
+/** The attempts, waits and rests of a run in time, from its recorded changes. What they no longer have comes from the checkpoint. */
+import type { Change } from '../../domain/change/Change.js'
+import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
+import type { InterruptReason } from '../../domain/checkpoint/CheckpointState.js'
+import * as State from '../../domain/checkpoint/CheckpointState.js'
+import { since } from '../../domain/checkpoint/Pending.js'
+import { find } from '../../domain/checkpoint/Tree.js'
+import { isComposite } from '../../domain/workflow/Node.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { isTop, isWithin } from '../../domain/workflow/Unit.js'
+
+/** How an attempt or a wait ended. `cut`: the process died. */
+export type End = 'completed' | 'failed' | 'cut' | 'interrupted' | 'suspended' | 'submitted' | 'running'
+
+/** An attempt, or a wait (`isWait`). Times are milliseconds; `delayMillis`: the delay before the retry; `isRewound`: it no longer counts. */
+export interface Bar {
+  readonly attempt: number
+  readonly from: number
+  to: number
+  end: End
+  readonly isWait: boolean
+  isRewound: boolean
+  message?: string
+  delayMillis?: number
+}
+
+/** Why no process worked on a run. */
+export type Why = 'crashed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
+
+/** A time in which no process worked on the run. `to` is missing if it lasts. */
+export interface Gap {
+  readonly from: number
+  readonly to?: number
+  readonly why: Why
+}
+
+/** `isPartial`: the oldest changes are no longer stored. */
+export interface Timeline {
+  readonly bars: ReadonlyMap<Unit, ReadonlyArray<Bar>>
+  readonly gaps: ReadonlyArray<Gap>
+  readonly from: number
+  readonly to: number
+  readonly isPartial: boolean
+}
+
+/** What the timeline reads. `changes`: by revision; `now`: UTC, ISO 8601. */
+export interface Recorded {
+  readonly checkpoint: Checkpoint
+  readonly status: Status
+  readonly changes?: ReadonlyMap<number, Change>
+  readonly now?: string
+}
+
+interface Building {
+  /** Its closing record is no attempt. */
+  readonly isComposite: (unit: Unit) => boolean
+  readonly bars: Map<Unit, Array<Bar>>
+  readonly open: Map<Unit, Bar>
+  readonly waits: Map<Unit, Bar>
+  readonly gaps: Array<Gap>
+  rest: Gap | undefined
+  last: number
+}
+
+export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Recorded): Timeline => {
+  const from = Date.parse(checkpoint.createdAt)
+  const { workflow, items } = checkpoint
+  const building: Building = {
+    isComposite: (unit) => {
+      const found = find(workflow, items, unit)
+      return found !== undefined && isComposite(found.definition)
+    },
+    bars: new Map(),
+    open: new Map(),
+    waits: new Map(),
+    gaps: [],
+    rest: undefined,
+    last: from
+  }
+  const revisions = [...changes.keys()].sort((a, b) => a - b)
+  for (const revision of revisions) {
+    const change = changes.get(revision)
+    if (change === undefined) continue
+    const at = Date.parse(change.at)
+    noticeDeath(building, change)
+    noticeResume(building, change, at)
+    follow(building, change, at)
+    building.last = Math.max(building.last, at)
+  }
+  complete(building, checkpoint)
+  const isLive = status === 'running' || status === 'queued'
+  const to = endOf(building, isLive && now !== undefined ? Date.parse(now) : undefined)
+  settle(building, isLive, to)
+  if (building.rest !== undefined && status !== 'completed' && !isLive) building.gaps.push(building.rest)
+  const isPartial = checkpoint.revision > 0 && revisions[0] !== 1
+  return { bars: building.bars, gaps: building.gaps, from, to, isPartial }
+}
+
+/** The recorded end of the last bar: completions are recorded after it. */
+const endOf = ({ bars, last }: Building, now: number | undefined): number => {
+  let end = Math.max(last, now ?? 0)
+  for (const all of bars.values()) for (const { to } of all) end = Math.max(end, to)
+  return end
+}
+
+/** Nothing records a death: a resume shows it by starting again what was in flight. */
+const noticeDeath = (building: Building, change: Change): void => {
+  const { open, last, rest } = building
+  if (rest !== undefined || open.size === 0 || !showsDeath(open, change)) return
+  for (const bar of open.values()) Object.assign(bar, { to: Math.max(last, bar.from), end: 'cut' })
+  open.clear()
+  building.rest = { from: last, why: 'crashed' }
+}
+
+const showsDeath = (open: ReadonlyMap<Unit, Bar>, change: Change): boolean =>
+  change._tag === 'AttemptStarted'
+    ? change.attempts.some(({ unit }) => open.has(unit))
+    : change._tag === 'WorkflowEdited' || change._tag === 'Recovered' || change._tag === 'Confirmed'
+
+/** A poll or an answer during a rest is no resume. */
+const noticeResume = (building: Building, change: Change, at: number): void => {
+  const { rest, waits, gaps } = building
+  if (rest === undefined) return
+  const resumes =
+    change._tag === 'AttemptStarted' ||
+    change._tag === 'WaitStarted' ||
+    change._tag === 'Expanded' ||
+    ((change._tag === 'UnitCompleted' || change._tag === 'UnitFailed') && !waits.has(change.unit))
+  if (!resumes) return
+  gaps.push({ ...rest, to: at })
+  building.rest = undefined
+}
+
+const follow = (building: Building, change: Change, at: number): void => {
+  switch (change._tag) {
+    case 'AttemptStarted':
+      for (const { unit, attempt } of change.attempts) begin(building, unit, attempt, at, false)
+      return
+    case 'AttemptFailed': {
+      const { unit, attempt, startedAt, error, delayBeforeNextMillis: delayMillis } = change
+      end(building, unit, attempt, startedAt, at, { end: 'failed', message: error.message, delayMillis })
+      return
+    }
+    case 'UnitCompleted': {
+      const { unit, attempts, startedAt, durationMillis } = change
+      if (endWait(building, unit, at, { end: 'completed' })) return
+      end(building, unit, attempts, startedAt, Date.parse(startedAt) + durationMillis, { end: 'completed' })
+      return
+    }
+    case 'UnitFailed': {
+      const { unit, last } = change
+      const result = { end: 'failed', ...(last === undefined ? {} : { message: last.error.message }) } as const
+      if (last !== undefined && !endWait(building, unit, at, result))
+        end(building, unit, last.attempt, last.startedAt, at, result)
+      if (isTop(unit)) building.rest = { from: at, why: 'failed' }
+      return
+    }
+    case 'JobSubmitted':
+      end(building, change.unit, change.attempt, change.at, at, { end: 'submitted' })
+      begin(building, change.unit, change.attempt, at, true)
+      return
+    case 'JobEnded':
+      endWait(building, change.unit, at, { end: 'failed', message: change.error.message })
+      return
+    case 'WaitStarted':
+      begin(building, change.unit, 1, at, true)
+      return
+    case 'Suspended':
+      closeWithin(building, change.unit, at, 'suspended')
+      return
+    case 'Interrupted':
+      closeWithin(building, undefined, at, 'interrupted')
+      building.rest ??= { from: at, why: whyOf(change.reason) }
+      return
+    case 'Rewound':
+      rewind(building, change.units, at)
+      return
+    case 'Started':
+    case 'WorkflowEdited':
+    case 'Recovered':
+    case 'InputReplaced':
+    case 'Expanded':
+    case 'Answered':
+    case 'Assumed':
+    case 'Confirmed':
+      return
+  }
+}
+
+const whyOf = (reason: InterruptReason): Why => (reason === 'signal' || reason === 'aborted' ? 'interrupted' : reason)
+
+const begin = ({ bars, open, waits }: Building, unit: Unit, attempt: number, from: number, isWait: boolean): void => {
+  const bar: Bar = { attempt, from, to: from, end: 'running', isWait, isRewound: false }
+  const among = isWait ? waits : open
+  const before = among.get(unit)
+  if (before !== undefined) Object.assign(before, { to: from, end: isWait ? 'completed' : 'cut' })
+  among.set(unit, bar)
+  add(bars, unit, bar)
+}
+
+const add = (bars: Building['bars'], unit: Unit, bar: Bar): void => {
+  const all = bars.get(unit)
+  if (all === undefined) bars.set(unit, [bar])
+  else all.push(bar)
+}
+
+type Result = Pick<Bar, 'end' | 'message' | 'delayMillis'>
+
+/** Ends the attempt in flight. A unit whose start is not recorded, such as an idempotent sub-step, gets its bar here. */
+const end = (
+  { bars, open, isComposite }: Building,
+  unit: Unit,
+  attempt: number,
+  startedAt: string,
+  to: number,
+  result: Result
+): void => {
+  const bar = open.get(unit)
+  open.delete(unit)
+  if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
+  else if (!isComposite(unit))
+    add(bars, unit, { attempt, from: Date.parse(startedAt), to, isWait: false, isRewound: false, ...result })
+}
+
+const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
+  const bar = waits.get(unit)
+  if (bar !== undefined) Object.assign(bar, { to, ...result })
+  return waits.delete(unit)
+}
+
+const closeWithin = ({ open }: Building, unit: Unit | undefined, to: number, end: End): void => {
+  for (const [one, bar] of open) {
+    if (unit !== undefined && !isWithin(one, unit)) continue
+    Object.assign(bar, { to, end })
+    open.delete(one)
+  }
+}
+
+const rewind = ({ bars, open, waits }: Building, units: ReadonlyArray<Unit>, at: number): void => {
+  for (const [unit, all] of bars) {
+    if (!units.some((one) => isWithin(unit, one))) continue
+    for (const bar of all) bar.isRewound = true
+    for (const among of [open, waits]) {
+      const bar = among.get(unit)
+      if (bar !== undefined) Object.assign(bar, { to: at, end: 'interrupted' })
+      among.delete(unit)
+    }
+  }
+}
+
+/** Adds what the checkpoint records of units without any recorded change. */
+const complete = (building: Building, { completedSteps, state, pending, updatedAt }: Checkpoint): void => {
+  const { bars, open, waits, isComposite } = building
+  for (const { unit, startedAt, completedAt, durationMillis, attempts, assumed } of completedSteps) {
+    if (bars.has(unit) || assumed === true || isComposite(unit)) continue
+    const to = Math.max(Date.parse(startedAt) + durationMillis, Date.parse(startedAt))
+    add(bars, unit, {
+      attempt: attempts,
+      from: Date.parse(startedAt),
+      to: Math.min(to, Math.max(Date.parse(completedAt), Date.parse(startedAt))),
+      end: 'completed',
+      isWait: false,
+      isRewound: false
+    })
+  }
+  for (const { unit, attempts } of State.failures(state)) {
+    if (bars.has(unit)) continue
+    for (const { attempt, startedAt, failedAt, error, delayBeforeNextMillis: delayMillis } of attempts)
+      end(building, unit, attempt, startedAt, Date.parse(failedAt), {
+        end: 'failed',
+        message: error.message,
+        ...(delayMillis === undefined ? {} : { delayMillis })
+      })
+  }
+  for (const { unit, attempt, suspended } of State.inFlight(state))
+    if (!open.has(unit) && suspended !== true && state._tag !== 'Interrupted')
+      begin(building, unit, attempt, Date.parse(updatedAt), false)
+  for (const one of pending) if (!waits.has(one.unit)) begin(building, one.unit, 1, Date.parse(since(one)), true)
+}
+
+/** Ends what is open: it runs, or its process died without a trace. */
+const settle = (building: Building, isLive: boolean, to: number): void => {
+  const { open, waits } = building
+  for (const bar of waits.values()) bar.to = Math.max(to, bar.from)
+  for (const bar of open.values()) {
+    if (isLive) bar.to = Math.max(to, bar.from)
+    else Object.assign(bar, { to: Math.max(building.last, bar.from), end: 'cut' })
+  }
+  if (open.size > 0 && !isLive) building.rest ??= { from: building.last, why: 'crashed' }
+}

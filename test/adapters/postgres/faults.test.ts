@@ -1,0 +1,166 @@
+/** Servers that restart, time out, refuse writes, or would lose acknowledged saves. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { postgresArtifacts } from '../../../src/adapters/postgres/index.js'
+import { assertLoads, claimed, left, OTHER, revisions, right, some } from '../../../src/testing/conformance/fixtures.js'
+import type { Place } from './kit.js'
+import { destroy, later, open, place } from './kit.js'
+import type { Server } from './server.js'
+import { ownServer } from './server.js'
+
+let server: Server & { readonly stop: () => Promise<void> }
+let where: Place
+beforeAll(async () => {
+  server = await ownServer()
+  where = await place(server)
+  await right(open(where).storage.list())
+})
+afterAll(async () => {
+  await destroy(where)
+  await server.stop()
+})
+
+const set = async (setting: string): Promise<void> => {
+  await where.admin.query(`ALTER SYSTEM ${setting}`)
+  await where.admin.query('SELECT pg_reload_conf()')
+  await later(200)
+}
+
+describe('a server', () => {
+  test('restarts during a run, and the owner keeps its claim and every save', async () => {
+    const { storage } = open(where)
+    const claim = await claimed(storage, 'restart')
+    await right(storage.save(claim, revisions([1])))
+    process.kill(server.keeper, 'SIGUSR2')
+    for (let n = 2; n <= 30; n++) {
+      await right(storage.save(claim, revisions(Array.from({ length: n }, (_, index) => index + 1))))
+      await later(20)
+    }
+    await left(open(where).storage.claim('restart', OTHER), 'HeldBy')
+    assert.equal(claim.lost.aborted, false)
+    await assertLoads(
+      storage,
+      'restart',
+      Array.from({ length: 30 }, (_, index) => index + 1)
+    )
+  }, 60_000)
+
+  test('cancels a save that waits too long, and the save succeeds once the row is free', async () => {
+    const { storage } = open(where, { config: { statement_timeout: 100 } })
+    const claim = await claimed(storage, 'slow')
+    const blocker = await where.admin.connect()
+    await blocker.query(`BEGIN; SELECT FROM ${where.schema}.runs WHERE id = 'slow' FOR UPDATE`)
+    const save = storage.save(claim, revisions([1]))()
+    await later(500)
+    await blocker.query('ROLLBACK')
+    blocker.release()
+    assert.ok(E.isRight(await save))
+  })
+
+  test('is read-only for a while, as in a failover, and the save succeeds afterwards', async () => {
+    const { storage } = open(where)
+    const claim = await claimed(storage, 'failover')
+    await set('SET default_transaction_read_only = on')
+    const save = storage.save(claim, revisions([1]))()
+    await later(300)
+    await where.admin.query('SET default_transaction_read_only = off')
+    await set('RESET default_transaction_read_only')
+    assert.ok(E.isRight(await save))
+  })
+
+  test('stays read-only, and the save fails with its state of SQL, not committed', async () => {
+    const { storage } = open(where, { retryMillis: 300, config: { options: '-c default_transaction_read_only=on' } })
+    const refused = await left(storage.claim('read-only', OTHER), 'WriteFailed')
+    assert.deepEqual([refused.code, refused.committed], ['25006', 'no'])
+  })
+
+  test('cannot be reached, and a run that may exist is never reported as missing', async () => {
+    const nowhere = { ...where, server: { host: '127.0.0.1', port: 1 }, opened: [] }
+    const { storage } = open(nowhere, { retryMillis: 100 })
+    const { code, where: table } = await left(storage.load('restart'), 'ReadFailed')
+    assert.deepEqual([code, table], ['ECONNREFUSED', `${where.schema}.revisions`])
+  })
+
+  test('cannot be reached, and a signal ends the attempts', async () => {
+    const nowhere = { ...where, server: { host: '127.0.0.1', port: 1 }, opened: [] }
+    const { storage } = open(nowhere, { retryMillis: 60_000, signal: AbortSignal.timeout(50) })
+    const before = Date.now()
+    await left(storage.load('restart'), 'ReadFailed')
+    assert.ok(Date.now() - before < 10_000)
+  })
+})
+
+describe('a save whose reply is lost', () => {
+  const losing = (runId: string, retryMillis: number) => {
+    const lost = { count: 0, isDown: false }
+    const cut = (): Error => Object.assign(new Error('cut'), { code: 'ECONNRESET' })
+    const opened = open(where, { retryMillis })
+    const query = opened.pool.query.bind(opened.pool) as (statement: { text: string }) => Promise<unknown>
+    opened.pool.query = (async (statement: { text: string; values?: ReadonlyArray<unknown> }) => {
+      if (lost.isDown) throw cut()
+      const result = await query(statement)
+      if (lost.count > 0 && statement.text.includes('moved AS') && statement.values?.[0] === runId) {
+        lost.count -= 1
+        lost.isDown = retryMillis < 1_000
+        throw cut()
+      }
+      return result
+    }) as unknown as typeof opened.pool.query
+    return { storage: opened.storage, lost }
+  }
+
+  test('is found by the next attempt and acknowledged once', async () => {
+    const { storage, lost } = losing('lost', 10_000)
+    const claim = await claimed(storage, 'lost')
+    await right(storage.save(claim, revisions([1])))
+    lost.count = 1
+    await right(storage.save(claim, revisions([1, 2, 3], 2)))
+    assert.equal(lost.count, 0)
+    await right(storage.save(claim, revisions([1, 2, 3, 4])))
+    await assertLoads(storage, 'lost', [1, 2, 3, 4])
+  })
+
+  test('and that cannot be looked for, fails as maybe committed, and the next claim finds it', async () => {
+    const { storage, lost } = losing('unknown', 200)
+    const claim = await claimed(storage, 'unknown')
+    lost.count = 1
+    const failed = await left(storage.save(claim, revisions([1])), 'WriteFailed')
+    assert.deepEqual([failed.code, failed.committed], ['ECONNRESET', 'unknown'])
+    lost.isDown = false
+    await right(storage.release(claim))
+    const { stored } = await right(storage.claim('unknown', OTHER))
+    assert.equal(some(stored).revision, 0)
+  })
+})
+
+describe('a weaker durability', () => {
+  const off = { config: { options: '-c synchronous_commit=off' } }
+
+  test('is refused at a claim and a put, with the way to allow it, and does not prevent reading', async () => {
+    const { storage, pool } = open(where, off)
+    const { code, committed, cause } = await left(storage.claim('weak', OTHER), 'WriteFailed')
+    assert.deepEqual([code, committed], ['synchronous_commit=off', 'no'])
+    assert.match((cause as Error).message, /allow: \['synchronous_commit=off'\]/)
+    const put = await postgresArtifacts(pool, { schema: where.schema }).put('weak', 'a', 'b')()
+    assert.ok(E.isLeft(put) && put.left._tag === 'WriteFailed' && put.left.code === 'synchronous_commit=off')
+    await right(storage.list())
+  })
+
+  test('is accepted if it is allowed by name', async () => {
+    const { storage } = open(where, { ...off, allow: ['synchronous_commit=off'] })
+    const claim = await claimed(storage, 'allowed')
+    await right(storage.save(claim, revisions([1])))
+  })
+
+  test('that is set during a claim is refused by the save itself', async () => {
+    const { storage } = open(where)
+    const claim = await claimed(storage, 'changed')
+    await right(storage.save(claim, revisions([1])))
+    await set('SET synchronous_commit = off')
+    const refused = await left(storage.save(claim, revisions([1, 2])), 'WriteFailed')
+    await set('RESET synchronous_commit')
+    assert.deepEqual([refused.code, refused.committed], ['synchronous_commit=off', 'no'])
+    await assertLoads(storage, 'changed', [1])
+  })
+})

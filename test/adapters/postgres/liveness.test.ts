@@ -1,0 +1,162 @@
+/** How a process proves that it lives, and what happens when the proof breaks. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, test } from 'vitest'
+import { postgresStorage } from '../../../src/adapters/postgres/index.js'
+import { claimed, left, OTHER, OWNER, revisions, right, until } from '../../../src/testing/conformance/fixtures.js'
+import type { Place } from './kit.js'
+import { destroy, later, open, place, poolOf } from './kit.js'
+
+let where: Place
+beforeEach(async () => {
+  where = await place()
+})
+afterEach(() => destroy(where))
+
+const keyOf = async (runId: string): Promise<string | null> => {
+  const text = `SELECT key::text AS key FROM ${where.schema}.runs WHERE id = $1`
+  return (await where.admin.query<{ key: string | null }>(text, [runId])).rows[0]?.key ?? null
+}
+
+/** Ends the session that holds the lock of a key. */
+const terminate = async (key: string | null): Promise<void> => {
+  const text = `SELECT pg_terminate_backend(pid, 5000) FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND ((classid::bigint << 32) | objid::bigint) = $1::bigint`
+  await where.admin.query(text, [key])
+}
+
+describe('the connection that proves that a process lives', () => {
+  test('breaks, and the process moves its claims to a new key and keeps them', async () => {
+    const { storage } = open(where)
+    const claims = await Promise.all(['a', 'b'].map((runId) => claimed(storage, runId)))
+    const former = await keyOf('a')
+    assert.notEqual(former, null)
+    await terminate(former)
+    for (const end = Date.now() + 10_000; (await keyOf('b')) === former; await later(5)) assert.ok(Date.now() < end)
+    assert.equal(await keyOf('a'), await keyOf('b'))
+    await left(open(where).storage.claim('a', OTHER), 'HeldBy')
+    for (const claim of claims) await right(storage.save(claim, revisions([1])))
+  })
+
+  test('breaks, and a claim that was taken over before it could move is lost, while the others move', async () => {
+    const { storage } = open(where)
+    const taken = await claimed(storage, 'taken')
+    const kept = await claimed(storage, 'kept')
+    await where.admin.query(
+      `UPDATE ${where.schema}.runs SET token = gen_random_uuid(), epoch = epoch + 1 WHERE id = 'taken'`
+    )
+    await terminate(await keyOf('kept'))
+    await until(() => taken.lost.aborted, 5_000, 'the lost signal')
+    assert.equal((taken.lost.reason as { _tag: string })._tag, 'Fenced')
+    await left(storage.save(taken, revisions([1])), 'Fenced')
+    await right(storage.save(kept, revisions([1])))
+    assert.equal(kept.lost.aborted, false)
+  })
+
+  test('breaks while a claim is being made, and the claim is held under the new key', async () => {
+    let go = (): void => undefined
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const isClaim = (text: string): boolean => text.startsWith('INSERT INTO') && text.includes('.runs')
+    let isHeld = false
+    const around = (text: string): Promise<void> | undefined => {
+      if (!isClaim(text) || !isHeld) return undefined
+      isHeld = false
+      return gate
+    }
+    const { storage } = open(where, { around })
+    await claimed(storage, 'a')
+    isHeld = true
+    const claiming = claimed(storage, 'b')
+    const former = await keyOf('a')
+    await terminate(former)
+    for (const end = Date.now() + 10_000; (await keyOf('a')) === former; await later(5)) assert.ok(Date.now() < end)
+    go()
+    const claim = await claiming
+    assert.equal(await keyOf('b'), await keyOf('a'))
+    await left(open(where).storage.claim('b', OTHER), 'HeldBy')
+    await right(storage.save(claim, revisions([1])))
+  })
+
+  test('sets keepalives and a user timeout, so that a lost host is noticed', async () => {
+    const { storage } = open(where)
+    await claimed(storage, 'a')
+    const settings: Array<string> = []
+    class Client extends pg.Client {
+      override query(...args: ReadonlyArray<unknown>): never {
+        settings.push((args[0] as { text: string }).text)
+        return (super.query as (...args: ReadonlyArray<unknown>) => never)(...args)
+      }
+    }
+    const other = postgresStorage(poolOf(where, { Client }), { schema: where.schema })
+    await claimed(other, 'b')
+    await other.close()
+    for (const name of ['tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'tcp_user_timeout'])
+      assert.ok(
+        settings.some((text) => text.includes(`'${name}'`)),
+        name
+      )
+  })
+
+  test('is behind a transaction pooler, and the claims end with an error that names the option', async () => {
+    /** Each statement may go to another session, as PgBouncer does. */
+    class Client extends pg.Client {
+      override query(...args: ReadonlyArray<unknown>): never {
+        const statement = args[0] as { text: string }
+        if (!('text' in Object(statement)) || !statement.text.includes('pg_locks'))
+          return (super.query as (...args: ReadonlyArray<unknown>) => never)(...args)
+        return where.admin.query(statement as pg.QueryConfig) as never
+      }
+    }
+    const pool = poolOf(where)
+    ;(pool as unknown as { Client: unknown }).Client = Client
+    const storage = postgresStorage(pool, { schema: where.schema, checkIntervalMillis: 20 })
+    const claim = await claimed(storage, 'a')
+    await until(() => claim.lost.aborted, 5_000, 'the lost signal')
+    const { _tag, code, cause } = claim.lost.reason as { _tag: string; code: string; cause: Error }
+    assert.deepEqual([_tag, code], ['ReadFailed', 'LOCK_LOST'])
+    assert.match(cause.message, /liveness: 'lease'/)
+    await storage.close()
+    await pool.end()
+  })
+})
+
+describe('a lease', () => {
+  test('that has run out lets another process claim, and the former owner is fenced', async () => {
+    const { storage, declareDead } = open(where, { liveness: 'lease' })
+    const claim = await claimed(storage, 'a')
+    const { holder } = await left(open(where, { liveness: 'lease' }).storage.claim('a', OTHER), 'HeldBy')
+    assert.equal(holder.liveness, 'undecided')
+    await declareDead()
+    await claimed(open(where).storage, 'a', OTHER)
+    await left(storage.save(claim, revisions([1])), 'Fenced')
+  })
+
+  test('is renewed as long as the process holds claims, and proves it alive to processes with locks', async () => {
+    const { storage } = open(where, { liveness: 'lease', leaseMillis: 600, checkIntervalMillis: 50 })
+    const claim = await claimed(storage, 'a')
+    await later(1_500)
+    const refused = await left(open(where).storage.claim('a', OTHER), 'HeldBy')
+    assert.equal(refused.holder.liveness, 'undecided')
+    await right(storage.save(claim, revisions([1])))
+  })
+})
+
+test('after a failed save and a failed release the same process claims the run again, and its row is cleared later', async () => {
+  let isBroken = false
+  const around = (): Promise<void> | undefined =>
+    isBroken ? Promise.reject(Object.assign(new Error('EIO'), { code: 'EIO' })) : undefined
+  const { storage } = open(where, { around })
+  const claim = await claimed(storage, 'a')
+  isBroken = true
+  await left(storage.save(claim, revisions([1])), 'WriteFailed')
+  await left(storage.release(claim), 'WriteFailed')
+  isBroken = false
+  const again = await claimed(storage, 'a', OWNER)
+  await right(storage.save(again, revisions([1])))
+  isBroken = true
+  await left(storage.release(again), 'WriteFailed')
+  isBroken = false
+  for (const end = Date.now() + 5_000; (await keyOf('a')) !== null; await later(20)) assert.ok(Date.now() < end)
+  assert.ok(E.isRight(await open(where).storage.claim('a', OTHER)()))
+})

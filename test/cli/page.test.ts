@@ -1,0 +1,80 @@
+import { existsSync } from 'node:fs'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Sandbox, sandbox } from './dogear.js'
+
+const workflow = `
+name: release
+steps:
+  - { name: build, shell: echo built }
+  - { name: test, shell: 'test -e fixed || { echo "no <b>server</b>" >&2; exit 3; }' }
+  - { name: ship, shell: 'test -e shipped || { touch shipped; kill -9 $PPID; }' }
+`
+
+let place: Sandbox
+beforeEach(() => {
+  place = sandbox({ 'w.yml': workflow })
+})
+afterEach(() => place.remove())
+
+test('the page of a failed run has its error, its plan and the command that resumes it', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const { code, stdout, stderr } = await place.dogear(['show', 'first', '--html', 'run.html'])
+  expect([code, stdout, stderr]).toEqual([0, '', `Wrote ${place.folder}/run.html\n`])
+  const page = place.read('run.html')
+  expect(page).toContain('no &lt;b&gt;server&lt;/b&gt;')
+  expect(page).not.toContain('<b>server')
+  expect(page).toContain('<pre><code>dogear resume first</code></pre>')
+  expect(page).toMatch(/2\/3 {2}retry {4}test {3}failed after 1 attempt/)
+  const [, command = ''] = /<pre><code>(.*)<\/code><\/pre>/.exec(page) ?? []
+  place.write('fixed', '')
+  place.write('shipped', '')
+  expect((await place.dogear(command.split(' ').slice(1))).code).toBe(0)
+})
+
+test('the page of a killed and resumed run has the crash as a gap, and replaces the earlier page', async () => {
+  place.write('fixed', '')
+  await place.process(['run', 'w.yml', '--id', 'first'])
+  await place.dogear(['show', 'first', '--html', 'run.html'])
+  expect(place.read('run.html')).toContain('class="crashed"')
+  expect((await place.dogear(['resume', 'first'])).code).toBe(0)
+  await place.dogear(['show', 'first', '--html', 'run.html'])
+  const page = place.read('run.html')
+  expect(page).toContain('<title>crashed, resumed')
+  expect(page).toContain('attempt 1 cut short by a crash; attempt 1 completed after')
+})
+
+test('--html replaces no file but a page, and reports a file that it cannot write', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const refused = await place.dogear(['show', 'first', '--html', 'w.yml'])
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    'dogear: --html: w.yml exists and is no page of dogear; name another file\n'
+  ])
+  expect(place.read('w.yml')).toBe(workflow)
+  const missing = await place.dogear(['show', 'first', '--html', 'no/such/folder.html'])
+  expect(missing.code).toBe(5)
+  expect(missing.stderr).toContain(`${place.folder}/no/such/folder.html`)
+  expect((await place.dogear(['show', 'first', '--html', ''])).code).toBe(2)
+})
+
+test('a page names what makes a resume impossible, with the remedy', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  place.write('w.yml', workflow.replace('echo built', 'echo another'))
+  expect((await place.dogear(['show', 'first', '--html', 'run.html'])).code).toBe(0)
+  const page = place.read('run.html')
+  expect(page).toContain('&quot;build&quot; was changed after it ran')
+  expect(page).toContain('dogear resume first --from-step build')
+  expect(existsSync(`${place.folder}/run.html`)).toBe(true)
+})
+
+test('--mermaid prints the graph alone, and with --json as a field', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const { code, stdout, stderr } = await place.dogear(['show', 'first', '--mermaid'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toMatch(/^flowchart TD\n {2}u0\["build"\]\n/)
+  expect(stdout).toContain('  class u1 failed\n')
+  expect(JSON.parse((await place.dogear(['show', 'first', '--mermaid', '--json'])).stdout)).toEqual({
+    run_id: 'first',
+    mermaid: stdout
+  })
+})

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { fitted } from '../../src/cli/terminal/Style.js'
+import { unicode } from '../../src/cli/terminal/Symbols.js'
+import { isAlive, linesOf, type Sandbox, sandbox } from './dogear.js'
+import { hasTerminal, onTerminal } from './onTerminal.js'
+
+const workflow = `
+name: release
+steps:
+  - { name: build, shell: 'while ! test -e go; do sleep 0.05; done' }
+  - wave: checks
+    groups:
+      unit: { shell: "sleep 0.4" }
+      lint: { shell: 'test ! -e bad || { echo "no semicolons" >&2; exit 3; }' }
+`
+
+let place: Sandbox
+beforeEach(() => {
+  place = sandbox({ 'w.yml': workflow })
+})
+afterEach(() => place.remove())
+
+/** A run that waits for the file go. */
+const begin = async (): Promise<ReturnType<Sandbox['start']>> => {
+  const run = place.start(['run', 'w.yml', '--id', 'first'])
+  await run.said('Executing step 1/2')
+  return run
+}
+
+test('watch follows a run of another process, reports each end, and ends when the run completes', async () => {
+  const run = await begin()
+  const watch = place.start(['watch', 'first'])
+  await watch.said('Run first: release, running')
+  place.write('go', '')
+  const { code, stdout, stderr } = await watch.ended
+  expect([code, stdout]).toEqual([0, ''])
+  expect(linesOf(stderr).map((line) => line.replace(/[\d.]+(ms|s)\b/g, 'T'))).toEqual([
+    expect.stringMatching(/^Run first: release, running, 0\/2 steps completed/),
+    '✓ build (T)',
+    '✓ checks/lint (T)',
+    '✓ checks/unit (T)',
+    '✓ checks (T)',
+    'Run first is completed: 2/2 steps done (100%), T since its start'
+  ])
+  expect((await run.ended).code).toBe(0)
+})
+
+test('watch --json prints every change as a line of JSON, and the state of the run last', async () => {
+  place.write('bad', '')
+  const run = await begin()
+  const watch = place.start(['watch', 'first', '--json'])
+  await watch.said('AttemptStarted')
+  place.write('go', '')
+  const { code, stdout, stderr } = await watch.ended
+  await run.ended
+  expect([code, stderr]).toEqual([1, ''])
+  const events = linesOf(stdout).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
+  expect(events[0]).toMatchObject({ event: 'AttemptStarted', revision: 1, attempts: [{ unit: 'build', attempt: 1 }] })
+  expect(events.map(({ revision }) => revision)).toEqual(
+    [...events.slice(1).keys(), events.length - 1].map((n, index) => (index === events.length - 1 ? undefined : n + 1))
+  )
+  expect(events.find(({ event }) => event === 'UnitFailed')).toMatchObject({
+    unit: 'checks/lint',
+    attempt: 1,
+    error: { name: 'ExitError', message: 'exit code 3: no semicolons' }
+  })
+  expect(events.at(-1)).toMatchObject({ event: 'RunRests', run_id: 'first', status: 'failed', steps_completed: 1 })
+})
+
+test('Ctrl+C ends the watch and leaves the run alone', async () => {
+  const run = await begin()
+  const watch = place.start(['watch', 'first'])
+  await watch.said('Run first: release')
+  watch.child.kill('SIGINT')
+  expect((await watch.ended).signal).toBe('SIGINT')
+  expect(isAlive(run.pid)).toBe(true)
+  place.write('go', '')
+  expect((await run.ended).code).toBe(0)
+})
+
+test('watch of a run at rest shows its state and ends', async () => {
+  place.write('go', '')
+  place.write('bad', '')
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const { code, stderr } = await place.dogear(['watch', 'first'])
+  expect(code).toBe(1)
+  expect(stderr).toContain('Run first is failed: 1/2 steps done (50%)')
+  expect(stderr).toContain('  dogear show first\n')
+  expect((await place.dogear(['watch', 'none'])).code).toBe(3)
+})
+
+test('a line is cut by the columns that its characters take, and never inside one', () => {
+  const cut = (text: string, width: number): string => fitted(text, { symbols: unicode, width })
+  expect(cut('日本語', 6)).toBe('日本語')
+  expect(cut('日本語', 5)).toBe('日本…')
+  expect(cut('日本語', 4)).toBe('日…')
+  expect(cut('👩‍👩‍👧 x', 4)).toBe('👩‍👩‍👧 x')
+  expect(cut('e\u0301e\u0301e\u0301', 3)).toBe('e\u0301e\u0301e\u0301')
+  expect(cut('abcdef', 4)).toBe('abc…')
+})
+
+describe.skipIf(!hasTerminal)('on a terminal', () => {
+  test('watch shows a live tree below the lines, and erases it at the end', async () => {
+    await begin()
+    const watch = onTerminal(place, ['watch', 'first'])
+    await watch.said('in flight')
+    place.write('go', '')
+    const { code, stdout } = await watch.ended
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /0\/2 steps done \(0%\)\r\n⚡ {3}1 build +in flight\r\n○ {3}2 checks +not started, 0\/2 groups/
+    )
+    // Four lines above the last one are cleared before a line is printed.
+    expect(stdout).toContain('\r\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K✓ build (')
+    expect(stdout.slice(stdout.lastIndexOf('\x1b[2K') + 4)).toMatch(/^Run first is completed/)
+  })
+
+  test('several running groups have a live row each', async () => {
+    place.write(
+      'two.yml',
+      'steps: [{ wave: both, groups: { one: { shell: "sleep 0.6" }, two: { shell: "sleep 0.6" } } }]'
+    )
+    const { stdout } = await onTerminal(place, ['run', 'two.yml']).ended
+    expect(stdout).toContain('0/1 steps done (0%), both: 0/2 groups\r\n  ⚡ one 0s\r\n  ⚡ two 0s')
+  })
+})

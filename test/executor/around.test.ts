@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { Around } from '../../src/index.js'
+import { RetryPolicy } from '../../src/index.js'
+import type { Options } from '../../src/promise/index.js'
+import { answer, runOutcome, workflow } from '../../src/promise/index.js'
+
+/** Wraps all attempts, and logs when each begins and how it ends. */
+const traced = () => {
+  const log: Array<string> = []
+  const around: Around = async ({ runId, unit }, attempt, act) => {
+    log.push(`${runId} ${unit} ${attempt}`)
+    try {
+      await act()
+      log.push(`${unit} ok`)
+    } catch (error) {
+      log.push(`${unit} ${(error as Error).message}`)
+      throw error
+    }
+  }
+  return { log, around }
+}
+
+const optionsWith = (around: Around): Options => ({ id: 'r', storage: memoryStorage(), environment: { around } })
+
+const REMEDY = /call it exactly once, and return its promise/
+
+describe('around', () => {
+  test('around wraps each attempt and sub-step that runs, and none that is replayed', async () => {
+    const { log, around } = traced()
+    let calls = 0
+    const flow = workflow('flow')
+      .step('plain', () => 1)
+      .step('agent', {
+        retry: { ...RetryPolicy.never, attempts: 2 },
+        run: async ({ step }) => {
+          await step('turn', () => 'said')
+          calls += 1
+          if (calls === 1) throw Object.assign(new Error('busy'), { code: 'ECONNRESET' })
+          return 'done'
+        }
+      })
+      .wave('both', { left: () => 1, right: () => 2 })
+    const options = optionsWith(around)
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.deepEqual(log.slice(0, 8), [
+      'r plain 1',
+      'plain ok',
+      'r agent 1',
+      'r agent/turn 1',
+      'agent/turn ok',
+      'agent busy',
+      'r agent 2',
+      'agent ok'
+    ])
+    assert.deepEqual([...log.slice(8)].sort(), ['both/left ok', 'both/right ok', 'r both/left 1', 'r both/right 1'])
+    const before = log.length
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.equal(log.length, before)
+  })
+
+  test('an around that does not call act fails the attempt for good, and the code does not run', async () => {
+    let ran = 0
+    const flow = workflow('flow').step('work', {
+      retry: { ...RetryPolicy.never, attempts: 3 },
+      run: () => void (ran += 1)
+    })
+    for (const around of [() => Promise.resolve(), () => Promise.reject(new Error('no span'))]) {
+      const ended = await runOutcome(flow, optionsWith(around))
+      assert.ok(ended._tag === 'Failed')
+      const [failure] = ended.failures
+      assert.deepEqual([failure?.error.code, failure?.outcome, ran], ['AROUND_MISUSED', 'notApplied', 0])
+      assert.match(failure?.error.message ?? '', REMEDY)
+    }
+  })
+
+  test('an around that calls act twice fails the attempt for good, and the code runs once', async () => {
+    let ran = 0
+    const twice: Around = async (_unit, _attempt, act) => {
+      await act()
+      await act()
+    }
+    const flow = workflow('flow').step('work', () => void (ran += 1))
+    const ended = await runOutcome(flow, optionsWith(twice))
+    assert.ok(ended._tag === 'Failed')
+    assert.match(ended.failures[0]?.error.message ?? '', REMEDY)
+    assert.deepEqual([ended.failures[0]?.outcome, ran], ['unknown', 1])
+  })
+
+  test('the end of the code counts, whether around hides an error, throws or does not wait', async () => {
+    const good = workflow('good').step('work', () => 'done')
+    const bad = workflow('bad').step('work', () => Promise.reject(new Error('no')))
+    const hides: Around = (_unit, _attempt, act) => act().catch(() => undefined)
+    const throws: Around = async (_unit, _attempt, act) => {
+      await act()
+      throw new Error('the exporter failed')
+    }
+    const leaves: Around = (_unit, _attempt, act) => {
+      void act()
+      return Promise.resolve()
+    }
+    for (const around of [hides, throws, leaves]) {
+      assert.equal((await runOutcome(good, optionsWith(around)))._tag, 'Completed')
+      const ended = await runOutcome(bad, optionsWith(around))
+      assert.ok(ended._tag === 'Failed' && ended.failures[0]?.error.message === 'no')
+    }
+  })
+
+  test('act rejects when its attempt is suspended, so that a span ends', async () => {
+    const { log, around } = traced()
+    const options = optionsWith(around)
+    const flow = workflow('flow').step('ask', ({ waitFor }) => waitFor('name'))
+    assert.equal((await runOutcome(flow, options))._tag, 'Pending')
+    assert.equal(log.length, 2)
+    assert.match(log[1] ?? '', /^ask the attempt ended before its code did/)
+    await answer({ ...options, unit: 'ask/name', value: 'Ada' })
+    assert.equal((await runOutcome(flow, options))._tag, 'Completed')
+    assert.equal(log.at(-1), 'ask ok')
+  })
+
+  test('the error that around sees has no secret', async () => {
+    const { log, around } = traced()
+    const environment = { around, secrets: { where: 'here', read: () => () => Promise.resolve(right('hunter22')) } }
+    const flow = workflow('flow', { secrets: ['TOKEN'] }).step('work', ({ secrets }) => {
+      throw new Error(`refused ${secrets['TOKEN']}`)
+    })
+    await runOutcome(flow, { id: 'r', storage: memoryStorage(), environment })
+    assert.equal(log.join(' ').includes('hunter22'), false)
+    assert.match(log[1] ?? '', /^work refused /)
+  })
+})
+
+const right = (value: string) => ({ _tag: 'Right', right: { _tag: 'Some', value } }) as const

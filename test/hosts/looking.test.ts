@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { CheckpointStorage, Json } from '../../src/index.js'
+import { isRunFailure, listRuns, run, runOutcome, start, viewRun, workflow } from '../../src/promise/index.js'
+
+const greet = workflow('greet').step('hello', () => 'hello')
+
+const threeRuns = async (): Promise<CheckpointStorage> => {
+  const storage = memoryStorage()
+  for (const id of ['a', 'b', 'c']) await run(greet, { id, storage })
+  return storage
+}
+
+describe('listRuns with promises', () => {
+  test('listRuns pages through all runs by id', async () => {
+    const storage = await threeRuns()
+    const seen: Array<string> = []
+    for (let after = ''; ;) {
+      const page = await listRuns({ storage, after, limit: 2 })
+      seen.push(...page.map(({ runId }) => runId))
+      const last = page.at(-1)
+      if (last === undefined) break
+      after = last.runId
+    }
+    assert.deepEqual(seen, ['a', 'b', 'c'])
+    assert.deepEqual(
+      (await listRuns({ storage })).map(({ summary }) => [summary?.status, summary?.steps.completed]),
+      Array.from({ length: 3 }, () => ['completed', 1])
+    )
+  })
+
+  test('listRuns lists a run that cannot be read with its error', async () => {
+    const storage = await threeRuns()
+    const damaged: CheckpointStorage = {
+      ...storage,
+      load: (id) =>
+        id === 'b' ? TE.left({ _tag: 'Corrupt', runId: id, where: 'b', why: 'no checkpoint' }) : storage.load(id),
+      list: (page) =>
+        TE.map((all: ReadonlyArray<{ runId: string }>) => all.map(({ runId }) => ({ runId })))(storage.list(page))
+    }
+    const listed = await listRuns({ storage: damaged })
+    assert.deepEqual(
+      listed.map(({ runId, error }) => [runId, error?._tag]),
+      [
+        ['a', undefined],
+        ['b', 'Corrupt'],
+        ['c', undefined]
+      ]
+    )
+  })
+
+  test('listRuns rejects with a RunFailure if the storage cannot be read', async () => {
+    const broken: CheckpointStorage = { ...memoryStorage(), list: () => () => Promise.reject(new Error('no disk')) }
+    const error = await listRuns({ storage: broken }).catch((thrown: unknown) => thrown)
+    assert.ok(isRunFailure(error) && error.outcome._tag === 'Refused')
+    assert.equal(error.outcome.error._tag, 'ReadFailed')
+  })
+})
+
+describe('viewRun with promises', () => {
+  test('viewRun returns undefined for an unknown run, and the owner of one that is held', async () => {
+    const options = { id: 'slow-1', storage: memoryStorage() }
+    assert.equal(await viewRun(options), undefined)
+    let end = (): void => undefined
+    const gate = new Promise<void>((resolve) => (end = resolve))
+    const { outcome } = await start(
+      workflow('slow').step('wait', () => gate),
+      options
+    )
+    const held = await viewRun(options)
+    assert.deepEqual([held?.status, held?.heldBy?.pid], ['running', process.pid])
+    end()
+    await outcome
+    const free = await viewRun(options)
+    assert.deepEqual([free?.status, free !== undefined && 'heldBy' in free], ['completed', false])
+  })
+
+  test('a view survives JSON with its units, records and failures', async () => {
+    const options = { id: 'w-1', storage: memoryStorage() }
+    const failing = workflow('w')
+      .step('one', () => 1)
+      .wave('checks', { good: () => 'fine', bad: () => Promise.reject(new Error('no')) })
+    await runOutcome(failing, options)
+    const view = await viewRun(options)
+    const json = JSON.parse(JSON.stringify(view)) as Readonly<Record<string, Json>>
+    const units = json['units'] as ReadonlyArray<{ readonly unit: string; readonly status: string }>
+    assert.deepEqual(
+      units.map(({ unit, status }) => [unit, status]),
+      [
+        ['one', 'completed'],
+        ['checks', 'failed'],
+        ['checks/good', 'completed'],
+        ['checks/bad', 'failed']
+      ]
+    )
+    const { completedSteps } = json['checkpoint'] as {
+      readonly completedSteps: ReadonlyArray<{ readonly output?: number }>
+    }
+    assert.equal(completedSteps[0]?.output, 1)
+    assert.ok(JSON.stringify(json).includes('"message":"no"'))
+  })
+})

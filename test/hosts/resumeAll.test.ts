@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { describe, test } from 'vitest'
+import { memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import type { CheckpointStorage, Claimed } from '../../src/index.js'
+import type { Options, ResumedRun } from '../../src/promise/index.js'
+import {
+  answer,
+  cancel,
+  listRuns,
+  pause,
+  resumeAll,
+  run,
+  runOutcome,
+  start,
+  viewRun,
+  workflow
+} from '../../src/promise/index.js'
+import { patiently, virtualClock } from '../../src/testing/crash/process/VirtualClock.js'
+
+const never = (): Promise<never> => new Promise(() => undefined)
+
+const short = (found: ReadonlyArray<ResumedRun>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    found.map((one) => [one.runId, one._tag === 'Resumed' ? `resumed: ${one.outcome}` : `left: ${one.why}`])
+  )
+
+/** Runs a workflow whose only step behaves as its process says: it hangs in the first, and returns in later ones. */
+const hanging = (name: string, idempotent = true) => {
+  let life = 0
+  const flow = workflow(name).step('work', { idempotent, run: () => (life === 0 ? never() : `done in ${life}`) })
+  return { flow, restart: () => (life += 1) }
+}
+
+/** A process hangs in the middle of some runs, and its owner dies when it is `found`. */
+const crashed = async (names: ReadonlyArray<string>) => {
+  const data = memoryData()
+  const { flow, restart } = hanging('order')
+  for (const id of names) await start(flow, { id, storage: memoryStorage(data, { formerOwners: 'undecided' }) })
+  restart()
+  return { data, flow, found: () => memoryStorage(data) }
+}
+
+const until = async (is: () => boolean | Promise<boolean>): Promise<void> => {
+  for (let n = 0; n < 500; n++) {
+    if (await is()) return
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  assert.fail('waited in vain')
+}
+
+describe('resumeAll', () => {
+  test('resumeAll finishes interrupted and due runs, and leaves and reports all others', async () => {
+    const data = memoryData()
+    const [requests, clock] = [memoryRequests(), virtualClock()]
+    const before = { storage: memoryStorage(data), environment: { requests, clock } }
+    const order = hanging('order')
+    const careful = hanging('careful', false)
+    const sleeping = workflow('sleeping')
+      .sleep('nap', { millis: 1_000 })
+      .step('after', () => 'awake')
+    const long = workflow('long').sleep('nap', { millis: 3_600_000 })
+    const asking = workflow('asking')
+      .waitFor('ok')
+      .step('after', () => 'ok')
+    const failing = workflow('failing').step('one', () => Promise.reject(new Error('no')))
+    const other = hanging('other')
+
+    await start(order.flow, { ...before, id: 'killed' })
+    await start(careful.flow, { ...before, id: 'in-doubt' })
+    await start(other.flow, { ...before, id: 'of-another-host' })
+    await runOutcome(order.flow, { ...before, id: 'stopped', signal: AbortSignal.abort() })
+    await runOutcome(sleeping, { ...before, id: 'slept' })
+    await runOutcome(long, { ...before, id: 'asleep' })
+    await runOutcome(asking, { ...before, id: 'answered' })
+    await answer({ ...before, id: 'answered', unit: 'ok', value: 'yes' })
+    await runOutcome(asking, { ...before, id: 'unanswered' })
+    await runOutcome(failing, { ...before, id: 'failed' })
+    await run(workflow('order'), { ...before, id: 'ignored' }).catch(() => undefined)
+    await runOutcome(order.flow, { ...before, id: 'cancelled', signal: AbortSignal.abort() })
+    await cancel({ ...before, id: 'cancelled' })
+    await runOutcome(long, { ...before, id: 'paused' })
+    await pause({ ...before, id: 'paused' })
+    await run(
+      workflow('tidy').step('one', () => 1),
+      { ...before, id: 'completed' }
+    )
+    await clock.advance(1_000)
+
+    order.restart()
+    careful.restart()
+    const after = { storage: memoryStorage(data), environment: { requests, clock } }
+    let release = (): void => undefined
+    const gate = new Promise<void>((resolve) => (release = resolve))
+    const held = await start(
+      workflow('long').step('work', () => gate),
+      { ...after, id: 'live' }
+    )
+
+    const workflows = [order.flow, careful.flow, sleeping, long, asking, failing]
+    const found = await resumeAll({ ...after, workflows })
+    assert.deepEqual(short(found), {
+      answered: 'resumed: Completed',
+      asleep: 'left: Waiting',
+      cancelled: 'left: Cancelled',
+      failed: 'left: Failed',
+      'in-doubt': 'left: Questioned',
+      killed: 'resumed: Completed',
+      live: 'left: Held',
+      'of-another-host': 'left: UnknownWorkflow',
+      paused: 'left: Paused',
+      slept: 'resumed: Completed',
+      stopped: 'resumed: Completed',
+      unanswered: 'left: Waiting'
+    })
+    const asleep = found.find(({ runId }) => runId === 'asleep')
+    assert.ok(Date.parse(asleep?.wakeAt ?? '') > clock.now())
+    release()
+    await held.outcome
+  })
+
+  test('the failure of one run stops no other, and an unreadable one is reported', async () => {
+    const { flow, found } = await crashed(['a', 'b', 'c'])
+    const storage = found()
+    const failing = workflow('failing').step('one', { run: () => Promise.reject(new Error('no')) })
+    await runOutcome(failing, { id: 'aa', storage, signal: AbortSignal.abort() })
+    const unreadable: CheckpointStorage = {
+      ...storage,
+      list: (page) =>
+        TE.map((all: ReadonlyArray<{ readonly runId: string }>) =>
+          all.map((one) => (one.runId === 'b' ? { runId: 'b' } : one))
+        )(storage.list(page)),
+      load: (id) =>
+        id === 'b' ? TE.left({ _tag: 'Corrupt', runId: id, where: 'b', why: 'no checkpoint' }) : storage.load(id)
+    }
+    assert.deepEqual(short(await resumeAll({ storage: unreadable, workflows: [flow, failing] })), {
+      a: 'resumed: Completed',
+      aa: 'resumed: Failed',
+      b: 'left: Unreadable',
+      c: 'resumed: Completed'
+    })
+  })
+
+  test('resumeAll resumes no more runs at once than its concurrency', async () => {
+    const storage = memoryStorage()
+    let [now, most] = [0, 0]
+    const flow = workflow('flow').step('work', async () => {
+      most = Math.max(most, ++now)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      now -= 1
+    })
+    const ids = Array.from({ length: 25 }, (_, index) => `run-${index}`)
+    for (const id of ids) await runOutcome(flow, { id, storage, signal: AbortSignal.abort() })
+    const found = await resumeAll({ storage, workflows: [flow], concurrency: 3 })
+    assert.equal(found.filter((one) => one._tag === 'Resumed' && one.outcome === 'Completed').length, 25)
+    assert.equal(most, 3)
+  })
+
+  test('a run that was completed but not yet removed, as its workflow says, is removed', async () => {
+    const storage = memoryStorage()
+    await run(
+      workflow('tidy').step('one', () => 1),
+      { id: 'tidy-1', storage }
+    )
+    const tidy = workflow('tidy', { onSuccess: 'delete' }).step('one', () => 1)
+    await resumeAll({ storage, workflows: [tidy] })
+    assert.deepEqual(await listRuns({ storage }), [])
+  })
+
+  test('while the liveness of an owner is undecided its run is retried, until the stale time is over', async () => {
+    const { data, flow } = await crashed(['a'])
+    const clock = virtualClock()
+    const stored = memoryStorage(data, { formerOwners: 'undecided' })
+    let claims = 0
+    const storage: CheckpointStorage = {
+      ...stored,
+      claim: (...args) => {
+        claims += 1
+        return stored.claim(...args)
+      }
+    }
+    const all = resumeAll({ storage, workflows: [flow], undecidedMillis: 5_000, environment: { clock } })
+    const found = await patiently(clock, all)
+    assert.deepEqual(short(found), { a: 'left: Held' })
+    assert.ok(claims >= 5 && claims <= 7, `${claims} claims`)
+  })
+
+  test('an owner that is found dead on a retry loses its run', async () => {
+    const { data, flow, found } = await crashed(['a'])
+    const clock = virtualClock()
+    const undecided = memoryStorage(data, { formerOwners: 'undecided' })
+    let [claims, known] = [0, undecided]
+    const storage: CheckpointStorage = {
+      ...undecided,
+      claim: (...args) => {
+        if ((claims += 1) === 3) known = found()
+        return known.claim(...args)
+      },
+      save: (...args) => known.save(...args),
+      release: (claim) => known.release(claim)
+    }
+    const ended = await patiently(clock, resumeAll({ storage, workflows: [flow], environment: { clock } }))
+    assert.deepEqual(short(ended), { a: 'resumed: Completed' })
+    assert.equal(claims, 3)
+  })
+})
+
+describe('resumeAll with watch', () => {
+  const watching = (options: Omit<Options, 'id'>, workflows: Parameters<typeof resumeAll>[0]['workflows']) => {
+    const stopper = new AbortController()
+    const seen: Array<string> = []
+    const onRun = (one: ResumedRun): void =>
+      void seen.push(`${one.runId} ${one._tag === 'Resumed' ? one.outcome : one.why}`)
+    const ended = resumeAll({ ...options, workflows, watch: true, signal: stopper.signal, onRun })
+    return { seen, ended, stop: () => stopper.abort() }
+  }
+
+  test('a watch wakes a run at its time, takes over the run of a dead owner, and ends with the signal', async () => {
+    const { data, flow, found: restarted } = await crashed([])
+    const storage = restarted()
+    const sleeping = workflow('sleeping')
+      .sleep('nap', { millis: 300 })
+      .step('after', () => 'awake')
+    await runOutcome(sleeping, { id: 'asleep', storage })
+    const { seen, ended, stop } = watching({ storage }, [flow, sleeping])
+    await until(() => seen.includes('asleep Completed'))
+    // Another process starts a run; a release by its claim stands for its death.
+    const other = memoryStorage(data, { formerOwners: 'undecided' })
+    let die = (): Promise<unknown> => assert.fail('it has claimed nothing')
+    const doomed: CheckpointStorage = {
+      ...other,
+      claim: (...args) =>
+        TE.map((claimed: Claimed) => {
+          die = () => other.release(claimed.claim)()
+          return claimed
+        })(other.claim(...args))
+    }
+    await start(workflow('order').step('work', never), { id: 'doomed', storage: doomed })
+    await until(() => seen.includes('doomed Held'))
+    await die()
+    await until(() => seen.includes('doomed Completed'))
+    stop()
+    const found = short(await ended)
+    assert.equal(found['asleep'], 'resumed: Completed')
+    assert.equal(found['doomed'], 'resumed: Completed')
+    assert.deepEqual(seen, ['asleep Waiting', 'asleep Completed', ...seen.slice(2)])
+  })
+
+  test('the signal interrupts the runs of a watch, and the next one finishes them', async () => {
+    const storage = memoryStorage()
+    let isLast = false
+    const slow = workflow('slow').step('work', ({ signal }) =>
+      isLast ? 'done' : new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+    )
+    await runOutcome(slow, { id: 'slow-1', storage, signal: AbortSignal.abort() })
+    const { seen, ended, stop } = watching({ storage }, [slow])
+    await until(async () => (await viewRun({ id: 'slow-1', storage }))?.status === 'running')
+    stop()
+    await ended
+    assert.deepEqual(seen, ['slow-1 Interrupted'])
+    isLast = true
+    assert.deepEqual(short(await resumeAll({ storage, workflows: [slow] })), { 'slow-1': 'resumed: Completed' })
+  })
+
+  test('a watch resumes a refused run again only after it has changed', async () => {
+    const data = memoryData()
+    const { flow, restart } = hanging('careful', false)
+    await start(flow, { id: 'in-doubt', storage: memoryStorage(data) })
+    restart()
+    const clock = virtualClock()
+    const stored = memoryStorage(data)
+    let claims = 0
+    const storage: CheckpointStorage = {
+      ...stored,
+      claim: (...args) => {
+        claims += 1
+        return stored.claim(...args)
+      }
+    }
+    const { seen, ended, stop } = watching({ storage, environment: { clock } }, [flow])
+    await until(() => seen.includes('in-doubt Questioned'))
+    for (let n = 0; n < 20; n++) {
+      await clock.advance(1_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal(claims, 1)
+    const confirm = new Map([['work', { _tag: 'Again' }]] as const)
+    await runOutcome(flow, { id: 'in-doubt', storage: stored, confirm, signal: AbortSignal.abort() })
+    await until(async () => {
+      await clock.advance(1_000)
+      return seen.includes('in-doubt Completed')
+    })
+    stop()
+    await clock.advance(1_000)
+    await ended
+  })
+})

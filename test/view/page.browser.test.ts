@@ -1,0 +1,246 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RunPage } from '../../src/index.js'
+import { renderRun } from '../../src/index.js'
+import { hasChromium, launch, type Opened, open as openIn } from './chromium.js'
+import { completed, failed, pageOf, resumed, started, task, wave, wide } from './pages.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'dogear-page-'))
+let browser: Browser
+let files = 0
+
+beforeAll(async () => {
+  if (hasChromium) browser = await launch()
+}, 60_000)
+afterAll(async () => {
+  if (hasChromium) await browser.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const open = (page: RunPage, options: BrowserContextOptions = {}): Promise<Opened> => {
+  const path = join(folder, `${files++}.html`)
+  writeFileSync(path, renderRun(page))
+  return openIn(browser, path, options)
+}
+
+const HOSTILE = [
+  '<script>alert(1)</script>',
+  '"><img src=x onerror=alert(1)>',
+  "' onmouseover='alert(1)",
+  '</script><script>alert(1)</script>',
+  '<!--',
+  '</title></style><svg onload=alert(1)>',
+  'a\u202eb\u0007c'
+] as const
+
+/** Each string as a workflow, run, sub-step, error, output, variable, artifact, command and problem. */
+const hostile = (text: string): RunPage => {
+  const sub = `build/${text.replace(/[^A-Za-z0-9._-]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`)}`
+  const page = pageOf(
+    [task('first', { captures: ['value'] }), task('build')],
+    [
+      started(0, { first: 1 }),
+      completed('first', 0, 1, { output: text, captured: ['value'] }),
+      started(1, { build: 1 }),
+      ...(/[^\u0020-\u007e]/.test(text) ? [] : [completed(sub, 1, 2, { output: [text], subStep: {} })]),
+      failed('build', 1, 1, 3, `${text}\n${text}`)
+    ],
+    {
+      name: text,
+      artifacts: [{ id: text, size: 3, sha256: text }],
+      problems: [text],
+      next: [{ text, command: text }],
+      found: { _tag: 'Recovered', from: text, lost: text }
+    }
+  )
+  return { ...page, runId: text, checkpoint: { ...page.checkpoint, createdAt: page.checkpoint.createdAt } }
+}
+
+describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
+  test('it makes no request and reports no error, and shows every unit with its state', async () => {
+    const { page, problems } = await open(resumed())
+    expect(await page.title()).toBe('release · r-1')
+    expect(await page.locator('tbody tr').count()).toBe(5)
+    expect(await page.locator('tbody tr').allInnerTexts()).toEqual([
+      expect.stringMatching(/^version\s+completed\s+2.0s/),
+      expect.stringMatching(/^checks wave\s+completed 2\/2\s/),
+      expect.stringMatching(/^unit\s+completed\s/),
+      expect.stringMatching(/^e2e\s+completed\s/),
+      expect.stringMatching(/^publish\s+completed\s/)
+    ])
+    expect(await page.locator('header').innerText()).toContain('3 times')
+    expect(await page.locator('.over .crashed').count()).toBe(1)
+    expect(problems).toEqual([])
+  })
+
+  test.each(HOSTILE)('the text %j is shown as text, wherever it comes from', async (text) => {
+    const { page, problems } = await open(hostile(text))
+    for (const row of await page.locator('tbody tr').all()) await row.click()
+    await page.mouse.move(300, 300)
+    expect(problems).toEqual([])
+    expect(await page.locator('img, main svg[onload], [onmouseover], [onerror]').count()).toBe(0)
+    expect(await page.locator('script').count()).toBe(2)
+    const shown = text.replace('\u202e', '\\u202e').replace('\u0007', '\\u0007')
+    expect(await page.locator('h1').innerText()).toBe(shown)
+    expect(await page.locator('.copy code').innerText()).toBe(shown)
+    expect(await page.locator('.bad pre').innerText()).toBe(`${shown}\n${shown}`)
+    expect(await page.locator('tr.more pre').first().innerText()).toContain(shown)
+  })
+
+  test('its policy stops scripts, styles and requests that are not its own', async () => {
+    const { page } = await open(resumed())
+    const blocked = await page.evaluate<{ violations: string[]; wasRun: boolean }>(`(async () => {
+      const violations = []
+      document.addEventListener('securitypolicyviolation', (event) => violations.push(event.effectiveDirective))
+      const script = document.createElement('script')
+      script.textContent = 'window.wasRun = true'
+      document.body.append(script)
+      document.body.insertAdjacentHTML('beforeend', '<p style="color: red">styled</p><img src="http://127.0.0.1:9/x">')
+      await fetch('http://127.0.0.1:9/').catch(() => undefined)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      return { violations: [...new Set(violations)].sort(), wasRun: 'wasRun' in window }
+    })()`)
+    expect(blocked.wasRun).toBe(false)
+    expect(blocked.violations).toEqual(['connect-src', 'img-src', 'script-src-elem', 'style-src-attr'])
+  })
+
+  test('10,000 units open within a second of processor time, folded, and unfold', async () => {
+    const { page, problems } = await open(pageOf([task('one')], []))
+    const path = join(folder, 'wide.html')
+    writeFileSync(path, renderRun(wide(10_000)))
+    const session = await page.context().newCDPSession(page)
+    // The time that the page takes of the processor does not depend on what else the machine does.
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+    await page.goto(`file://${path}`)
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
+    const { metrics } = await session.send('Performance.getMetrics')
+    expect(metrics.find(({ name }) => name === 'TaskDuration')?.value).toBeLessThan(1)
+    expect(await page.locator('tbody tr:not([hidden])').count()).toBe(3)
+    await page.getByRole('button', { name: 'Expand all' }).click()
+    expect(await page.locator('tbody tr:not([hidden])').count()).toBe(10_003)
+    await page.locator('.bad a').click()
+    expect(await page.locator('tr.more').innerText()).toContain('no network')
+    await page.getByRole('combobox').selectOption('Failed')
+    expect(await page.locator('tbody tr:not([hidden])').allInnerTexts()).toEqual([
+      expect.stringContaining('pages'),
+      expect.stringContaining('page-4711')
+    ])
+    await page.getByRole('combobox').selectOption('All units')
+    await page.getByRole('searchbox').fill('page-99')
+    expect(await page.locator('tbody tr:not([hidden])').count()).toBe(1 + 111)
+    expect(problems.filter((one) => !one.includes('wide.html'))).toEqual([])
+  })
+
+  test('the keyboard moves through the tree, folds it and shows the details of a unit', async () => {
+    const { page } = await open(resumed())
+    const focused = (): Promise<string> =>
+      page.evaluate<string>(`document.activeElement.cells[0].innerText.split(' ')[0]`)
+    await page.locator('tbody tr').first().focus()
+    await page.keyboard.press('ArrowDown')
+    expect(await focused()).toBe('checks')
+    await page.keyboard.press('ArrowLeft')
+    expect(await page.locator('tbody tr:not([hidden])').count()).toBe(3)
+    await page.keyboard.press('ArrowDown')
+    expect(await focused()).toBe('publish')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('ArrowRight')
+    expect(await focused()).toBe('unit')
+    await page.keyboard.press('End')
+    expect(await focused()).toBe('publish')
+    await page.keyboard.press('Enter')
+    const details = page.locator('tr.more')
+    expect(await details.locator('li').allInnerTexts()).toEqual([
+      expect.stringContaining('cut short by a crash'),
+      expect.stringContaining('interrupted after 2.0s'),
+      expect.stringContaining('completed after 3.0s')
+    ])
+    await page.keyboard.press('Escape')
+    expect(await details.count()).toBe(0)
+    await page.keyboard.press('Home')
+    expect(await focused()).toBe('version')
+  })
+
+  test('a screen reader finds a tree grid with levels, headers and the attempts of each unit', async () => {
+    const { page } = await open(resumed())
+    const session = await page.context().newCDPSession(page)
+    const { nodes } = await session.send('Accessibility.getFullAXTree')
+    const named = (role: string): readonly string[] =>
+      nodes.filter((node) => node.role?.value === role && !node.ignored).map((node) => String(node.name?.value ?? ''))
+    expect(named('treegrid')).toEqual(['Timeline'])
+    expect(named('columnheader')).toEqual(['Unit', 'State', 'Time', 'Attempts'])
+    expect(named('rowheader')).toEqual(['version', 'checks wave', 'unit', 'e2e', 'publish'])
+    expect(named('row')).toHaveLength(6)
+    expect(named('gridcell')).toContain(
+      'attempt 1 failed after 1.0s; attempt 2 failed after 2.0s; attempt 1 completed after 2.0s'
+    )
+    const levels = nodes.flatMap(({ properties = [] }) =>
+      properties.flatMap((one) =>
+        one.name === 'level' && one.value.type === 'integer' ? [Number(one.value.value)] : []
+      )
+    )
+    expect(levels.filter((level) => level > 2)).toEqual([])
+    expect(levels).toContain(2)
+  })
+
+  test.each(['light', 'dark'] as const)(
+    'all text has a contrast of at least 4.5 in the %s scheme',
+    async (colorScheme) => {
+      const page = pageOf(
+        [wave('checks', [task('unit'), task('lint')]), task('next')],
+        [started(0, { 'checks/unit': 1, 'checks/lint': 1 }), failed('checks/unit', 1, 0, 1)],
+        { isLive: true, next: [{ text: 'Resume with:', command: 'dogear resume r-1' }], problems: ['a problem'] }
+      )
+      const { page: opened } = await open(page, { colorScheme })
+      expect(await opened.evaluate<number>(WORST_CONTRAST)).toBeGreaterThanOrEqual(4.5)
+    }
+  )
+
+  test('a phone shows the whole width, and without scripts all units are there', async () => {
+    const { page } = await open(resumed(), { viewport: { width: 390, height: 800 } })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
+    const { page: still } = await open(wide(200), { javaScriptEnabled: false })
+    expect(await still.locator('tbody tr:visible').count()).toBe(203)
+    expect(await still.locator('.tools').isVisible()).toBe(false)
+  })
+
+  test('on paper it is black on white, without controls', async () => {
+    const { page } = await open(wide(20), { colorScheme: 'dark' })
+    expect(await page.locator('.tools').isVisible()).toBe(true)
+    await page.emulateMedia({ media: 'print' })
+    expect(await page.evaluate('getComputedStyle(document.documentElement).color')).toBe('rgb(0, 0, 0)')
+    expect(await page.locator('.tools').isVisible()).toBe(false)
+  })
+})
+
+/** The smallest contrast of a text and the colour behind it (WCAG 2), computed in the page. */
+const WORST_CONTRAST = `(() => {
+  const channels = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number)
+  const light = (colour) => {
+    const [r, g, b] = channels(colour).map((one) => {
+      const share = one / 255
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const behind = (element) => {
+    for (let one = element; one !== null; one = one.parentElement) {
+      const { backgroundColor } = getComputedStyle(one)
+      if (channels(backgroundColor)[3] !== 0) return backgroundColor
+    }
+    return 'rgb(255, 255, 255)'
+  }
+  let worst = 21
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    const element = node.parentElement
+    if (node.textContent.trim() === '' || !element.checkVisibility()) continue
+    if (element.closest('script, style, svg, option') !== null) continue
+    const [one, other] = [light(getComputedStyle(element).color), light(behind(element))]
+    worst = Math.min(worst, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05))
+  }
+  return worst
+})()`
