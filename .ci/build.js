@@ -1,10 +1,10 @@
-// Fills dist/: one ES module for each entry point, with shared chunks, and one for the command; fp-ts, io-ts and what only
-// the command needs are bundled. Types come from tsc. Everything is built beside dist/ and then put in its place, so that
-// a build that is killed leaves the last one whole.
+// Fills dist/: one ES module for each entry point and for the command, with shared chunks; fp-ts, io-ts and what only the
+// command needs are bundled. Types come from tsc. Everything is built beside dist/ and then put in its place, so that a
+// build that is killed leaves the last one whole.
 import { chmod, copyFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { spawnSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { createRequire, isBuiltin } from 'node:module'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, transform } from 'esbuild'
@@ -12,6 +12,17 @@ import { build, transform } from 'esbuild'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
 const [command] = Object.values(manifest.bin)
+
+/** The name of a bundle in esbuild's report. */
+const outputOf = (entry) => relative(root, join(fresh, `${entry}.js`))
+
+/** The bundles that load with those at `from`. */
+function reachable(outputs, from) {
+  const found = new Set(from)
+  for (const path of found)
+    for (const { path: imported, external } of outputs[path].imports) if (!external) found.add(imported)
+  return found
+}
 
 /** Takes fp-ts and io-ts in their ES module form, of which esbuild keeps only what is used. */
 const treeShakeable = {
@@ -23,6 +34,17 @@ const treeShakeable = {
     context.onResolve({ filter: /^io-ts$/ }, (from) =>
       context.resolve('io-ts/es6/index.js', { kind: from.kind, resolveDir: from.resolveDir })
     )
+  }
+}
+
+/** Imports the modules of Node that bundled CommonJS packages require. */
+const imported = {
+  name: 'imported',
+  setup(context) {
+    context.onResolve({ filter: /^/ }, ({ path, kind }) =>
+      kind === 'require-call' && isBuiltin(path) ? { path, namespace: 'required' } : undefined
+    )
+    context.onLoad({ filter: /^/, namespace: 'required' }, ({ path }) => ({ contents: `export * from '${path}'` }))
   }
 }
 
@@ -49,24 +71,21 @@ const bundling = {
   format: 'esm',
   target: 'node20.19',
   legalComments: 'none',
-  plugins: [treeShakeable],
+  plugins: [treeShakeable, imported],
   metafile: true,
   logLevel: 'warning'
 }
 
 // At the same depth as dist/: source maps name their sources relative to themselves.
 const fresh = join(root, `dist-${process.pid}`)
-const freshCommand = join(fresh, relative('dist', command))
 
 await clearAway()
 emitTypes()
 await keepReachableTypes()
-const library = await bundleLibrary()
-await shortenKit()
-await convertToCommonJs(library)
-const bundledFiles = await bundleCommand()
-await writeNotices(fresh, 'Dogear', Object.keys(library.inputs))
-await writeNotices(dirname(freshCommand), 'The dogear command', bundledFiles)
+const { inputs, outputs } = await bundle()
+await shorten(outputs)
+await convertToCommonJs(outputs)
+await writeNotices(Object.keys(inputs))
 await writeSchema()
 await putInPlace()
 
@@ -123,46 +142,54 @@ async function keepReachableTypes() {
   await copyFile(join(root, '.ci/fp-ts.d.ts'), join(fresh, 'fp-ts.d.ts'))
 }
 
-/** Bundles the library. The process of another store is started from a file of its own. */
-async function bundleLibrary() {
+/** Bundles the library and the command. A process finds the file of another one beside its own, which is a chunk. */
+async function bundle() {
   const { metafile } = await build({
     ...bundling,
-    // A process finds the file of another one beside its own, which is a chunk.
     entryPoints: [
       ...entries.map((entry) => ({ in: `src/${entry}.ts`, out: entry })),
-      { in: 'src/adapters/node/storageProcessChild.ts', out: 'chunks/storageProcessChild' }
+      { in: 'src/cli/main.ts', out: command.replace('./dist/', '').replace(/\.js$/, '') },
+      { in: 'src/adapters/node/storageProcessChild.ts', out: 'chunks/storageProcessChild' },
+      { in: 'src/cli/conformance/cases.ts', out: 'chunks/cases' },
+      // Tests call it.
+      { in: 'src/cli/commandLine.ts', out: 'cli/commandLine' }
     ],
     outdir: fresh,
     chunkNames: 'chunks/[name]-[hash]',
+    // Tests read them; the package has none.
+    sourcemap: 'external',
+    sourcesContent: false,
     // Drivers of databases are the user's.
     external: [...Object.keys(manifest.dependencies), 'fast-check', 'pg']
   })
+  await chmod(join(fresh, relative('dist', command)), 0o755)
   return metafile
 }
 
-/** Takes the white space out of the kit, by far the largest bundle. Its names stay, for stack traces. */
-async function shortenKit() {
-  const path = join(fresh, 'testing/index.js')
-  const { code } = await transform(await readFile(path, 'utf8'), { minifyWhitespace: true, minifySyntax: true })
-  await writeFile(path, code)
+/** Shortens what only the command loads, and takes the white space out of the kit, whose names stay for stack traces. */
+async function shorten(outputs) {
+  const library = reachable(outputs, entries.map(outputOf))
+  const kit = outputOf('testing/index')
+  for (const path of Object.keys(outputs).filter((one) => one.endsWith('.js') && (one === kit || !library.has(one)))) {
+    const options = path === kit ? { minifyWhitespace: true, minifySyntax: true } : { minify: true }
+    const { code } = await transform(await readFile(path, 'utf8'), options)
+    await writeFile(path, code)
+  }
 }
 
 /** Writes the files that `require` leads to: each bundle that they need once more, as CommonJS. */
-async function convertToCommonJs({ outputs }) {
-  const needed = new Set()
-  const visit = (path) => {
-    if (needed.has(path)) return
-    needed.add(path)
-    for (const { path: imported, external } of outputs[path].imports) if (!external) visit(imported)
+async function convertToCommonJs(outputs) {
+  const required = Object.values(manifest.exports).flatMap(({ require }) => (require === undefined ? [] : [require]))
+  for (const require of required) {
+    const path = join(fresh, relative('dist', require))
+    // With "module": "node16" a CommonJS module may not name an ES module.
+    const types = `// @ts-ignore\nexport * from './${basename(path, '.cjs')}.js'\n`
+    await writeFile(path.replace(/cjs$/, 'd.cts'), types)
   }
-  for (const { require } of Object.values(manifest.exports))
-    if (require !== undefined) {
-      const path = join(fresh, relative('dist', require))
-      visit(relative(root, path.replace(/cjs$/, 'js')))
-      // With "module": "node16" a CommonJS module may not name an ES module.
-      const types = `// @ts-ignore\nexport * from './${basename(path, '.cjs')}.js'\n`
-      await writeFile(path.replace(/cjs$/, 'd.cts'), types)
-    }
+  const needed = reachable(
+    outputs,
+    required.map((path) => outputOf(path.replace(/^\.\/dist\/|\.cjs$/g, '')))
+  )
   await build({
     ...bundling,
     splitting: false,
@@ -180,45 +207,21 @@ async function convertToCommonJs({ outputs }) {
   })
 }
 
-/** Bundles the command; what it imports dynamically becomes a chunk of its own, so that `--version` loads next to nothing. */
-async function bundleCommand() {
-  const outdir = dirname(freshCommand)
-  const { metafile } = await build({
-    ...bundling,
-    // The process that runs conformance cases has a file of its own, beside the command; tests call the command line.
-    entryPoints: {
-      main: 'src/cli/main.ts',
-      commandLine: 'src/cli/commandLine.ts',
-      cases: 'src/cli/conformance/cases.ts'
-    },
-    outdir,
-    chunkNames: '[name]-[hash]',
-    minify: true,
-    sourcemap: 'linked',
-    sourcesContent: false,
-    external: Object.keys(manifest.dependencies),
-    // The bundled packages that are CommonJS call require() for Node's own modules.
-    banner: {
-      js: `import { createRequire as $createRequire } from 'node:module';const require = $createRequire(import.meta.url);`
-    }
-  })
-  await chmod(freshCommand, 0o755)
-  return Object.keys(metafile.inputs)
-}
-
 /** Editors read the schema of workflow files from the package. */
 async function writeSchema() {
-  const { status, stdout } = spawnSync(process.execPath, [freshCommand, 'schema'], { encoding: 'utf8' })
+  const { status, stdout } = spawnSync(process.execPath, [join(fresh, relative('dist', command)), 'schema'], {
+    encoding: 'utf8'
+  })
   if (status !== 0) throw new Error('dogear schema failed')
   await writeFile(join(fresh, 'workflow.schema.json'), JSON.stringify(JSON.parse(stdout)))
 }
 
 /** The licences of what went into a bundle ask to be passed on with it. */
-async function writeNotices(folder, what, files) {
+async function writeNotices(files) {
   const packages = new Set(files.map((file) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]).filter(Boolean))
   const notices = await Promise.all([...packages].sort().map(notice))
-  const heading = `${what} contains the following packages.\n`
-  await writeFile(join(folder, 'THIRD-PARTY-NOTICES.txt'), [heading, ...notices].join('\n'))
+  const heading = 'Dogear contains the following packages.\n'
+  await writeFile(join(fresh, 'THIRD-PARTY-NOTICES.txt'), [heading, ...notices].join('\n'))
 }
 
 async function notice(name) {

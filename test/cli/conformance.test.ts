@@ -1,5 +1,5 @@
 /** `dogear conformance` tests a third-party store. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { checkpointStorageCases } from '../../src/testing/conformance/cases/index.js'
@@ -282,15 +282,18 @@ describe('the listing', () => {
 })
 
 test('the command neither needs nor contains fast-check', () => {
-  const folder = dirname(main)
-  const maps = readdirSync(folder).filter((name) => name.endsWith('.map'))
-  const sources = maps.flatMap(
-    (name) => (JSON.parse(readFileSync(join(folder, name), 'utf8')) as { readonly sources: readonly string[] }).sources
-  )
+  const loaded = new Set([main])
+  for (const path of loaded)
+    for (const [, target = ''] of readFileSync(path, 'utf8').matchAll(
+      /(?:from|import|import\()\s*["'](\.[^"']*\.js)["']/g
+    ))
+      loaded.add(join(dirname(path), target))
+  const sources = [...loaded].flatMap((path) => sourcesOf(`${path}.map`))
   expect(sources.some((source) => source.endsWith('src/testing/conformance/run.ts'))).toBe(true)
   expect(sources.filter((source) => source.includes('fast-check'))).toEqual([])
-  const text = readdirSync(folder)
-    .filter((name) => name.endsWith('.js'))
-    .map((name) => readFileSync(join(folder, name), 'utf8'))
+  const text = [...loaded].map((path) => readFileSync(path, 'utf8'))
   expect(text.filter((one) => /(from|import\() *["']fast-check/.test(one))).toEqual([])
 })
+
+const sourcesOf = (map: string): readonly string[] =>
+  (JSON.parse(readFileSync(map, 'utf8')) as { readonly sources: readonly string[] }).sources

@@ -13,6 +13,7 @@ import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
 import { failuresJson, holderJson, printed, summaryJson } from '../report/runJson.js'
 import { linesOf } from '../report/Hint.js'
@@ -26,6 +27,7 @@ import type { Context, Result } from './Context.js'
 import { environmentFor } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofPending } from './hints/hints.js'
+import { writePage } from './page.js'
 import { holderText } from '../report/text.js'
 
 export interface ShowFlags {
@@ -44,7 +46,6 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   const artifacts = await fileArtifacts(context.home).list(view.right.runId)()
   const { screen } = context
   if (flags.html !== undefined) {
-    const { writePage } = await import('./page.js')
     const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
     if (E.isLeft(page)) return page
     screen.line(`Wrote ${page.right}`)
@@ -60,8 +61,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
 }
 
 /** A graph has no other form: with --json it is a field of a document. */
-const showGraph = async ({ screen, json }: Context, { runId, checkpoint }: RunView): Promise<Result> => {
-  const { graphOf } = await import('../../view/graph.js')
+const showGraph = ({ screen, json }: Context, { runId, checkpoint }: RunView): Result => {
   const graph = graphOf(checkpoint)
   screen.out(json ? printed({ run_id: runId, mermaid: graph }) : graph)
   return E.right(ExitCode.done)

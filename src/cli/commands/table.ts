@@ -1,4 +1,4 @@
-/** The commands of `dogear`, their arguments and their flags. An action loads when its command runs. */
+/** The commands of `dogear`, their arguments and their flags. Actions load when a command runs. */
 import type { Context, Result } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 
@@ -98,7 +98,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear run release.yml --input channel=beta',
-    load: async () => (await import('./run.js')).runCommand
+    load: async () => (await import('./actions.js')).runCommand
   },
   {
     _tag: 'Prompting',
@@ -119,7 +119,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear resume 3f2a81c0 --from-step build',
-    load: async () => (await import('./resume.js')).resumeCommand
+    load: async () => (await import('./actions.js')).resumeCommand
   },
   {
     _tag: 'Plain',
@@ -129,7 +129,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Shows what "dogear resume" would do, and why. Runs and writes nothing. [Long lists](#the-offer) are shortened.',
     flags: [...PLANNING, JSON_FLAG],
     example: 'dogear plan 3f2a81c0 --force',
-    load: async () => (await import('./plan.js')).planCommand
+    load: async () => (await import('./actions.js')).planCommand
   },
   {
     _tag: 'Prompting',
@@ -139,7 +139,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Polls the [jobs](#jobs) that a run waits for, and records their results. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if all are done.',
     flags: [JSON_FLAG],
     example: 'dogear poll 3f2a81c0',
-    load: async () => (await import('./poll.js')).pollCommand
+    load: async () => (await import('./actions.js')).pollCommand
   },
   {
     _tag: 'Plain',
@@ -152,7 +152,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear pause 3f2a81c0',
-    load: async () => (await import('./pause.js')).pauseCommand
+    load: async () => (await import('./actions.js')).pauseCommand
   },
   {
     _tag: 'Plain',
@@ -162,7 +162,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Cancels a run [at the next safe point](#cancelling): its current steps end, no other starts, and a resume without --reopen is refused. Submitted jobs are not cancelled. Exits with 0 if the run is cancelled or its owner was asked, and with 4 if it has completed.',
     flags: [JSON_FLAG],
     example: 'dogear cancel 3f2a81c0',
-    load: async () => (await import('./cancel.js')).cancelCommand
+    load: async () => (await import('./actions.js')).cancelCommand
   },
   {
     _tag: 'Plain',
@@ -182,7 +182,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',
-    load: async () => (await import('./answer.js')).answerCommand
+    load: async () => (await import('./actions.js')).answerCommand
   },
   {
     _tag: 'Plain',
@@ -199,7 +199,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear runs --status failed',
-    load: async () => (await import('./runs.js')).runsCommand
+    load: async () => (await import('./actions.js')).runsCommand
   },
   {
     _tag: 'Plain',
@@ -220,7 +220,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear show 3f2a81c0 --history',
-    load: async () => (await import('./show.js')).showCommand
+    load: async () => (await import('./actions.js')).showCommand
   },
   {
     _tag: 'Plain',
@@ -230,7 +230,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
     flags: [JSON_FLAG],
     example: 'dogear watch 3f2a81c0',
-    load: async () => (await import('./watch.js')).watchCommand
+    load: async () => (await import('./actions.js')).watchCommand
   },
   {
     _tag: 'Prompting',
@@ -244,7 +244,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear clean 3f2a81c0',
-    load: async () => (await import('./clean.js')).cleanCommand
+    load: async () => (await import('./actions.js')).cleanCommand
   },
   {
     _tag: 'Plain',
@@ -254,7 +254,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Checks that the stored state is intact, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks all runs.',
     flags: [JSON_FLAG],
     example: 'dogear verify',
-    load: async () => (await import('./verify.js')).verifyCommand
+    load: async () => (await import('./actions.js')).verifyCommand
   },
   {
     _tag: 'Prompting',
@@ -275,7 +275,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear prune --keep 10 --older-than 30d --dry-run',
-    load: async () => (await import('./prune.js')).pruneCommand
+    load: async () => (await import('./actions.js')).pruneCommand
   },
   {
     _tag: 'Plain',
@@ -285,7 +285,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Prints the JSON Schema of workflow files, with which [editors](#workflow-files) complete and check them.',
     flags: [],
     example: 'dogear schema > workflow.schema.json',
-    load: async () => (await import('./schema.js')).schemaCommand
+    load: async () => (await import('./actions.js')).schemaCommand
   },
   {
     _tag: 'Plain',
