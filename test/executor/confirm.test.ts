@@ -4,12 +4,14 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
+import { memoryRequests } from '../../src/adapters/memory.js'
 import type { Checkpoint } from '../../src/domain/checkpoint/Checkpoint.js'
+import { status } from '../../src/domain/checkpoint/Checkpoint.js'
 import { get } from '../../src/domain/checkpoint/Units.js'
 import type { Answer } from '../../src/domain/plan/Plan.js'
 import * as Program from '../../src/executor/program/Program.js'
 import { describe as describeError } from '../../src/executor/RunError.js'
-import { confirm, resume, run } from '../../src/index.js'
+import { confirm, pause, resume, run } from '../../src/index.js'
 import type { World } from './fixtures.js'
 import { ended, newProcess, newWorld, refused, right, stored } from './fixtures.js'
 
@@ -160,6 +162,25 @@ describe('evidence that was edited', () => {
     const { world, program } = await edited()
     right(await answering(world, 'layout', AGAIN))
     assert.deepEqual(await rest(world, program), ['layout', 'print'])
+  })
+
+  test.each([AGAIN, KEEP])('a paused run stays paused after an answer: %o', async (answer) => {
+    const world = newWorld()
+    const requests = memoryRequests()
+    const { environment, perform } = newProcess(world, { requests })
+    const asking = TE.chain(() => TE.fromTask<undefined, Error>(async () => void (await pause('r')(environment)())))
+    const program = pipe(
+      Program.start('docs'),
+      Program.step('draft', writing(world, 'draft')),
+      Program.step('layout', { run: () => asking(writing(world, 'layout').run()) }),
+      Program.step('print', writing(world, 'print'))
+    )
+    ended(await perform(run(program, 'r', {})), 'Interrupted')
+    world.tree.files.set('draft', 'edited by hand')
+    right(await answering(world, 'draft', answer))
+    assert.equal(status(await storedIn(world), false), 'paused')
+    const left = answer === KEEP ? ['print'] : ['draft', 'layout', 'print']
+    assert.deepEqual(await rest(world, pipe(program)), left)
   })
 
   test.each([

@@ -1,5 +1,6 @@
 /** Answers the questions of a resume beforehand, without the program. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import { overrides } from '../../domain/plan/Overrides.js'
@@ -19,7 +20,7 @@ import { recorderFor } from './inbox.js'
 /**
  * Answers all questions that a resume would ask, from any process and without the program: about units that are not idempotent and may have
  * taken effect, and about changed evidence. Records what a resume with the same `confirm` would record before it runs anything; the next
- * resume does not ask. Plans the recorded definition: if the workflow was edited since, answer at the resume. The program checks an output
+ * resume does not ask, and a paused run stays paused. Plans the recorded definition: if the workflow was edited since, answer at the resume. The program checks an output
  * when it resumes. An output is recorded without the run's secrets, which the environment must have.
  *
  * @example
@@ -62,9 +63,19 @@ export const confirm =
       const { plan, options } = planned.right
       const at = timestamp(environment.clock.now())
       recorder.stage(overrides(checkpoint, toWorkflow(checkpoint.workflow), plan, options, at))
+      recorder.stage(stillPaused(checkpoint, recorder.checkpoint(), at))
       return E.map(() => undefined)(await recorder.commit())
     })
   }
+
+/** An answer is no request to resume: a paused run stays paused. */
+const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: string): ReadonlyArray<Interrupted> => {
+  const wasPaused = before.state._tag === 'Interrupted' && before.state.reason === 'paused'
+  const next = workflow.steps[state._tag === 'Completed' ? state.stepIndex + 1 : state.stepIndex]
+  return wasPaused && state._tag !== 'Interrupted' && next !== undefined
+    ? [{ _tag: 'Interrupted', at, unit: next.name, reason: 'paused' }]
+    : []
+}
 
 /** Untyped hosts may pass anything. */
 const notAnswer = (answer: Answer | undefined): string | undefined => {
