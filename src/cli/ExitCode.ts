@@ -81,6 +81,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'InvalidInput':
     case 'InputMissing':
     case 'InvalidRunId':
+    case 'InvalidOptions':
       return ExitCode.wrongUse
     case 'NoSuchRun':
       return ExitCode.noSuchRun

@@ -137,6 +137,12 @@ export interface AnswerRefused {
   readonly waiting: ReadonlyArray<Unit>
 }
 
+/** Options that do not exist, or have invalid values. Nothing was loaded or changed. */
+export interface InvalidOptions {
+  readonly _tag: 'InvalidOptions'
+  readonly problems: ReadonlyNonEmptyArray<{ readonly option: string; readonly expected: string }>
+}
+
 /** Errors that end a call without an outcome. `_tag` is the stable code. */
 export type RunError =
   | StorageError
@@ -161,6 +167,7 @@ export type RunError =
   | AlreadyAnswered
   | InvalidPointer
   | AnswerRefused
+  | InvalidOptions
 
 /**
  * Returns whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
@@ -204,6 +211,8 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
         'Nothing was changed'
       ]
+    case 'InvalidOptions':
+      return ['These options are invalid:', ...error.problems.map((one) => `  ${one.option} must be ${one.expected}`)]
     case 'PlanError':
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
@@ -252,7 +261,9 @@ const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<stri
 
 type SingleLine = Exclude<
   RunError,
-  { readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'PlanError' | 'Unconfirmed' | 'WorkspaceMissing' }
+  {
+    readonly _tag: 'NoSuchRun' | 'SecretsMissing' | 'InvalidOptions' | 'PlanError' | 'Unconfirmed' | 'WorkspaceMissing'
+  }
 >
 
 const sentence = (error: SingleLine): string => {

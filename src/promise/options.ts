@@ -54,14 +54,23 @@ export type RunOrResumeOptions<Input> = ResumeOptions<Input> & RunOptions
 export const inputOf = <Input>(options: StartOptions<Input>): Input =>
   ('input' in options ? options.input : {}) as Input
 
-export const forRun = ({ workspace, wait }: RunOptions): RunOptions => ({
-  ...(workspace === undefined ? {} : { workspace }),
-  ...(wait === undefined ? {} : { wait })
-})
+/** The options of the executor. */
+export const own = <O extends Options>({
+  id: _id,
+  storage: _storage,
+  signal: _signal,
+  environment: _environment,
+  ...options
+}: O): Omit<O, keyof Options> => options
 
-export const forResume = <Input>({ onRecovered, ...options }: ResumeOptions<Input>): FpResumeOptions<Input> => ({
-  ...options,
-  ...(onRecovered === undefined
-    ? {}
-    : { onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) })
-})
+export const forRun = <Input>(options: StartOptions<Input>): RunOptions => {
+  const { input: _input, ...others } = own<Options & RunOptions & { readonly input?: Input }>(options)
+  return others
+}
+
+export const forResume = <Input>(options: ResumeOptions<Input>): FpResumeOptions<Input> => {
+  const { onRecovered, ...others } = own(options)
+  return onRecovered === undefined
+    ? others
+    : { ...others, onRecovered: async (recovery: Recovery) => O.fromNullable(await onRecovered(recovery)) }
+}

@@ -15,8 +15,9 @@ import type { Program } from '../executor/program/Program.js'
 import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { orThrow, perform } from './call.js'
+import { checking } from './callOptions.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
-import { forResume, forRun, inputOf } from './options.js'
+import { forResume, forRun, inputOf, own } from './options.js'
 import type { Refused } from './RunFailure.js'
 import { RunFailure } from './RunFailure.js'
 
@@ -30,7 +31,9 @@ export const run = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
 ): Promise<Outputs> =>
-  outputsOrThrow(await perform(options, X.run(program, options.id, inputOf(options), forRun(options))))
+  outputsOrThrow(
+    await perform(options, checking('Run', options, X.run(program, options.id, inputOf(options), forRun(options))))
+  )
 
 /**
  * Resumes a run at the right step, and resolves with the outputs of all its steps.
@@ -40,7 +43,8 @@ export const run = async <Outputs, Input>(
 export const resume = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: ResumeOptions<Input>
-): Promise<Outputs> => outputsOrThrow(await perform(options, X.resume(program, options.id, forResume(options))))
+): Promise<Outputs> =>
+  outputsOrThrow(await perform(options, checking('Resume', options, X.resume(program, options.id, forResume(options)))))
 
 /**
  * Starts a run, or resumes it if it exists: for a process that may be killed, to call each time it starts.
@@ -73,8 +77,10 @@ export const runOutcome = <Outputs, Input>(
   options: RunOrResumeOptions<Input>
 ): Promise<RunOutcome<Outputs> | Refused> => {
   const { input, ...others } = options
-  const given = { ...forRun(options), ...forResume(others) }
-  return perform(options, X.runOrResume(program, options.id, input, given))
+  return perform(
+    options,
+    checking('RunOrResume', options, X.runOrResume(program, options.id, input, forResume(others)))
+  )
 }
 
 /**
@@ -214,8 +220,7 @@ export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options & PlanRunOptions<Input>
 ): Promise<Planned> => {
-  const { id, storage: _storage, signal: _signal, environment: _environment, ...own } = options
-  return orThrow(options, planOf(program, id, own))
+  return orThrow(options, checking('Resume', options, planOf(program, options.id, own(options))))
 }
 
 const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {

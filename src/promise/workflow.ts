@@ -135,7 +135,9 @@ const chain = <Builder>(program: Fields): Builder => {
     get identity() {
       return program.identity
     },
-    step: (name: never, spec: never) => added(P.step(name, spec)),
+    // A third argument is refused like an unknown option.
+    step: (name: never, spec: never, ...options: ReadonlyArray<unknown>) =>
+      added(P.step(name, options.length === 0 ? spec : ({ run: spec, options } as never))),
     sleep: (name: never, options: never) => added(P.sleep(name, options)),
     waitFor: (name: never, options?: never) => added(P.waitFor(name, options)),
     sequence: (name: never, parts: (start: unknown) => never, options?: never) =>

@@ -23,6 +23,7 @@ import type {
   Job,
   JobSpec,
   MapSource,
+  Needs,
   OnFailure,
   Reuse,
   SequenceOptions,
@@ -52,6 +53,8 @@ export interface Runnable extends Conversions {
   readonly job: RunnableJob | undefined
   /** The options that should be functions and are not. */
   readonly notFunctions: ReadonlyArray<string>
+  /** The options that a step does not have. */
+  readonly unknownOptions: ReadonlyArray<string>
   /** The wait of a task without code; or why it is invalid. */
   readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
   readonly retry: RetryPolicy
@@ -157,6 +160,7 @@ export const task = <C>(
     run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
     job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
     notFunctions: notFunctionsOf(spec),
+    unknownOptions: unknownOptionsOf(step),
     awaits: awaits?.awaits,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
@@ -231,6 +235,39 @@ const notFunctionsOf = <C>(spec: SpecOf<C>): ReadonlyArray<string> => {
   const names = (['submit', 'poll', 'collect'] as const).filter((name) => typeof job[name] !== 'function')
   return names.length === 0 ? NONE : names.map((name) => `job.${name}`)
 }
+
+type Options = TaskSpec<never, unknown> & JobSpec<never, unknown> & SleepSpec & WaitForSpec<unknown> & Needs
+
+const OPTIONS: Readonly<Record<keyof Options, true>> = {
+  run: true,
+  job: true,
+  sleep: true,
+  waitFor: true,
+  output: true,
+  capture: true,
+  idempotent: true,
+  retry: true,
+  timeoutMillis: true,
+  before: true,
+  after: true,
+  expect: true,
+  evidence: true,
+  onCheckFailure: true,
+  workspace: true,
+  needs: true,
+  version: true,
+  summary: true,
+  numbered: true
+}
+
+const unknownOptionsOf = (step: unknown): ReadonlyArray<string> => {
+  if (typeof step !== 'object' || step === null) return NONE
+  const unknown = Object.keys(step).filter((option) => !Object.hasOwn(OPTIONS, option))
+  return unknown.length === 0 ? NONE : unknown
+}
+
+/** The options of a step with code. */
+export const STEP_OPTIONS: ReadonlyArray<string> = Object.keys(OPTIONS)
 
 /** All other checks of a job run after its collection. */
 const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>

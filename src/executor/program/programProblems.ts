@@ -5,6 +5,7 @@ import { problemOf as problemOfRetry } from '../../domain/workflow/RetryPolicy.j
 import { join } from '../../domain/workflow/Unit.js'
 import * as W from '../../domain/workflow/Workflow.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
+import { STEP_OPTIONS } from './ProgramStep.js'
 
 /**
  * Returns all problems of a program: of its definition, its settings and its retry policies.
@@ -27,8 +28,9 @@ export const problems = (
   if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
     found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
   const look = (place: string, task: ProgramTask): void => {
-    const { retry, timeoutMillis, job, awaits, workspace, guard, codecExpected, notFunctions } = task
+    const { retry, timeoutMillis, job, awaits, workspace, guard, codecExpected, notFunctions, unknownOptions } = task
     for (const field of notFunctions) mustBe(place, field, 'a function')
+    for (const field of unknownOptions) mustBe(place, field, `omitted: it is not one of ${STEP_OPTIONS.join(', ')}`)
     mustBe(place, 'output', codecExpected)
     if (awaits !== undefined && E.isLeft(awaits)) found.push({ _tag: 'InvalidSetting', place, ...awaits.left })
     const wrong = problemOfRetry(retry)

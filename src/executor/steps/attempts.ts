@@ -6,6 +6,7 @@ import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
+import type { Wrapped } from './around.js'
 import { wrapped } from './around.js'
 import type { Attempt } from './Attempt.js'
 import { begin, end, outsideTimeout, suspend } from './Attempt.js'
@@ -33,6 +34,8 @@ export interface Running<Self> {
   readonly onEnd: (running: Self, end: Settled) => void
   /** Undefined until the code is called. */
   calls: AttemptCalls | undefined
+  /** Set if the environment has an `around`. */
+  cut?: Wrapped<Settled>['cut']
 }
 
 export type DueTask = Pick<DueStep<ProgramTask>, 'place' | 'step' | 'stopping'>
@@ -67,16 +70,33 @@ const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): 
   const { place, step: task, stopping } = due
   const settle = (end: Settled): void => {
     if (running.calls?.isClosed !== false) return
-    around?.cut(end)
+    running.cut?.(end)
     running.onEnd(running, end)
   }
   const attempt = begin(number, { environment, stopping, timeoutMillis: task.timeoutMillis, giveUp: settle })
   const calls = subStepsOfAttempt(scope, due, attempt, settle)
   running.calls = calls
   const context = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
-  const call = (): Promise<Settled> => callTask(own?.scope ?? scope, place, task, context, attempt)
-  const around = environment.around === undefined ? undefined : wrapped<Settled>(scope, place, number, call)
-  ;(around?.run ?? call)().then(settle, (error: unknown) => settle({ _tag: 'Error', error }))
+  const code =
+    environment.around === undefined
+      ? callTask(own?.scope ?? scope, place, task, context, attempt)
+      : callAround(running, own, context, attempt)
+  code.then(settle, (error: unknown) => settle({ _tag: 'Error', error }))
+}
+
+/** Apart, because each attempt in flight holds the variables that closures beside it name. */
+const callAround = <R extends Running<R>>(
+  running: R,
+  own: OwnPlace | undefined,
+  context: ReturnType<typeof contextFor>,
+  attempt: Attempt
+): Promise<Settled> => {
+  const { scope, due, number } = running
+  const around = wrapped<Settled>(scope, due.place, number, () =>
+    callTask(own?.scope ?? scope, due.place, due.step, context, attempt)
+  )
+  running.cut = around.cut
+  return around.run()
 }
 
 /** Judges how a task's code ended. */

@@ -112,6 +112,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [look]
     case 'InvalidInput':
     case 'InputMissing':
+    case 'InvalidOptions':
     case 'SecretsMissing':
     case 'NoArchive':
     case 'NoWorktree':
