@@ -15,12 +15,12 @@ import { linesOf } from '../report/Hint.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
 import { errorJson, summaryJson } from '../report/runJson.js'
-import { firstLine, positionOf } from '../report/text.js'
+import { positionOf } from '../report/text.js'
 import type { Style } from '../terminal/Style.js'
-import * as Duration from '../workflow/Duration.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
 import { findRun } from './find/find.js'
+import { duration, firstLine } from '../../view/text.js'
 
 /** How often the state is read. */
 const POLL_MILLIS = 300
@@ -86,7 +86,7 @@ const CODES: Readonly<Record<Status, ExitCode>> = {
 const changeLines = (change: Change, { green, red, yellow, symbols }: Style): ReadonlyArray<string> => {
   switch (change._tag) {
     case 'UnitCompleted':
-      return [`${green(symbols.completed)} ${change.unit} (${Duration.show(change.durationMillis)})`]
+      return [`${green(symbols.completed)} ${change.unit} (${duration(change.durationMillis)})`]
     case 'UnitFailed':
       return change.last === undefined
         ? []
@@ -105,7 +105,7 @@ const changeLines = (change: Change, { green, red, yellow, symbols }: Style): Re
 const endLines = (context: Context, view: RunView): ReadonlyArray<string> => {
   const { style } = context.screen
   const millis = Date.parse(view.updatedAt) - Date.parse(view.createdAt)
-  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, ${Duration.show(millis)} since its start`
+  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, ${duration(millis)} since its start`
   const colour = view.status === 'completed' ? style.green : view.status === 'failed' ? style.red : style.yellow
   return [colour(end), ...(view.status === 'completed' ? [] : linesOf([showHint(context, view.runId)], style))]
 }

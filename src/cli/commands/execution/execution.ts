@@ -38,7 +38,7 @@ import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
-import { grouped } from '../../report/text.js'
+import { grouped } from '../../../view/text.js'
 
 /** `shown`: the path of the file in messages. */
 export interface Loaded {
@@ -136,7 +136,8 @@ export const execute = async (
         : isCancelled
           ? [{ text: 'To resume it anyway:', command: resumeCommand }]
           : [...resumeHints(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
-  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
+  const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
+  for (const line of endingOf(outcome, execution.workflow.file, ending, screen.style)) screen.line(line)
   const place =
     outcome._tag === 'Completed'
       ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
