@@ -5,7 +5,7 @@ import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
 import { describePosition } from '../../domain/request/Pause.js'
 import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { isTop, parent } from '../../domain/workflow/Unit.js'
+import { isTop } from '../../domain/workflow/Unit.js'
 import { describe } from '../../executor/RunError.js'
 import { describeRequest } from '../../executor/storage/portErrors.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
@@ -17,6 +17,7 @@ import type { LiveRun, Of } from './LiveRun.js'
 import { wideWave } from './LiveRun.js'
 import { waitText } from './pending.js'
 import { completedText, isNothingLeft } from './summary.js'
+import { skippedBy } from './skipped.js'
 import { shortened } from './text.js'
 import type { Wave } from './waves.js'
 import * as Waves from './waves.js'
@@ -142,18 +143,14 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
   ]
 }
 
-/** The completed units that a resume skips, each without its parts. */
-const skipped = ({ screen: { style } }: LiveRun, { decisions }: ResumePlan): Lines => {
-  const all = new Set(decisions.flatMap((one) => (one._tag === 'Skip' && DONE.has(one.reason._tag) ? [one.unit] : [])))
-  const units = [...all].filter((unit) => !all.has(parent(unit) ?? ''))
+const skipped = ({ screen: { style } }: LiveRun, plan: ResumePlan): Lines => {
+  const units = skippedBy(plan)
   if (units.length === 0) return []
   const named = units.slice(0, MAX_SKIPPED).join(', ')
   const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
   const noun = units.every(isTop) ? 'step' : 'unit'
   return [style.dim(`${style.symbols.skipped} ${counted(units.length, noun)} completed earlier: ${named}${more}`)]
 }
-
-const DONE: ReadonlySet<string> = new Set(['Completed', 'AcceptedDespiteChange', 'EvidenceChanged'])
 
 const MAX_SKIPPED = 6
 
