@@ -12,7 +12,7 @@ import { ExitCode, ofError } from './ExitCode.js'
 import { usageError, normalized } from './usageError.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
-import { cliErrorJson, printed } from './report/runJson.js'
+import { cliErrorJson, printedResult } from './report/runJson.js'
 import * as Output from './terminal/Output.js'
 import * as Screen from './terminal/Screen.js'
 
@@ -20,6 +20,7 @@ import * as Screen from './terminal/Screen.js'
 interface Flags {
   readonly home?: string
   readonly json?: boolean
+  readonly events?: boolean
   readonly output?: string
   readonly verbose?: boolean
 }
@@ -50,20 +51,25 @@ export const main = async (words: ReadonlyArray<string>, version: string, host: 
 
 /** Commander has already printed its help for a command line without a command. */
 const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
-  const json = asksForJson(words)
+  const events = flagsOf(words).includes('--events')
+  const json = events || asksForJson(words)
   return error.code === 'commander.help' && !json
     ? ExitCode.wrongUse
-    : failed(screenOf(host, json), json, usageError(host, program, words, error))
+    : failed(screenOf(host, json), { json, events }, usageError(host, program, words, error))
 }
 
 /** Detects a request for JSON in words that commander rejects. */
 const asksForJson = (words: ReadonlyArray<string>): boolean => {
-  const end = words.indexOf('--')
-  const flags = end === -1 ? words : words.slice(0, end)
+  const flags = flagsOf(words)
   return flags.some(
     (word, index) =>
       word === '--json' || word === '--output=json' || (word === '--output' && flags[index + 1] === 'json')
   )
+}
+
+const flagsOf = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const end = words.indexOf('--')
+  return end === -1 ? words : words.slice(0, end)
 }
 
 const perform = async (
@@ -73,7 +79,8 @@ const perform = async (
   operands: ReadonlyArray<unknown>,
   flags: Flags
 ): Promise<ExitCode> => {
-  const json = flags.json === true || flags.output === 'json'
+  const events = flags.events === true
+  const json = events || flags.json === true || flags.output === 'json'
   const screen = screenOf(host, json)
   const { stdin, stderr, env } = host
   const folder = host.cwd()
@@ -82,14 +89,14 @@ const perform = async (
   const result = E.isLeft(home)
     ? home
     : await act(
-        { words, screen, json, stdin, interactive, inherited: env, folder, home: home.right },
+        { words, screen, json, events, stdin, interactive, inherited: env, folder, home: home.right },
         command,
         operands as ReadonlyArray<never>,
         flags.verbose === true
       ).catch(outOfDescriptors)
   if (E.isRight(result)) return result.right
   const typed = { words: withoutValues(words), folder, home: E.isRight(home) ? home.right : join(folder, '.dogear') }
-  return failed(screen, json, result.left, nextActions(typed, result.left))
+  return failed(screen, { json, events }, result.left, nextActions(typed, result.left))
 }
 
 const act = async (
@@ -125,9 +132,14 @@ const screenOf = ({ stdout, stderr, env }: Host, json: boolean): Screen.Screen =
 const printError = (screen: Screen.Screen, [first = '', ...more]: ReadonlyArray<string>): void =>
   [`${screen.style.red('dogear:')} ${first}`, ...more].forEach(screen.line)
 
-const failed = (screen: Screen.Screen, json: boolean, error: CliError, next: ReadonlyArray<Hint> = []): ExitCode => {
+const failed = (
+  screen: Screen.Screen,
+  { json, events }: Pick<Context, 'json' | 'events'>,
+  error: CliError,
+  next: ReadonlyArray<Hint> = []
+): ExitCode => {
   printError(screen, [...describe(error), ...linesOf(next, screen.style)])
-  if (json) screen.out(printed(cliErrorJson(error, next)))
+  if (json) screen.out(printedResult({ events }, cliErrorJson(error, next)))
   return ofError(error)
 }
 

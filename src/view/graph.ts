@@ -68,12 +68,25 @@ const draw = (drawing: Drawing, step: StepIdentity, unit: Unit, indent: string, 
     return definition === undefined ? [] : [draw(drawing, definition, join(unit, part), `${indent}  `, part)]
   })
   if (step._tag === 'Sequence') chain(drawing, inner, `${indent}  `)
+  if (step._tag === 'Wave')
+    needs(drawing, step.groups, new Map(names.map((part, at) => [part, inner[at]])), `${indent}  `)
   lines.push(`${indent}end`)
   return id
 }
 
 const chain = ({ lines }: Drawing, ids: ReadonlyArray<string>, indent: string): void => {
   if (ids.length > 1) lines.push(`${indent}${ids.join(' --> ')}`)
+}
+
+/** An edge for each need of a group. */
+const needs = (
+  { lines }: Drawing,
+  groups: ReadonlyArray<StepIdentity>,
+  ids: ReadonlyMap<string, string | undefined>,
+  indent: string
+): void => {
+  for (const { name, needs = [] } of groups)
+    for (const need of needs) lines.push(`${indent}${ids.get(need) ?? ''} --> ${ids.get(name) ?? ''}`)
 }
 
 /** Escapes all but plain characters as Mermaid does: `#60;`. */

@@ -14,12 +14,12 @@ export const clipped = (line: string): string => (line.length > MAX_TEXT ? `${li
 /** Returns the first line of a string, truncated. */
 export const firstLine = (text: string): string => clipped(text.split('\n', 1)[0] ?? '')
 
-/** For example `40ms`, `1.2s`, `3m 5s`, `2h 10m`. */
+/** For example `40 ms`, `1.2 s`, `3 min 5 s`, `2 h 10 min`. */
 export const duration = (millis: number): string => {
-  if (millis < 1_000) return `${Math.round(millis)}ms`
-  if (millis < 60_000) return `${(Math.floor(millis / 100) / 10).toFixed(1)}s`
+  if (millis < 1_000) return `${Math.round(millis)} ms`
+  if (millis < 60_000) return `${(Math.floor(millis / 100) / 10).toFixed(1)} s`
   const seconds = Math.floor(millis / 1_000)
   const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes}m ${seconds % 60}s`
-  return `${Math.floor(minutes / 60)}h ${minutes % 60}m`
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

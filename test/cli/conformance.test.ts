@@ -211,7 +211,7 @@ describe('wrong use', () => {
     ],
     ['a module that blocks', ['blocks-at-load.mjs', '--limit', '1s'], /could not be loaded: it blocked its process/],
     ['a module that ends', ['ends-at-load.mjs'], /could not be loaded: it ended its process: exit code 4/],
-    ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100ms/],
+    ['a function that hangs', ['wrong.mjs', '--export', 'never', '--limit', '100ms'], /did not end within 100 ms/],
     [
       'an unknown case',
       ['--list', '--only', 'CS-FENC'],

@@ -193,6 +193,9 @@ export function watch(child: ChildProcess): Running {
 /** The run id in the output of a first run. */
 export const runIdOf = ({ stderr }: Ended): string => /^Run (\S+) started$/m.exec(stderr)?.[1] ?? 'no id was printed'
 
+/** Replaces each duration by T. */
+export const timeless = (text: string): string => text.replace(/\b\d[\d.]* (?:ms|s|min|h)\b(?: \d+ (?:s|min)\b)?/g, 'T')
+
 /** The progress lines. */
 export const linesOf = (text: string): readonly string[] => text.split('\n').slice(0, -1)
 

@@ -80,7 +80,7 @@ describe('a workflow file with steps on several levels', () => {
   test('a resume starts at the failed step on the deepest level', async () => {
     const ran = await place.dogear(['run', 'release.yml', '--id', 'r-1'])
     expect(ran.code).toBe(1)
-    expect(linesOf(ran.stderr)).toContain('Step 2/3 failed: targets/web/pages/about/check')
+    expect(linesOf(ran.stderr)).toContain('✗ Step 2/3 failed: targets/web/pages/about/check')
     expect(linesOf(ran.stderr).filter((line) => line.includes('command: sh -c'))).toHaveLength(1)
     expect(linesOf(ran.stdout)).toContain('web/list | home')
     rmSync(join(place.folder, 'about.broken'))

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { linesOf, runIdOf, type Sandbox, sandbox } from './dogear.js'
+import { linesOf, runIdOf, type Sandbox, sandbox, timeless } from './dogear.js'
 
 let place: Sandbox
 const within = (files: Readonly<Record<string, string>>): Sandbox => (place = sandbox(files))
@@ -12,7 +12,13 @@ describe('a run', () => {
     within({ 'w.yml': 'name: w\nsteps: [{ name: hello, shell: "echo out; echo err >&2" }]' })
     const { code, stdout, stderr } = await place.process(['run', 'w.yml', '--id', 'one'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'out\n' })
-    expect(linesOf(stderr)).toEqual(['Run one started', 'Executing step 1/1: hello', 'err', 'Run completed'])
+    expect(linesOf(timeless(stderr))).toEqual([
+      'Run one started',
+      'Executing step 1/1: hello',
+      'err',
+      '✓ hello (T)',
+      'Run completed in T: 1 step ran'
+    ])
   })
 
   test('a run without an id gets a UUID', async () => {
@@ -53,11 +59,12 @@ steps:
     const home = `${place.folder}/my state`
     const failed = await place.process(['run', 'my flow.yml', '--id', 'one', '--home', 'my state'])
     expect(failed.code).toBe(1)
-    expect(linesOf(failed.stderr).slice(-6)).toEqual([
-      'Step 1/1 failed: build',
+    expect(linesOf(timeless(failed.stderr)).slice(-7)).toEqual([
+      '✗ Step 1/1 failed: build',
       "  command: echo 'no space left' >&2; test -e fixed",
       '  error: exit code 1: no space left',
       `  folder: ${place.folder}`,
+      'Run failed after T: 1 step failed',
       'After fixing this, resume with:',
       `  dogear resume one --home '${home}'`
     ])
@@ -96,13 +103,13 @@ steps:
     })
     const { code, stderr } = await place.process(['run', 'w.yml'])
     expect(code).toBe(1)
-    const lines = linesOf(stderr).filter((line) => /attempt|Retrying/.test(line))
+    const lines = linesOf(timeless(stderr)).filter((line) => /attempt|Retrying/.test(line))
     expect(lines).toEqual([
       'attempt 1/5 failed: exit code 1: try 1',
       'Retrying in 0.1s',
       'attempt 2/5 failed: exit code 1: try 2',
       'Retrying in 0.1s',
-      'succeeded on attempt 3'
+      '✓ flaky (T, succeeded on attempt 3)'
     ])
     expect(stderr.match(/exit code 3/g)).toHaveLength(1)
   })
@@ -138,7 +145,7 @@ steps:
       expect.arrayContaining([
         'Executing step 1/2 checks/bad: echo broken >&2; exit 7',
         'bad | broken',
-        'Step 1/2 failed: checks/bad'
+        '✗ Step 1/2 failed: checks/bad'
       ])
     )
     expect(stderr.match(/exit code 7/g)).toHaveLength(1)
@@ -157,7 +164,7 @@ steps:
   test('the failure of a group is printed while another group runs for long', async () => {
     within({ 'w.yml': failing('sleep 60') })
     const running = place.start(['run', 'w.yml'])
-    await running.said('Step 1/1 failed: w/bad (others still running)')
+    await running.said('✗ Step 1/1 failed: w/bad (others still running)')
     process.kill(running.pid, 'SIGINT')
     expect((await running.ended).code).toBe(130)
   })
@@ -172,8 +179,8 @@ steps:
 
   test('-v only adds lines', async () => {
     within({ 'w.yml': 'steps: [{ shell: "true" }, { shell: "true" }]' })
-    const terse = linesOf((await place.process(['run', 'w.yml', '--id', 'a'])).stderr)
-    const verbose = linesOf((await place.process(['run', 'w.yml', '--id', 'a', '-v', '--home', 'b'])).stderr)
+    const terse = linesOf(timeless((await place.process(['run', 'w.yml', '--id', 'a'])).stderr))
+    const verbose = linesOf(timeless((await place.process(['run', 'w.yml', '--id', 'a', '-v', '--home', 'b'])).stderr))
     expect(verbose.length).toBeGreaterThan(terse.length)
     expect(verbose.filter((line) => terse.includes(line))).toEqual(terse)
   })

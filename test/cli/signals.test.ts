@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { hasProgram, isAlive, linesOf, main, type Running, type Sandbox, sandbox, watch } from './dogear.js'
+import { hasProgram, isAlive, linesOf, main, type Running, type Sandbox, sandbox, timeless, watch } from './dogear.js'
 import { hasTerminal, onTerminal } from './onTerminal.js'
 
 let place: Sandbox
@@ -48,9 +48,9 @@ test.each([
   const ended = await running.ended
   expect({ code: ended.code, signal: ended.signal }).toEqual({ code, signal: null })
   const again = signal === 'SIGINT' ? ' press Ctrl+C again to end at once' : ''
-  expect(linesOf(ended.stderr).slice(-4)).toEqual([
+  expect(linesOf(timeless(ended.stderr)).slice(-4)).toEqual([
     `Stopping slow …${again}`,
-    'Interrupted in step 2/3 slow',
+    'Interrupted in step 2/3 slow after T: 1 step completed',
     'Resume with:',
     '  dogear resume r'
   ])
@@ -221,9 +221,9 @@ test.skipIf(process.platform !== 'linux' || !hasProgram('script'))(
     terminal.child.stdin?.write('\x1c')
     await terminal.ended
     await until(() => !isAlive(Number(place.read('pid'))))
-    expect(linesOf(place.read('err')).slice(-4)).toEqual([
+    expect(linesOf(timeless(place.read('err'))).slice(-4)).toEqual([
       'Stopping slow …',
-      'Interrupted in step 2/3 slow',
+      'Interrupted in step 2/3 slow after T: 1 step completed',
       'Resume with:',
       '  dogear resume r'
     ])

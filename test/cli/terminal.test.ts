@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Ended, main, type Running, type Sandbox, sandbox, watch } from './dogear.js'
+import { type Ended, main, type Running, type Sandbox, sandbox, timeless, watch } from './dogear.js'
 import { answering, hasTerminal, onTerminal as onTerminalIn } from './onTerminal.js'
 
 let place: Sandbox
@@ -81,13 +81,13 @@ steps:
     await withFailedRun(waves)
     const { code, stdout } = await answering(onTerminal(['run', 'w.yml'], { NO_COLOR: '1' }), [offer, 'a\n'])
     expect(code).toBe(4)
-    const shown = stdout.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, 'T').replace(/\d+ms/g, 'Nms')
+    const shown = stdout.replace(/\d{4}-\d\d-\d\d \d\d:\d\d/, 'T').replace(/\d+ ms/g, 'N ms')
     expect(shown.slice(shown.indexOf('Run first'), shown.indexOf(offer)).split('\n')).toEqual([
       'Run first: w, failed, 1/3 waves done (33%), updated T UTC',
-      '✓   1 first   completed, 1/1 groups, Nms',
-      '✓       a     completed, Nms',
+      '✓   1 first   completed, 1/1 groups, N ms',
+      '✓       a     completed, N ms',
       '✗   2 second  failed, 1/3 groups',
-      '✓       good  completed, Nms',
+      '✓       good  completed, N ms',
       '✗       bad   failed',
       '        exit code 3: no such',
       '○       late  not started',
@@ -278,9 +278,9 @@ steps:
       'w.yml': 'steps: [{ name: quick, shell: "true" }, { name: slow, shell: "sleep 1.3; echo done" }]'
     })
     const { stdout } = await onTerminal(['run', 'w.yml']).ended
-    expect(stdout).toContain('0/2 steps done (0%), quick 0s')
-    expect(stdout).toContain('1/2 steps done (50%), slow 0s')
-    expect(stdout).toContain('1/2 steps done (50%), slow 1s')
+    expect(stdout).toContain('0/2 steps done (0%), quick 0 s')
+    expect(stdout).toContain('1/2 steps done (50%), slow 0 s')
+    expect(stdout).toContain('1/2 steps done (50%), slow 1 s')
     expect(stdout).not.toMatch(/2\/2 steps|100%/)
     expect(stdout).toContain('\r\x1b[2Kdone\r\n')
     const lastLine = stdout.split('\n').at(-2) ?? ''
@@ -297,14 +297,14 @@ steps:
 `
     })
     const { stdout } = await onTerminal(['run', 'w.yml']).ended
-    expect(stdout).toContain('1/3 waves done (33%), two: 1/2 groups, slow 0s')
-    expect(stdout).toContain('1/3 waves done (33%), two: 1/2 groups, slow 1s')
+    expect(stdout).toContain('1/3 waves done (33%), two: 1/2 groups, slow 0 s')
+    expect(stdout).toContain('1/3 waves done (33%), two: 1/2 groups, slow 1 s')
     expect(stdout).not.toContain('3/3 waves')
   })
 
   test('a terminal gets colours unless NO_COLOR is set; a dumb one gets neither colours nor a live line', async () => {
     place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]' })
-    expect((await onTerminal(['run', 'w.yml']).ended).stdout).toContain('\x1b[32mRun completed\x1b[39m')
+    expect((await onTerminal(['run', 'w.yml']).ended).stdout).toContain('\x1b[32mRun completed in ')
     expect((await onTerminal(['run', 'w.yml'], { NO_COLOR: '1' }).ended).stdout).not.toContain('\x1b[3')
     expect((await onTerminal(['run', 'w.yml'], { TERM: 'dumb' }).ended).stdout).not.toContain('\x1b')
   })
@@ -325,14 +325,14 @@ describe('an unterminated line of a step', () => {
   - { shell: "printf 'no newline'" }
   - { shell: "printf 'nor here' >&2" }
   - { shell: "printf last" }`
-  const progress = (word: string): string => word.replaceAll(/^Run .* started\n/gm, '')
+  const progress = (word: string): string => timeless(word.replaceAll(/^Run .* started\n/gm, ''))
 
   test('an unterminated line is ended before progress on the same stream', async () => {
     place = sandbox({ 'w.yml': unended })
     const { stdout } = await place.shell('dogear run w.yml 2>&1')
-    expect(stdout).toContain('no newline\nExecuting step 2/3')
-    expect(stdout).toContain('nor here\nExecuting step 3/3')
-    expect(stdout).toContain('last\nRun completed\n')
+    expect(stdout).toContain('no newline\n✓ step-1 (')
+    expect(stdout).toContain('nor here\n✓ step-2 (')
+    expect(stdout).toContain('last\n✓ step-3 (')
     await place.shell('dogear run w.yml > all 2>&1')
     expect(progress(place.read('all'))).toBe(progress(stdout))
   })
@@ -341,11 +341,14 @@ describe('an unterminated line of a step', () => {
     place = sandbox({ 'w.yml': unended })
     const { stdout, stderr } = await place.process(['run', 'w.yml'])
     expect(stdout).toBe('no newlinelast')
-    expect(stderr.split('\n').slice(2)).toEqual([
+    expect(timeless(stderr).split('\n').slice(2)).toEqual([
+      '✓ step-1 (T)',
       expect.stringContaining('Executing step 2/3'),
       'nor here',
+      '✓ step-2 (T)',
       expect.stringContaining('Executing step 3/3'),
-      'Run completed',
+      '✓ step-3 (T)',
+      'Run completed in T: 3 steps ran',
       ''
     ])
   })

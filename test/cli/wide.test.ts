@@ -3,7 +3,7 @@ import * as Reporter from '../../src/cli/report/Reporter.js'
 import * as Style from '../../src/cli/terminal/Style.js'
 import type { StepEntry } from '../../src/cli/workflow/WorkflowFile.js'
 import type { EventUnit } from '../../src/ports/Events.js'
-import { linesOf, type Sandbox, sandbox } from './dogear.js'
+import { linesOf, type Sandbox, sandbox, timeless } from './dogear.js'
 
 /** A reporter of one wave, its output and its clock. */
 const narrated = (
@@ -62,23 +62,21 @@ describe('a wave', () => {
   })
 
   test('a wave reports its progress for each tenth of its groups, and never in quick succession', () => {
-    const { lines, start, end, pass } = narrated(10)
-    for (let group = 0; group < 10; group++) start(group)
+    const { lines, start, end, pass } = narrated(30)
+    for (let group = 0; group < 30; group++) start(group)
     lines.length = 0
-    end(0)
-    end(1)
+    for (const group of [0, 1, 2]) end(group)
     expect(lines).toEqual([])
     pass(2_000)
-    end(2)
-    end(3)
-    expect(lines).toEqual(['checks: 3/10 groups'])
+    for (const group of [3, 4, 5]) end(group)
+    expect(lines).toEqual(['checks: 4/30 groups'])
     pass(10_000)
-    end(4)
-    expect(lines).toEqual(['checks: 3/10 groups', 'checks: 5/10 groups'])
+    end(6)
+    expect(lines).toEqual(['checks: 4/30 groups', 'checks: 7/30 groups'])
   })
 
   test('a live line replaces the progress lines of a wave', () => {
-    const { lines, end, pass } = narrated(10, { live: true })
+    const { lines, end, pass } = narrated(30, { live: true })
     pass(60_000)
     end(0)
     expect(lines).toEqual([])
@@ -101,7 +99,7 @@ describe('a wave', () => {
     const { lines, start, end } = narrated(10_000, { verbose: true })
     start(7)
     end(7)
-    expect(lines).toEqual(['Executing step 1/1 checks/g7: s', 'Step 1/1 completed: checks/g7, 1ms'])
+    expect(lines).toEqual(['Executing step 1/1 checks/g7: s', '✓ checks/g7 (1 ms)'])
   })
 
   test('a wave reports its first retries, and how to see the others', () => {
@@ -164,8 +162,10 @@ describe('a wave of many shell steps', () => {
     place = sandbox({ 'w.yml': `name: w\nsteps: [{ wave: many, onFailure: continue, groups: { ${all} } }]` })
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--id', 'r'])
     expect(code).toBe(1)
-    expect(stderr.match(/^Step 1\/1 failed: many\/g\d+$/gm)).toHaveLength(10)
-    expect(stderr).toContain('\nmany: 20 more groups failed\nAfter fixing this, resume with:\n  dogear resume r\n')
+    expect(stderr.match(/^✗ Step 1\/1 failed: many\/g\d+$/gm)).toHaveLength(10)
+    expect(timeless(stderr)).toContain(
+      '\nmany: 20 more groups failed\nRun failed after T: 30 tasks failed\nAfter fixing this, resume with:\n  dogear resume r\n'
+    )
   })
 })
 

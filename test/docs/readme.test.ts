@@ -2,6 +2,7 @@ import { realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { blocks, read } from './markdown.js'
+import { timeless } from '../cli/dogear.js'
 import type { Terminal } from './terminal.js'
 import { open } from './terminal.js'
 
@@ -25,8 +26,8 @@ const stories = blocks(read('README.md'), 'console').map(storyOf)
 const terminals = stories.map(() => open())
 afterAll(() => terminals.forEach(({ close }) => close()))
 
-/** Progress and a step's output use two pipes, so their lines are compared in any order. */
-const shape = (output: string): readonly string[] => output.trimEnd().split('\n').sort()
+/** Progress and a step's output use two pipes, so their lines are compared in any order, and without durations. */
+const shape = (output: string): readonly string[] => timeless(output.trimEnd()).split('\n').sort()
 
 describe('the pictures in the README', () => {
   test('the pictures show a crash, a plan and a resume; and a failure, an edit and missing evidence', () => {

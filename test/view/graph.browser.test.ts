@@ -23,6 +23,8 @@ const nested = pageOf(
   ]
 )
 
+const needing = pageOf([Workflow.wave('w', [Workflow.group(task('a')), Workflow.group(task('b'), ['a'])])], [])
+
 /** Items have any name. */
 const hostile = pageOf(
   [Workflow.mapOf('pages', task('each'))],
@@ -72,6 +74,26 @@ describe('the graph of a run', () => {
     expect(graph).toContain('\n  class u3,u6,u7,u8 notStarted\n')
   })
 
+  test('an arrow leads from each needed group to the group that needs it', () => {
+    const { checkpoint } = pageOf(
+      [
+        Workflow.wave('checks', [
+          Workflow.group(task('unit')),
+          Workflow.group(Workflow.sequence('e2e', [task('build'), task('drive')]), ['unit']),
+          Workflow.group(task('report'), ['unit', 'e2e'])
+        ])
+      ],
+      []
+    )
+    const lines = graphOf(checkpoint).split('\n')
+    expect(lines.filter((line) => line.includes('-->'))).toEqual([
+      '      u3 --> u4',
+      '    u1 --> u2',
+      '    u1 --> u5',
+      '    u2 --> u5'
+    ])
+  })
+
   test('a map of more than 20 items is one node with its counts', () => {
     expect(graphOf(wide(10_000).checkpoint)).toContain('  u1[["pages (9,999/10,000)"]]\n')
     expect(graphOf(wide(20).checkpoint)).toContain('  subgraph u1["pages"]\n    u2["page-0"]\n')
@@ -92,6 +114,7 @@ describe.skipIf(!hasChromium)('the graph in a browser', () => {
     ['a resumed run', resumed()],
     ['nested units', nested],
     ['a wide map', wide(10_000)],
+    ['needs', needing],
     ['hostile names', hostile]
   ])('the parser of Mermaid reads and draws %s', async (_, { checkpoint }) => {
     const graph = JSON.stringify(graphOf(checkpoint))

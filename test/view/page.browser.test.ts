@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(await page.title()).toBe('release · r-1')
     expect(await page.locator('tbody tr').count()).toBe(5)
     expect(await page.locator('tbody tr').allInnerTexts()).toEqual([
-      expect.stringMatching(/^version\s+completed\s+2.0s/),
+      expect.stringMatching(/^version\s+completed\s+2.0 s/),
       expect.stringMatching(/^checks wave\s+completed 2\/2\s/),
       expect.stringMatching(/^unit\s+completed\s/),
       expect.stringMatching(/^e2e\s+completed\s/),
@@ -155,8 +155,8 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     const details = page.locator('tr.more')
     expect(await details.locator('li').allInnerTexts()).toEqual([
       expect.stringContaining('cut short by a crash'),
-      expect.stringContaining('interrupted after 2.0s'),
-      expect.stringContaining('completed after 3.0s')
+      expect.stringContaining('interrupted after 2.0 s'),
+      expect.stringContaining('completed after 3.0 s')
     ])
     await page.keyboard.press('Escape')
     expect(await details.count()).toBe(0)
@@ -175,7 +175,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(named('rowheader')).toEqual(['version', 'checks wave', 'unit', 'e2e', 'publish'])
     expect(named('row')).toHaveLength(6)
     expect(named('gridcell')).toContain(
-      'attempt 1 failed after 1.0s; attempt 2 failed after 2.0s; attempt 1 completed after 2.0s'
+      'attempt 1 failed after 1.0 s; attempt 2 failed after 2.0 s; attempt 1 completed after 2.0 s'
     )
     const levels = nodes.flatMap(({ properties = [] }) =>
       properties.flatMap((one) =>

@@ -25,6 +25,8 @@ export interface Context {
   readonly words: ReadonlyArray<string>
   readonly screen: Screen
   readonly json: boolean
+  /** Print events as lines of JSON, and the result as the last one; `json` is true then. */
+  readonly events: boolean
   readonly stdin: NodeJS.ReadStream
   /** True if standard input and error output are a terminal. */
   readonly interactive: boolean

@@ -17,7 +17,8 @@ import { didYouMean, orList } from '../workflow/Suggestion.js'
 import type { Result } from './Context.js'
 import { environmentFor, sameCommand } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
-import { counted, minute } from '../report/text.js'
+import { minute } from '../report/text.js'
+import { counted } from '../../view/text.js'
 
 export interface PruneFlags {
   readonly keep?: string

@@ -5,7 +5,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
-import { endJson, printed } from '../report/runJson.js'
+import { endJson, printedResult } from '../report/runJson.js'
 import type { Result } from './Context.js'
 import type { PromptContext } from './execution/withPrompt.js'
 import { findOrOnly, viewOf } from './find/find.js'
@@ -63,6 +63,6 @@ const printDone = async (
   const { screen, json } = context
   screen.line(`Run ${runId}: nothing left to do`)
   const place = await settleWorkspace(context, checkpoint, flags, false)
-  if (json) screen.out(printed({ ...endJson(checkpoint, 'completed'), ...place }))
+  if (json) screen.out(printedResult(context, { ...endJson(checkpoint, 'completed'), ...place }))
   return E.right(ExitCode.done)
 }

@@ -36,6 +36,10 @@ const RUN: Word = { syntax: '<id>', text: ID }
 const ANY_RUN: Word = { syntax: '[id]', text: ID }
 
 const JSON_FLAG: Word = { syntax: '--json', text: 'print the result as JSON; all other output goes to standard error' }
+const EVENTS: Word = {
+  syntax: '--events',
+  text: 'print [each change as a line of JSON](#events-as-json-lines) once it is durable, and the result as the last line; all other output goes to standard error'
+}
 const YES: Word = { syntax: '-y, --yes', text: 'answer yes to every yes-or-no question' }
 const VERBOSE: Word = { syntax: '-v, --verbose', text: 'print more' }
 
@@ -95,7 +99,8 @@ export const COMMANDS: ReadonlyArray<Command> = [
       ...MERGE,
       YES,
       VERBOSE,
-      JSON_FLAG
+      JSON_FLAG,
+      EVENTS
     ],
     example: 'dogear run release.yml --input channel=beta',
     load: async () => (await import('./actions.js')).runCommand
@@ -116,7 +121,8 @@ export const COMMANDS: ReadonlyArray<Command> = [
       ...MERGE,
       YES,
       VERBOSE,
-      JSON_FLAG
+      JSON_FLAG,
+      EVENTS
     ],
     example: 'dogear resume 3f2a81c0 --from-step build',
     load: async () => (await import('./actions.js')).resumeCommand

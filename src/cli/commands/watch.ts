@@ -4,7 +4,6 @@ import * as O from 'fp-ts/lib/Option.js'
 import { systemClock } from '../../adapters/node/index.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
-import type { JsonObject } from '../../domain/data/Json.js'
 import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import { viewRun } from '../../executor/storage/runs.js'
@@ -14,13 +13,14 @@ import { factsOf } from '../report/facts.js'
 import { linesOf } from '../report/Hint.js'
 import { progressOf } from '../report/progress.js'
 import { rowLines } from '../report/rows.js'
-import { errorJson, summaryJson } from '../report/runJson.js'
-import { firstLine, positionOf } from '../report/text.js'
+import { changeJson, lineOf } from '../report/changeJson.js'
+import { summaryJson } from '../report/runJson.js'
+import { positionOf } from '../report/text.js'
 import type { Style } from '../terminal/Style.js'
-import * as Duration from '../workflow/Duration.js'
 import type { Context, Result } from './Context.js'
 import { environmentFor, showHint } from './Context.js'
 import { findRun } from './find/find.js'
+import { duration, firstLine } from '../../view/text.js'
 
 /** How often the state is read. */
 const POLL_MILLIS = 300
@@ -44,7 +44,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
       for (let next = seen + 1; next <= revision; next++) {
         const change = changes.right.get(next)
         if (change === undefined) continue
-        if (json) screen.out(`${JSON.stringify(changeJson(next, change))}\n`)
+        if (json) screen.out(lineOf(changeJson(next, change)))
         else for (const line of changeLines(change, screen.style)) screen.line(line)
       }
       seen = revision
@@ -66,7 +66,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
     view = next.right.value
   }
   screen.status(undefined)
-  if (json) screen.out(`${JSON.stringify({ event: 'RunRests', ...summaryJson(view) })}\n`)
+  if (json) screen.out(lineOf({ event: 'RunRests', ...summaryJson(view) }))
   else endLines(context, view).forEach(screen.line)
   return E.right(CODES[view.status])
 }
@@ -86,7 +86,7 @@ const CODES: Readonly<Record<Status, ExitCode>> = {
 const changeLines = (change: Change, { green, red, yellow, symbols }: Style): ReadonlyArray<string> => {
   switch (change._tag) {
     case 'UnitCompleted':
-      return [`${green(symbols.completed)} ${change.unit} (${Duration.show(change.durationMillis)})`]
+      return [`${green(symbols.completed)} ${change.unit} (${duration(change.durationMillis)})`]
     case 'UnitFailed':
       return change.last === undefined
         ? []
@@ -105,28 +105,7 @@ const changeLines = (change: Change, { green, red, yellow, symbols }: Style): Re
 const endLines = (context: Context, view: RunView): ReadonlyArray<string> => {
   const { style } = context.screen
   const millis = Date.parse(view.updatedAt) - Date.parse(view.createdAt)
-  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, ${Duration.show(millis)} since its start`
+  const end = `Run ${view.runId} is ${view.status}: ${progressOf(view.checkpoint)}, ${duration(millis)} since its start`
   const colour = view.status === 'completed' ? style.green : view.status === 'failed' ? style.red : style.yellow
   return [colour(end), ...(view.status === 'completed' ? [] : linesOf([showHint(context, view.runId)], style))]
 }
-
-/** A change as one line of JSON: its kind, unit, attempt, duration and error. */
-const changeJson = (revision: number, change: Change): JsonObject => ({
-  event: change._tag,
-  revision,
-  at: change.at,
-  ...('unit' in change ? { unit: change.unit } : {}),
-  ...(change._tag === 'AttemptStarted'
-    ? { attempts: change.attempts.map(({ unit, attempt }) => ({ unit, attempt })) }
-    : {}),
-  ...('attempt' in change ? { attempt: change.attempt } : {}),
-  ...(change._tag === 'UnitCompleted'
-    ? { attempts: change.attempts, started_at: change.startedAt, duration_millis: change.durationMillis }
-    : {}),
-  ...(change._tag === 'UnitFailed' && change.last !== undefined
-    ? { attempt: change.last.attempt, error: errorJson(change.last.error) }
-    : {}),
-  ...('error' in change ? { error: errorJson(change.error) } : {}),
-  ...(change._tag === 'AttemptFailed' ? { delay_millis: change.delayBeforeNextMillis } : {}),
-  ...(change._tag === 'Interrupted' ? { reason: change.reason } : {})
-})

@@ -8,7 +8,7 @@ import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
-import { show } from '../workflow/Duration.js'
+import { duration } from '../../view/text.js'
 import { withoutOurs } from './trace.js'
 import { isLikeSpec, specProblems } from './specProblems.js'
 
@@ -49,7 +49,7 @@ const ABOUT = { text: 'What a spec has: docs/guide/testing.md, and the type Stor
 const settled = async <A>({ limitMillis }: Wanted, start: () => A | Promise<A>): Promise<E.Either<unknown, A>> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<E.Either<unknown, A>>((done) => {
-    timer = setTimeout(() => done(E.left(`loading did not end within ${show(limitMillis)}`)), limitMillis)
+    timer = setTimeout(() => done(E.left(`loading did not end within ${duration(limitMillis)}`)), limitMillis)
   })
   const ended = Promise.resolve()
     .then(start)

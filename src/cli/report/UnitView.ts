@@ -6,9 +6,8 @@ import { printable } from '../../domain/explain/printable.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
 import type { RunView } from '../../executor/storage/runs.js'
-import * as Duration from '../workflow/Duration.js'
 import { waitText } from './pending.js'
-import { grouped } from './text.js'
+import { duration, grouped } from '../../view/text.js'
 
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
@@ -20,7 +19,7 @@ export const describe = (run: RunView, view: UnitView): string => {
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
     ...(pending === undefined ? [] : [printable(waitText(pending))]),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
-    ...(durationMillis === undefined || assumed ? [] : [Duration.show(durationMillis)])
+    ...(durationMillis === undefined || assumed ? [] : [duration(durationMillis)])
   ].join(', ')
 }
 

@@ -4,24 +4,35 @@ import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import { isOwn } from '../../domain/workflow/Workspace.js'
 import { describeFenced } from '../../executor/storage/portErrors.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Failed, RunOutcome } from '../../executor/RunOutcome.js'
 import { waitingFor } from './pending.js'
 import type { Style } from '../terminal/Style.js'
 import type { Hint } from './Hint.js'
 import { linesOf } from './Hint.js'
 import type { WorkflowFile } from '../workflow/WorkflowFile.js'
-import { commandLine } from '../workflow/WorkflowFile.js'
-import { counted } from './text.js'
+import { errorLines } from './eventLines.js'
+import { counted } from '../../view/text.js'
 
-/** `ownFolders`: the private folders of failed steps, by unit. */
+/**
+ * What the end of a run prints besides its outcome. `ownFolders`: the private folders of failed steps, by unit; `printed`: the failed units
+ * whose errors are printed already; `summary`: its time and counts.
+ */
+export interface Ending {
+  readonly hints: ReadonlyArray<Hint>
+  readonly summary: string
+  readonly printed: ReadonlySet<Unit>
+  readonly ownFolders: ReadonlyMap<string, string>
+}
+
 export const endingOf = (
   outcome: RunOutcome,
   file: WorkflowFile,
-  hints: ReadonlyArray<Hint>,
-  style: Style,
-  ownFolders: ReadonlyMap<string, string> = new Map()
+  ending: Ending,
+  style: Style
 ): ReadonlyArray<string> => {
-  const next = linesOf(hints, style)
+  const { summary } = ending
+  const next = linesOf(ending.hints, style)
   switch (outcome._tag) {
     case 'Completed':
       return []
@@ -30,8 +41,9 @@ export const endingOf = (
       const shown = failures.slice(0, MAX_SHOWN)
       const rest = failures.length - shown.length
       return [
-        ...shown.flatMap((failure) => failureLines(file, outcome, failure, style, ownFolders)),
+        ...shown.flatMap((failure) => failureLines(file, outcome, failure, style, ending)),
         ...(rest === 0 ? [] : [style.red(`${step}: ${counted(rest, 'more group')} failed`)]),
+        style.red(`Run failed ${summary}`),
         ...next
       ]
     }
@@ -39,10 +51,9 @@ export const endingOf = (
       const where = `step ${outcome.stepIndex + 1}/${file.steps.length} ${outcome.step}`
       const { workspace } = outcome.checkpoint
       const place = isOwn(workspace) ? [workspaceLine(workspace)] : []
-      if (outcome.reason === 'paused') return [...place, ...next]
-      if (outcome.reason === 'cancelled')
-        return [style.yellow(`Cancelled ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...next]
-      return [style.yellow(`Interrupted ${outcome.inProgress ? 'in' : 'before'} ${where}`), ...place, ...next]
+      if (outcome.reason === 'paused') return [style.yellow(`Run paused ${summary}`), ...place, ...next]
+      const end = outcome.reason === 'cancelled' ? 'Cancelled' : 'Interrupted'
+      return [style.yellow(`${end} ${outcome.inProgress ? 'in' : 'before'} ${where} ${summary}`), ...place, ...next]
     }
     case 'Pending': {
       const shown = outcome.units.slice(0, MAX_SHOWN)
@@ -50,6 +61,7 @@ export const endingOf = (
       return [
         ...shown.map((one) => style.yellow(waitingFor(one))),
         ...(rest === 0 ? [] : [style.yellow(`Waiting for ${counted(rest, 'more unit')}`)]),
+        style.yellow(`Run pending ${summary}`),
         ...next
       ]
     }
@@ -66,16 +78,15 @@ const failureLines = (
   { stepIndex, checkpoint: { workflow, workspace } }: Failed,
   failure: Failure,
   style: Style,
-  ownFolders: ReadonlyMap<string, string>
+  { ownFolders, printed }: Ending
 ): ReadonlyArray<string> => {
   const { unit, error } = failure
   const step = definitionAt(file, unit)
   const attempts = failure.attempts.at(-1)?.attempt ?? 1
   const own = ownFolders.get(unit)
   return [
-    style.red(`Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}`),
-    ...(step?._tag === 'Task' ? [`  command: ${commandLine(step.action)}`] : []),
-    `  error: ${error.message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`,
+    style.red(`${style.symbols.failed} Step ${stepIndex + 1}/${workflow.steps.length} failed: ${unit}`),
+    ...(printed.has(unit) ? [] : errorLines(step, error, attempts)),
     ...(own === undefined ? [] : [`  its own folder: ${own}`]),
     ...(workspace === undefined ? [] : [workspaceLine(workspace)])
   ]

@@ -3,8 +3,7 @@ import type { Change } from '../../domain/change/Change.js'
 import { describeJob } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { listed } from '../../domain/data/listed.js'
-import * as Duration from '../workflow/Duration.js'
-import { clipped, counted, firstLine } from './text.js'
+import { clipped, counted, duration, firstLine } from '../../view/text.js'
 
 export const factsOf = (change: Change): string => {
   switch (change._tag) {
@@ -21,11 +20,11 @@ export const factsOf = (change: Change): string => {
     case 'AttemptStarted':
       return change.attempts.map(({ unit, attempt }) => `${unit}, attempt ${attempt}`).join('; ')
     case 'AttemptFailed': {
-      const next = `next in ${Duration.show(change.delayBeforeNextMillis)}`
+      const next = `next in ${duration(change.delayBeforeNextMillis)}`
       return `${change.unit}, attempt ${change.attempt}: ${firstLine(change.error.message)}; ${next}`
     }
     case 'UnitCompleted':
-      return `${change.unit}${attempt(change.attempts)}, ${Duration.show(change.durationMillis)}`
+      return `${change.unit}${attempt(change.attempts)}, ${duration(change.durationMillis)}`
     case 'UnitFailed':
       return change.last === undefined
         ? change.unit

@@ -2,7 +2,7 @@
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
-import { firstLine } from './text.js'
+import { firstLine } from '../../view/text.js'
 
 /** For a line that names the unit already. */
 export const waitText = (pending: PendingUnit): string => {

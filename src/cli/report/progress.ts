@@ -1,7 +1,7 @@
 /** Reports the progress of a run. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
-import { grouped } from './text.js'
+import { grouped } from '../../view/text.js'
 import type { StepIdentity } from '../../domain/workflow/WorkflowIdentity.js'
 
 /** Counts completed steps, not the position: a failed step is not done. */

@@ -17,6 +17,10 @@ import { MAX_SHOWN } from '../workflow/Problem.js'
 
 export const printed = (document: Json): string => `${JSON.stringify(document, null, 2)}\n`
 
+/** The result of a command: a document, or the last line after its events. */
+export const printedResult = ({ events }: { readonly events: boolean }, document: JsonObject): string =>
+  events ? `${JSON.stringify({ event: 'Result', ...document })}\n` : printed(document)
+
 export const summaryJson = (
   run: Pick<RunSummary, 'runId' | 'workflow' | 'status' | 'steps' | 'createdAt' | 'updatedAt'>
 ): JsonObject => ({

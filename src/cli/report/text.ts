@@ -1,8 +1,6 @@
-/** Formats numbers, times, owners and long lines for people. */
+/** Formats times, owners and positions for people. */
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
-
-export { clipped, counted, firstLine, grouped } from '../../view/text.js'
 
 /** A time: `2026-01-02 03:04 UTC`. */
 export const minute = (at: string): string => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`

@@ -4,7 +4,7 @@ import type { Unit } from '../../domain/workflow/Unit.js'
 import { ancestors, parent, top } from '../../domain/workflow/Unit.js'
 import type { Event } from '../../ports/Events.js'
 import type { StepEntry } from '../workflow/WorkflowFile.js'
-import { grouped } from './text.js'
+import { grouped } from '../../view/text.js'
 
 /** A wave with more groups is reported as one, not group by group. */
 export const WIDE = 20
@@ -25,6 +25,7 @@ export interface Wave {
 /**
  * The waves and maps of a run, as far as the followed events say.
  *
+ * - `at`: the wave or map at a path.
  * - `around`: the outermost wide wave around a unit, else the outermost one.
  * - `isDue`: true at most once for each tenth of its groups, and not in quick succession.
  * - `isNew`: true for the first call only.
@@ -32,6 +33,7 @@ export interface Wave {
  */
 export interface Waves {
   readonly follow: (event: Event) => void
+  readonly at: (unit: Unit) => Wave | undefined
   readonly around: (unit: Unit) => Wave | undefined
   readonly isDue: (wave: Wave) => boolean
   readonly isNew: (wave: Wave) => boolean
@@ -78,6 +80,7 @@ export const make = (steps: ReadonlyArray<StepEntry>, now: () => number): Waves 
   }
   return {
     follow,
+    at,
     around: (unit) => {
       const all = [...ancestors(unit)].flatMap((one) => at(one) ?? []).reverse()
       return all.find(isWide) ?? all[0]

@@ -2,6 +2,7 @@
 import { fstatSync } from 'node:fs'
 import type { Style } from './Style.js'
 import * as Styles from './Style.js'
+import { printable } from '../../domain/explain/printable.js'
 
 /** `out` prints a document; `line` starts a new line on error output; `status` is called every second while it is set; its lines may have styles, and are then fitted. */
 export interface Screen {
@@ -54,7 +55,7 @@ export const make = ({ stdout, stderr, environment }: Streams, stepsTo: 'stdout'
     // A wrapped line could not be cleared.
     const { symbols, width } = Styles.of(stderr, environment)
     const now = status()
-    const lines = typeof now === 'string' ? [Styles.fitted(Styles.printable(now), { symbols, width: width - 1 })] : now
+    const lines = typeof now === 'string' ? [Styles.fitted(printable(now), { symbols, width: width - 1 })] : now
     // A line that scrolled out of view could not be cleared either.
     const shown = lines.slice(0, Math.max(1, (stderr.rows > 0 ? stderr.rows : 24) - 2))
     toErr(shown.map(Styles.rendered).join('\n'))

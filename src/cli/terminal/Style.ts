@@ -78,8 +78,6 @@ export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' |
 
 const GRAPHEMES = new Intl.Segmenter()
 
-export { printable }
-
 /** Only this process knows the key, so no text from outside can forge a mark. */
 const KEY = randomUUID()
 

@@ -7,6 +7,7 @@ export interface Symbols {
   readonly inFlight: string
   readonly pending: string
   readonly notStarted: string
+  readonly skipped: string
   readonly more: string
 }
 
@@ -16,10 +17,19 @@ export const unicode: Symbols = {
   inFlight: '⚡',
   pending: '◌',
   notStarted: '○',
+  skipped: '↷',
   more: '…'
 }
 
-export const ascii: Symbols = { completed: '+', failed: 'x', inFlight: '*', pending: '~', notStarted: '-', more: '...' }
+export const ascii: Symbols = {
+  completed: '+',
+  failed: 'x',
+  inFlight: '*',
+  pending: '~',
+  notStarted: '-',
+  skipped: '>',
+  more: '...'
+}
 
 /** ASCII on a dumb terminal, and in a locale (LC_ALL, LC_CTYPE, LANG) without UTF-8; no locale decides nothing. */
 export const of = (environment: Readonly<Record<string, string | undefined>>): Symbols => {

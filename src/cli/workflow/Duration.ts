@@ -1,4 +1,4 @@
-/** Parses and prints durations: `250ms`, `5s`, `2m`, `1h`. */
+/** Parses durations: `250ms`, `5s`, `2m`, `1h`. */
 import * as O from 'fp-ts/lib/Option.js'
 
 const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
@@ -20,5 +20,3 @@ export const parseAge = (text: string): O.Option<number> => {
 }
 
 const DAY_MILLIS = 86_400_000
-
-export { duration as show } from '../../view/text.js'

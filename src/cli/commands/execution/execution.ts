@@ -1,6 +1,8 @@
 /** Executes a run for `run` and `resume`, and reports its end. */
 import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { subprocess, systemClock } from '../../../adapters/node/index.js'
 import { status } from '../../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../../domain/data/Json.js'
@@ -19,8 +21,9 @@ import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
 import { endingOf, MAX_SHOWN } from '../../report/ending.js'
 import * as Reporter from '../../report/Reporter.js'
+import { changeJson, lineOf, plannedJson } from '../../report/changeJson.js'
 import { pendingJson } from '../../report/pending.js'
-import { endJson, printed } from '../../report/runJson.js'
+import { endJson, printedResult } from '../../report/runJson.js'
 import { runnerIn } from '../../steps/jobStep.js'
 import * as Problem from '../../workflow/Problem.js'
 import { toProgram } from '../../workflow/toProgram.js'
@@ -38,7 +41,7 @@ import { warningsOf } from './input.js'
 import type { PlanFlags } from './planFlags.js'
 import type { MergeFlags } from './workspace.js'
 import { settleWorkspace, printWorkspace } from './workspace.js'
-import { grouped } from '../../report/text.js'
+import { grouped } from '../../../view/text.js'
 
 /** `shown`: the path of the file in messages. */
 export interface Loaded {
@@ -104,7 +107,10 @@ export const execute = async (
           saved = true
         }
         if (event._tag === 'WorkspaceReady') printWorkspace(context, event.workspace, event.renamed)
-        if (event._tag === 'RunPlanned') execution.onPlanned?.(event.plan)
+        if (event._tag === 'RunPlanned') {
+          execution.onPlanned?.(event.plan)
+          if (context.events) context.screen.out(lineOf(plannedJson(program.name, event)))
+        }
         if (event._tag === 'StepsRunAgain') for (const unit of event.units) again.set(unit.unit, unit)
         if (event._tag === 'StepStarted') worked = true
         // The state can be removed once the workspace is settled.
@@ -114,7 +120,9 @@ export const execute = async (
     }
   })
   const silent = announceSignals(context, reporter, resumeLine(context, runId))
-  const ended = await executor(environment)()
+  const ended = await executor(
+    context.events ? { ...environment, storage: reporting(context, environment) } : environment
+  )()
   silent()
   reporter.finish()
   if (E.isLeft(ended)) {
@@ -136,7 +144,8 @@ export const execute = async (
         : isCancelled
           ? [{ text: 'To resume it anyway:', command: resumeCommand }]
           : [...resumeHints(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
-  for (const line of endingOf(outcome, execution.workflow.file, hints, screen.style, ownFolders)) screen.line(line)
+  const ending = { hints, ownFolders, summary: reporter.summary(outcome), printed: reporter.printed }
+  for (const line of endingOf(outcome, execution.workflow.file, ending, screen.style)) screen.line(line)
   const place =
     outcome._tag === 'Completed'
       ? await settleWorkspace(context, outcome.checkpoint, execution.merging ?? {}, worked)
@@ -145,7 +154,7 @@ export const execute = async (
     await dispose(execution.workflow.file.onSuccess, outcome.checkpoint)({ ...environment, events: reporter })()
   if (context.json)
     screen.out(
-      printed({
+      printedResult(context, {
         ...outcomeJson(outcome, resumeCommand, questions, [...again.values()]),
         ...Object.fromEntries(restarts.map(({ command }) => ['restart_wave_command', command ?? null])),
         ...place
@@ -153,6 +162,18 @@ export const execute = async (
     )
   return E.right(ofOutcome(outcome, context.signals.received()))
 }
+
+/** Prints each change once its save is durable. */
+const reporting = ({ screen }: Context, { storage }: Environment): Environment['storage'] => ({
+  ...storage,
+  save: (claim, revisions) =>
+    pipe(
+      storage.save(claim, revisions),
+      TE.map(() => {
+        for (const { revision, change } of revisions) screen.out(lineOf(changeJson(revision, change)))
+      })
+    )
+})
 
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'

@@ -21,7 +21,7 @@ import type { Context } from '../Context.js'
 import { dogearCommand, environmentFor } from '../Context.js'
 import { treeAt } from './survey.js'
 import { redactionFor } from './input.js'
-import { counted } from '../../report/text.js'
+import { counted } from '../../../view/text.js'
 
 export interface MergeFlags {
   readonly merge?: boolean

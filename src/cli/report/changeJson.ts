@@ -1,0 +1,69 @@
+/** Events of a run as lines of JSON: its plan, and each change once it is durable. */
+import type { Change } from '../../domain/change/Change.js'
+import type { JsonObject } from '../../domain/data/Json.js'
+import type { Of } from './LiveRun.js'
+import { errorJson } from './runJson.js'
+import { skippedBy } from './skipped.js'
+
+export const lineOf = (document: JsonObject): string => `${JSON.stringify(document)}\n`
+
+/** The first line: the run, and the completed units that it skips. */
+export const plannedJson = (name: string, { runId, resumed, plan }: Of<'RunPlanned'>): JsonObject => ({
+  event: 'RunPlanned',
+  run_id: runId,
+  run_name: name,
+  resumed,
+  skipped: skippedBy(plan)
+})
+
+/** A change: its revision, kind and time, and what is known of its unit. */
+export const changeJson = (revision: number, change: Change): JsonObject => ({
+  event: change._tag,
+  revision,
+  at: change.at,
+  ...('unit' in change ? { unit: change.unit } : {}),
+  ...factsOf(change)
+})
+
+const factsOf = (change: Change): JsonObject => {
+  switch (change._tag) {
+    case 'Started':
+      return { run_name: change.workflow.name }
+    case 'Recovered':
+      return { from: change.from, lost: change.lost }
+    case 'Expanded':
+      return { items: change.items.length }
+    case 'AttemptStarted':
+      return { attempts: change.attempts.map(({ unit, attempt }) => ({ unit, attempt })) }
+    case 'AttemptFailed': {
+      const { attempt, error, delayBeforeNextMillis } = change
+      return { attempt, error: errorJson(error), delay_millis: delayBeforeNextMillis }
+    }
+    case 'UnitCompleted': {
+      const { attempts, startedAt, durationMillis } = change
+      return { attempts, started_at: startedAt, duration_millis: durationMillis }
+    }
+    case 'UnitFailed':
+      return change.last === undefined ? {} : { attempt: change.last.attempt, error: errorJson(change.last.error) }
+    case 'JobSubmitted':
+      return { attempt: change.attempt, job: change.job ?? null }
+    case 'JobEnded':
+      return { error: errorJson(change.error) }
+    case 'WaitStarted':
+      return change.wait._tag === 'Timer'
+        ? { for: 'timer', wake_at: change.wait.wakeAt }
+        : { for: 'answer', question: change.wait.question ?? null, until: change.wait.until ?? null }
+    case 'Answered':
+      return { by: change.by }
+    case 'Interrupted':
+      return { reason: change.reason }
+    case 'Rewound':
+      return { units: change.units, why: change.why }
+    case 'WorkflowEdited':
+    case 'InputReplaced':
+    case 'Suspended':
+    case 'Assumed':
+    case 'Confirmed':
+      return {}
+  }
+}

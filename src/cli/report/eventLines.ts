@@ -1,0 +1,269 @@
+/** The lines of a live run: what each event says to a person. */
+import { describeKept, describeJob, describeReason, explain } from '../../domain/explain/Explain.js'
+import type { StepError } from '../../domain/data/StepError.js'
+import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
+import { describePosition } from '../../domain/request/Pause.js'
+import { definitionAt } from '../../domain/workflow/Node.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { isTop } from '../../domain/workflow/Unit.js'
+import { describe } from '../../executor/RunError.js'
+import { describeRequest } from '../../executor/storage/portErrors.js'
+import type { Event, EventUnit } from '../../ports/Events.js'
+import { counted, duration, grouped } from '../../view/text.js'
+import type { Style } from '../terminal/Style.js'
+import type { StepEntry } from '../workflow/WorkflowFile.js'
+import { commandLine } from '../workflow/WorkflowFile.js'
+import type { LiveRun, Of } from './LiveRun.js'
+import { wideWave } from './LiveRun.js'
+import { waitText } from './pending.js'
+import { completedText, isNothingLeft } from './summary.js'
+import { skippedBy } from './skipped.js'
+import { shortened } from './text.js'
+import type { Wave } from './waves.js'
+import * as Waves from './waves.js'
+
+type Lines = ReadonlyArray<string>
+
+export const linesOf = (run: LiveRun, event: Event): Lines => {
+  const { style } = run.screen
+  const detail = (line: string): Lines => (run.verbose ? [style.dim(line)] : [])
+  const warning = (line: string): string => style.yellow(`warning: ${line}`)
+  switch (event._tag) {
+    case 'RunPlanned':
+      return [...planned(run, event), ...answered(run, event.plan)]
+    case 'StepsRunAgain':
+      return runAgain(run, event.units)
+    case 'CheckpointSaved':
+      return detail(`saved revision ${event.revision}: ${event.state._tag} ${event.state.step}`)
+    case 'CheckpointRecovered':
+      return [warning(`recovered from ${event.from}; lost: ${event.lost}`)]
+    case 'MapExpanded':
+      return [`${position(run, event)} ${event.unit}: ${counted(event.items, 'item')}`]
+    case 'StepStarted':
+      return started(run, event)
+    case 'StepRetrying': {
+      const failed = `attempt ${event.attempt}/${event.maxAttempts} failed: ${event.error.message}`
+      const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
+      return troubles(
+        run,
+        event,
+        [failed, wait].map((line) => style.yellow(`${groupPrefix(event)}${line}`))
+      )
+    }
+    case 'JobSubmitted': {
+      const job = event.job === undefined ? '' : `: ${describeJob(event.job)}`
+      return unlessWide(run, event, `${position(run, event)} ${event.unit} has submitted its job${job}`)
+    }
+    case 'StepWaiting': {
+      const wait = waitText({ ...event.wait, unit: event.unit, startedAt: '' })
+      return unlessWide(run, event, `${position(run, event)} ${event.unit} ${wait}`)
+    }
+    case 'AnswerRejected': {
+      const { unit, by, path, expected } = event
+      return [warning(`the answer to ${unit} by ${by} was rejected: at ${path} expected ${expected}`)]
+    }
+    case 'StepCompleted':
+      return [...completed(run, event), ...progressed(run, event)]
+    case 'StepFailed':
+      // The end of the run reports it too: print it only while others run.
+      return run.active.size === 0 ? [] : failed(run, event)
+    case 'RunCompleted':
+      return isNothingLeft(run) ? [] : [style.green(completedText(run))]
+    case 'CheckFailed':
+      // The end of the run reports an aborting check.
+      return event.answer === 'abort' ? [] : [warning(`${event.unit}: ${event.wrong.join('; ')}; ${reaction(event)}`)]
+    case 'RunRemoved':
+    case 'RunNotRemoved':
+      return removal(event, style)
+    case 'RunPaused':
+      return paused(event, style.yellow)
+    case 'ReleaseFailed':
+      return detail(`the claim could not be released: ${describe(event.error)}`)
+    case 'EvidenceKept':
+    case 'StepSuspended':
+    case 'WorkspaceReady':
+    case 'WaveRestarted':
+    case 'RunFailed':
+    case 'RunInterrupted':
+    case 'RunFenced':
+      return []
+  }
+}
+
+/** Reports if the state of a completed run was kept, deleted or archived. */
+export const removal = (event: Event, style: Style): Lines => {
+  if (event._tag === 'RunNotRemoved')
+    return [style.yellow(`warning: the run has completed, and its state is kept: ${event.why}`)]
+  if (event._tag !== 'RunRemoved') return []
+  return [event.archivedAt === undefined ? 'Its state was deleted' : `Archived in ${event.archivedAt}`]
+}
+
+const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yellow: (line: string) => string): Lines => {
+  const { unit, commits, committed } = pointer
+  const more = committed === undefined ? '' : `, and ${committed.slice(0, 12)} with uncommitted changes`
+  const warnings = [
+    ...(unreadable === undefined
+      ? []
+      : [`nothing was committed, because the pause request cannot be attributed: ${describeRequest(unreadable)}`]),
+    ...problems.map(describe)
+  ]
+  return [
+    yellow(`Paused ${isTop(unit) ? 'before' : 'at'} ${describePosition(pointer)}`),
+    ...(where === undefined ? [] : [`Progress saved to ${where}`]),
+    `Commits: ${commits.length} completed${more}`,
+    ...warnings.map((line) => yellow(`warning: ${line}`))
+  ]
+}
+
+const reaction = ({ answer, previousWave }: Of<'CheckFailed'>): string => {
+  switch (answer) {
+    case 'retry':
+      return 'retrying'
+    case 'lookAgain':
+      return 'repeating the check'
+    case 'previousWave':
+      return `running ${previousWave ?? 'the previous wave'} again`
+    case 'continue':
+    case 'abort':
+      return 'continuing anyway'
+  }
+}
+
+const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Lines => {
+  const { verbose, loaded } = run
+  const { style } = run.screen
+  const { length: total } = run.steps
+  if (!resumed) return [style.bold(`Run ${runId} started`)]
+  if (plan.startIndex === total && loaded === total) return [`Run ${runId}: nothing left to do`]
+  const lines = [style.bold(`Resuming run ${runId}`), `Loaded checkpoint: ${loaded}/${total} steps completed`]
+  return [
+    ...lines,
+    ...skipped(run, plan),
+    ...(verbose ? explain(plan).split('\n').slice(1).map(shortened).map(style.dim) : [])
+  ]
+}
+
+const skipped = ({ screen: { style } }: LiveRun, plan: ResumePlan): Lines => {
+  const units = skippedBy(plan)
+  if (units.length === 0) return []
+  const named = units.slice(0, MAX_SKIPPED).join(', ')
+  const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
+  const noun = units.every(isTop) ? 'step' : 'unit'
+  return [style.dim(`${style.symbols.skipped} ${counted(units.length, noun)} completed earlier: ${named}${more}`)]
+}
+
+const MAX_SKIPPED = 6
+
+/** The units that count as completed because the user said so. */
+const answered = ({ screen: { style }, assumed }: LiveRun, { decisions }: ResumePlan): Lines => {
+  const kept = decisions.flatMap((one) =>
+    one._tag === 'Skip' && one.reason._tag === 'EvidenceChanged' && one.reason.changed.length > 0
+      ? [`Kept with changes: ${describeKept(one.reason.changed)} of ${one.unit}`]
+      : []
+  )
+  const done = decisions.flatMap(({ reason, unit }) =>
+    reason._tag === 'Assumed' && !assumed.has(unit) ? [`Assumed done: ${unit}`] : []
+  )
+  return [...some(kept, 'more are kept with changes'), ...some(done, 'more are assumed done')].map(style.yellow)
+}
+
+const runAgain = ({ screen: { style } }: LiveRun, units: ReadonlyArray<Run>): Lines => {
+  const lines = units.map((unit) => `  ${unit.unit}: ${describeReason(unit)}`)
+  return ['Completed before, running again:', ...some(lines, 'more')].map(style.yellow)
+}
+
+/** The maximum number of listed units of one kind. */
+const MAX_LISTED = 10
+
+const some = (lines: Lines, more: string): Lines =>
+  lines.length <= MAX_LISTED + 1
+    ? lines
+    : [...lines.slice(0, MAX_LISTED), `  … and ${grouped(lines.length - MAX_LISTED)} ${more}`]
+
+/** Reports the first attempt of this process; `StepRetrying` announces the others. */
+const started = (run: LiveRun, event: Of<'StepStarted'>): Lines => {
+  const wide = wideWave(run, event)
+  if (wide !== undefined) return startedWave(run, wide, event)
+  const decision = run.decisions.get(event.unit)
+  const first = decision?._tag === 'Retry' ? decision.attempt : 1
+  const group = isTop(event.unit) ? '' : ` ${event.unit}`
+  return event.attempt === first ? [starting(run, event, decision, `${group}: ${event.summary}`)] : []
+}
+
+/** The first group that starts stands for its wave. */
+const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
+  if (!run.waves.isNew(wave)) return []
+  const { total = 0, done, unit } = wave
+  const some = done === 0 ? '' : `${grouped(total - done)} of `
+  return [starting(run, event, run.decisions.get(unit), `: ${unit} (${some}${grouped(total)} groups)`)]
+}
+
+const starting = (
+  { screen: { style }, steps }: LiveRun,
+  { stepIndex }: EventUnit,
+  decision: Decision | undefined,
+  what: string
+): string =>
+  style.bold(
+    decision?._tag === 'Retry'
+      ? `Retrying step ${stepIndex + 1}${what}`
+      : `Executing step ${stepIndex + 1}/${steps.length}${what}`
+  )
+
+/** The end of a unit: `✓ checks/unit (1.2 s)`. A wide wave has one line. */
+const completed = (run: LiveRun, event: Of<'StepCompleted'>): Lines => {
+  if (wideWave(run, event) !== undefined) return []
+  const { style } = run.screen
+  const facts = [
+    ...partsOf(run, event.unit),
+    duration(event.durationMillis),
+    ...(event.attempts > 1 ? [`succeeded on attempt ${event.attempts}`] : [])
+  ]
+  return [`${style.green(style.symbols.completed)} ${event.unit} ${style.dim(`(${facts.join(', ')})`)}`]
+}
+
+const partsOf = ({ steps, waves }: LiveRun, unit: Unit): ReadonlyArray<string> => {
+  const definition = definitionAt<StepEntry>({ steps }, unit)
+  if (definition?._tag === 'Sequence') return [counted(definition.steps.length, 'step')]
+  const total = waves.at(unit)?.total
+  return total === undefined ? [] : [counted(total, definition?._tag === 'Map' ? 'item' : 'group')]
+}
+
+/** The failure of a group while others run, which may take long. */
+const failed = (run: LiveRun, event: Of<'StepFailed'>): Lines => {
+  const { style } = run.screen
+  return troubles(run, event, [
+    style.red(`${style.symbols.failed} ${position(run, event)} failed: ${event.unit} (others still running)`),
+    ...errorLines(definitionAt<StepEntry>(run, event.unit), event.error, event.attempt)
+  ])
+}
+
+/** What failed, and why. */
+export const errorLines = (step: StepEntry | undefined, { message }: StepError, attempts: number): Lines => [
+  ...(step?._tag === 'Task' ? [`  command: ${commandLine(step.action)}`] : []),
+  `  error: ${message}${attempts > 1 ? ` (after ${attempts} attempts)` : ''}`
+]
+
+const position = ({ steps }: LiveRun, { stepIndex }: { readonly stepIndex: number }): string =>
+  `Step ${stepIndex + 1}/${steps.length}`
+
+const groupPrefix = ({ unit }: EventUnit): string => (isTop(unit) ? '' : `${unit}: `)
+
+const unlessWide = (run: LiveRun, event: EventUnit, line: string): Lines =>
+  wideWave(run, event) === undefined ? [line] : []
+
+/** The live line has the counts already. */
+const progressed = (run: LiveRun, event: EventUnit): Lines => {
+  const wave = wideWave(run, event)
+  return wave === undefined || run.screen.live || !run.waves.isDue(wave) ? [] : [`${wave.unit}: ${Waves.countOf(wave)}`]
+}
+
+/** Of a wide wave, only the first retries and failures are reported. */
+const troubles = (run: LiveRun, event: EventUnit, lines: Lines): Lines => {
+  const wave = wideWave(run, event)
+  if (wave === undefined) return lines
+  const count = run.waves.trouble(wave)
+  if (count <= Waves.MAX_TROUBLES) return lines
+  const { style } = run.screen
+  return count === Waves.MAX_TROUBLES + 1 ? [style.yellow(`${wave.unit}: more groups fail; -v reports each`)] : []
+}

@@ -1,0 +1,39 @@
+/** The live rows below the lines of a run: its progress, and what is in flight. */
+import { printable } from '../../domain/explain/printable.js'
+import { duration, grouped } from '../../view/text.js'
+import type { Status } from '../terminal/Screen.js'
+import { fitted } from '../terminal/Style.js'
+import type { LiveRun } from './LiveRun.js'
+import { below } from './LiveRun.js'
+import { progressText } from './progress.js'
+import * as Waves from './waves.js'
+
+/** The maximum number of units that the live lines name. */
+const MAX_ACTIVE = 8
+
+/** One line for what runs alone; a line for each of several groups. */
+export const liveRows = ({ active, waves, now, screen, steps, done }: LiveRun): Status => {
+  const progress = progressText(steps, done.size)
+  const time = now()
+  const [first = ''] = active.keys()
+  const wave = waves.around(first)
+  const units = [...active].slice(0, MAX_ACTIVE).map(([unit, { since, until }]) => {
+    const name = below(wave, unit)
+    return until === undefined
+      ? `${name} ${seconds(time - since)}`
+      : `${name} retries in ${seconds(Math.max(0, until - time))}`
+  })
+  const position = wave === undefined ? progress : `${progress}, ${wave.unit}: ${Waves.countOf(wave)}`
+  if (active.size === 1) return `${position}, ${units.join(', ')}`
+  const { yellow, symbols, width } = screen.style
+  const fit = (text: string, indent: number): string => fitted(printable(text), { symbols, width: width - indent - 1 })
+  const more = active.size - units.length
+  return [
+    fit(position, 0),
+    ...units.map((unit) => `  ${yellow(symbols.inFlight)} ${fit(unit, 5)}`),
+    ...(more === 0 ? [] : [`  ${fit(`${symbols.more} and ${grouped(more)} more`, 2)}`])
+  ]
+}
+
+/** The live line is drawn once a second: no fractions. */
+const seconds = (millis: number): string => (millis < 60_000 ? `${Math.floor(millis / 1_000)} s` : duration(millis))
