@@ -8,8 +8,11 @@ import { blocks, read, root } from './markdown.js'
 const recipes = readdirSync(join(root, 'examples/recipes'))
 const pages = readdirSync(join(root, 'docs/guide/recipes'))
 
-/** The packages of a recipe, beside this one: its library, and what that one needs. */
-const LIBRARIES: Readonly<Record<string, readonly string[]>> = {}
+/** The package of a recipe, beside this one. */
+const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
+  'fastify.mjs': ['fastify'],
+  'pg-boss.mjs': ['pg-boss']
+}
 
 const importsOf = (recipe: string): readonly string[] =>
   [...read(`examples/recipes/${recipe}`).matchAll(/^import .* from '([^']+)'$/gm)].map(([, name]) => name ?? '')
