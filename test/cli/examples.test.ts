@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import * as E from 'fp-ts/lib/Either.js'
 import { load } from '../../src/cli/workflow/load.js'
@@ -37,4 +38,13 @@ test('the demo fails at its second step until it is fixed, and then resumes ther
     '✓ publish (T)',
     'Run completed in T: 2 steps ran, 1 skipped'
   ])
+})
+
+test('the approval example publishes once it is approved and has slept', async () => {
+  place.write('approval.yml', readFileSync(join(folder, 'approval.yml'), 'utf8').replace('sleep: 5s', 'sleep: 50ms'))
+  expect((await place.dogear(['run', 'approval.yml', '--id', 'a-1'])).code).toBe(75)
+  expect((await place.dogear(['answer', 'a-1', 'approve', '--value', 'true'])).code).toBe(0)
+  expect((await place.dogear(['resume', 'a-1'])).code).toBe(75)
+  await setTimeout(60)
+  expect(await place.dogear(['resume', 'a-1'])).toMatchObject({ code: 0, stdout: 'published app-1.2.3.tgz\n' })
 })

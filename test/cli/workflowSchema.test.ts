@@ -94,6 +94,22 @@ test.each([
   expect({ editor: byEditor(text), dogear: byDogear(text) }).toEqual({ editor: [], dogear: [] })
 })
 
+test.each([
+  ['a sleep', 'sleep: 14d'],
+  ['a sleep with a name and a summary', 'name: nap, sleep: 1.5h, summary: a nap'],
+  ['a wait for an answer', 'waitFor: {}'],
+  ['every key of a wait', 'name: a, waitFor: { question: "Publish?", timeout: 3d }, capture: v, summary: approval']
+])('%s: accepted as a step, a group and a body', (_, keys) => {
+  const inWave = keys.replace(/name: \w+, /, '')
+  const inMap = inWave.replace(' capture: v,', '')
+  for (const text of [
+    `steps: [{ ${keys} }]`,
+    `steps: [{ wave: w, groups: { g: { ${inWave}, needs: [h] }, h: { shell: x } } }]`,
+    `steps: [{ wave: w, forEach: [1], each: { ${inMap} } }]`
+  ])
+    expect({ editor: byEditor(text), dogear: byDogear(text) }, text).toEqual({ editor: [], dogear: [] })
+})
+
 const task = (keys: string): string => `steps: [{ ${keys} }]`
 
 test.each([
@@ -147,6 +163,17 @@ test.each([
   ['a task and a sequence in one step', task('name: a, shell: x, steps: [{ shell: x }]')],
   ['a sequence and a wave in one step', task('name: a, steps: [{ shell: x }], groups: { a: { shell: x } }')],
   ['a task and a wave in one step', task('wave: a, shell: x, groups: { a: { shell: x } }')],
+  ['a sleep and a wait for an answer', task('sleep: 1s, waitFor: {}')],
+  ['a sleep with a command', task('sleep: 1s, shell: x')],
+  ['a sleep of a number', task('sleep: 10')],
+  ['a sleep without a unit', task('sleep: "10"')],
+  ['a sleep with a variable', task('sleep: 1s, capture: v')],
+  ['a wait for a string', task('waitFor: Publish?')],
+  ['a wait with an unknown key', task('waitFor: { quest: x }')],
+  ['a wait with an empty question', task('waitFor: { question: " " }')],
+  ['a wait with a bad limit', task('waitFor: { timeout: soon }')],
+  ['a wait with a limit of its own', task('waitFor: {}, timeout: 1h')],
+  ['a wait that is retried', task('sleep: 1s, retry: {}')],
   ['a sequence without a name', task('steps: [{ shell: x }]')],
   ['a sequence of its own and of a file', task('name: a, steps: [{ shell: x }], workflow: b.yml')],
   ['a wave without a name', task('groups: { a: { shell: x } }')],
@@ -180,6 +207,7 @@ const BEYOND: ReadonlyArray<readonly [string, RegExp, string]> = [
   ['no secret in a variable', /the name of a secret/, 'secrets: [A]\nsteps: [{ shell: x, capture: A }]'],
   ['no secret in the input', /is a secret and a field/, 'secrets: [A]\ninput: { A: x }\nsteps: [{ shell: x }]'],
   ['levels', /nested too deeply/, `steps: [${'{ name: a, steps: ['.repeat(16)}{ shell: x }${'] }'.repeat(16)}]`],
+  ['a time to sleep', /at most 1,000 years/, task('sleep: 999999d')],
   ['an order of delays', /must not be shorter/, task('shell: x, retry: { delay: 5m, maxDelay: 1m }')],
   ['no time once rounded', /must be longer/, task('shell: x, timeout: 0.4ms')],
   ['the text of a command', /command must not be empty/, task('run: [""]')],
@@ -219,6 +247,7 @@ describe('random files', () => {
   const argv = fc.tuple(fc.constantFrom('ls', 'x'), fc.constantFrom('a', '${v}', 1, true))
   const command = fc.oneof(fc.constantFrom('x', 'npm test'), argv)
   const duration = fc.constantFrom('5s', '1.5m', '1h')
+  const longDuration = fc.constantFrom('5s', '1.5m', '14d')
   const checks = {
     before: fc.oneof(fc.constant('x'), fc.array(command, { maxLength: 2 })),
     after: fc.oneof(fc.constant('x'), fc.array(command, { maxLength: 2 })),
@@ -259,6 +288,15 @@ describe('random files', () => {
           work('shell', fc.constant('x')),
           work('run', argv),
           work('reuse', fc.constant({ fromRun: 'r', artifact: 'a' })),
+          mapping({ ...naming, sleep: longDuration, summary: fc.constant('x') }, 'sleep'),
+          mapping(
+            {
+              ...naming,
+              waitFor: mapping({ question: fc.constant('x'), timeout: longDuration }),
+              capture: fc.constantFrom('v', 'w')
+            },
+            'waitFor'
+          ),
           work('job', mapping({ submit: command, poll: command, collect: command }, 'submit', 'poll'))
         ),
         mapping(
@@ -303,13 +341,15 @@ describe('random files', () => {
 
   test('the patterns for arguments, durations and variables match what dogear reads', () => {
     const word = fc.string({
-      unit: fc.constantFrom('$', '{', '}', 'a', '1', '.', 's', 'm', '_', '\n', 'PATH', 'DOGEAR_', '-')
+      unit: fc.constantFrom('$', '{', '}', 'a', '1', '.', 's', 'm', 'd', '_', '\n', 'PATH', 'DOGEAR_', '-')
     })
     const variable = new Ajv({ strict: true }).compile({ type: 'string', ...Variable.JSON_SCHEMA })
     fc.assert(
       fc.property(word, (text) => {
         expect(new RegExp(Template.PATTERN, 'u').test(text)).toBe(E.isRight(Template.parse(text)))
         expect(new RegExp(Duration.PATTERN, 'u').test(text)).toBe(Duration.parse(text)._tag === 'Some')
+        const age = [Duration.PATTERN, Duration.DAYS].some((pattern) => new RegExp(pattern, 'u').test(text))
+        expect(age).toBe(Duration.parseAge(text)._tag === 'Some')
         expect(variable(text)).toBe(Variable.objection(text)._tag === 'None')
       }),
       runs

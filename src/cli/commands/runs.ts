@@ -40,7 +40,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   // Unreadable runs have an unknown status.
   const unreadable = status === undefined ? runs.right.damaged : []
   if (context.json || flags.output === 'json') {
-    screen.out(printed([...shown.map(summaryJson), ...unreadable.map(unreadableJson)]))
+    screen.out(printed([...shown.map(listedJson), ...unreadable.map(unreadableJson)]))
   } else if (shown.length === 0 && unreadable.length === 0) {
     screen.print(
       status === undefined
@@ -55,6 +55,13 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   for (const line of linesOf([check], screen.style)) screen.line(line)
   return E.right(runs.right.runs.length === 0 ? ExitCode.storage : ExitCode.done)
 }
+
+const listedJson = (run: RunSummary): JsonObject => ({
+  ...summaryJson(run),
+  ...(run.waits === undefined
+    ? {}
+    : { waits_for: run.waits.kinds.map((kind) => kind.toLowerCase()), wake_at: run.waits.wakeAt ?? null })
+})
 
 const unreadableJson = ({ runId, error }: Runs['damaged'][number]): JsonObject => ({
   run_id: runId,
@@ -79,6 +86,14 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
 
 const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
 
+/** The last column, if a listed run waits. */
+const waitsText = ({ waits }: RunSummary): string => {
+  if (waits === undefined) return ''
+  const { kinds, wakeAt } = waits
+  const names = kinds.length === 0 ? 'a resume' : kinds.map((kind) => kind.toLowerCase()).join(', ')
+  return wakeAt === undefined ? names : `${names} until ${minute(wakeAt)}`
+}
+
 const table = (
   all: Runs,
   shown: ReadonlyArray<RunSummary>,
@@ -86,18 +101,21 @@ const table = (
   style: Style
 ): ReadonlyArray<string> => {
   const shortened = shortIds([...all.runs, ...all.damaged].map(({ runId }) => runId))
+  const isAnyPending = shown.some(({ waits }) => waits !== undefined)
   const idOf = (runId: string): string => shortened.get(runId) ?? runId
   const rows = [
-    ...shown.map(({ runId, workflow, status, steps, createdAt }) => [
-      idOf(runId),
-      printable(workflow.name),
-      status,
-      minute(createdAt),
-      `${steps.completed}/${steps.total}`
+    ...shown.map((run) => [
+      idOf(run.runId),
+      printable(run.workflow.name),
+      run.status,
+      minute(run.createdAt),
+      `${run.steps.completed}/${run.steps.total}`,
+      ...(isAnyPending ? [waitsText(run)] : [])
     ]),
     ...unreadable.map(({ runId }) => [idOf(runId), '?', 'unreadable', '?', '?'])
   ]
-  const widths = HEADINGS.map((heading, column) =>
+  const headings = isAnyPending ? [...HEADINGS, 'WAITS FOR'] : HEADINGS
+  const widths = headings.map((heading, column) =>
     rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), heading.length)
   )
   const aligned = (cells: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -106,7 +124,7 @@ const table = (
     const cells = aligned(row)
     return cells.map((cell, column) => (column === 2 ? coloured(style, row[2], cell) : cell)).join('  ')
   })
-  return [style.bold(aligned(HEADINGS).join('  ')), ...lines]
+  return [style.bold(aligned(headings).join('  ')), ...lines.map((line) => line.trimEnd())]
 }
 
 const coloured = (style: Style, status: string | undefined, cell: string): string => {

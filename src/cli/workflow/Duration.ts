@@ -5,6 +5,10 @@ const MILLIS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h
 
 export const PATTERN = '^(\\d{1,9}(?:\\.\\d{1,3})?)(ms|s|m|h)$'
 
+export const DAYS = '^(\\d{1,6})d$'
+
+const AGE = new RegExp(DAYS)
+
 const DURATION = new RegExp(PATTERN)
 
 export const parse = (text: string): O.Option<number> => {
@@ -15,7 +19,7 @@ export const parse = (text: string): O.Option<number> => {
 
 /** Also accepts days: `30d`. */
 export const parseAge = (text: string): O.Option<number> => {
-  const [, days] = /^(\d{1,6})d$/.exec(text) ?? []
+  const [, days] = AGE.exec(text) ?? []
   return days === undefined ? parse(text) : O.some(Number(days) * DAY_MILLIS)
 }
 

@@ -7,7 +7,7 @@ import { join } from '../../domain/workflow/Unit.js'
 import type { Workspace } from '../../domain/workflow/Workspace.js'
 import type { Expectation, OnCheckFailure } from '../../executor/program/Guard.js'
 import type { OnFailure } from '../../executor/program/Program.js'
-import type { Reuse } from '../../executor/program/StepSpec.js'
+import type { Reuse, WaitFor } from '../../executor/program/StepSpec.js'
 import type { Position, Problem } from './Problem.js'
 import type { Template } from './Template.js'
 
@@ -58,6 +58,16 @@ export interface TaskEntry {
   readonly checks?: ChecksEntry
 }
 
+/** A step that sleeps, or waits for an answer, which `capture` names. */
+export interface WaitEntry {
+  readonly _tag: 'Wait'
+  readonly at: Position
+  readonly name: string
+  readonly summary: string
+  readonly wait: { readonly sleep: { readonly millis: number } } | { readonly waitFor: WaitFor }
+  readonly capture?: string
+}
+
 /** `name`: the key of a group; for the body of a map, the name of the map. */
 export interface CompositeEntry {
   readonly at: Position
@@ -95,7 +105,7 @@ export interface MapEntry extends ParallelEntry {
   readonly each: StepEntry
 }
 
-export type StepEntry = TaskEntry | SequenceEntry | WaveEntry | MapEntry
+export type StepEntry = TaskEntry | WaitEntry | SequenceEntry | WaveEntry | MapEntry
 
 /** `secrets`: names of environment variables; `workspace`: for new runs. */
 export interface WorkflowFile {
@@ -161,9 +171,12 @@ export const mapJson = ({ forEach, key, checks }: MapEntry): Json => ({
   ...(checks === undefined ? {} : { checks: checksJson(checks) })
 })
 
+export const isLeaf = (step: StepEntry): step is TaskEntry | WaitEntry => step._tag === 'Task' || step._tag === 'Wait'
+
 export const partsOf = (step: StepEntry): ReadonlyArray<StepEntry> => {
   switch (step._tag) {
     case 'Task':
+    case 'Wait':
       return []
     case 'Sequence':
       return step.steps

@@ -6,7 +6,7 @@ import { join, parent } from '../../domain/workflow/Unit.js'
 import type { Position, Problem } from './Problem.js'
 import { placeOf } from './Problem.js'
 import type { StepEntry } from './WorkflowFile.js'
-import { placed } from './WorkflowFile.js'
+import { isLeaf, placed } from './WorkflowFile.js'
 
 interface Named {
   readonly name: string
@@ -36,6 +36,7 @@ export const definitionProblems = (
 const sketchOf = (step: StepEntry): W.Step => {
   switch (step._tag) {
     case 'Task':
+    case 'Wait':
       return W.task(step.name, step.capture === undefined ? {} : { captures: [step.capture] })
     case 'Sequence':
       return W.sequence(step.name, step.steps.map(sketchOf))
@@ -74,7 +75,7 @@ const positionsIn = (workflow: Named, steps: ReadonlyArray<StepEntry>): Position
     byName.set(name, at)
     byPlace.set(place, at)
     // The domain reports the body of a map under the path of the map.
-    if (step._tag === 'Task' && within !== undefined && place.endsWith('/*')) byPlace.set(within, at)
+    if (isLeaf(step) && within !== undefined && place.endsWith('/*')) byPlace.set(within, at)
     const key = `${within ?? workflow.name} ${name}`
     const known = named.get(key)
     if (known === undefined) named.set(key, [at])

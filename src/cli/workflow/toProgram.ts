@@ -54,10 +54,14 @@ export const toProgram = (
   )
 
 const stepFrom = (runner: Runner, entry: StepEntry, index?: number): ProgramStep => {
-  const definition = entry._tag === 'Task' || entry.checks === undefined ? undefined : checksJson(entry.checks)
+  const definition = 'checks' in entry && entry.checks !== undefined ? checksJson(entry.checks) : undefined
   switch (entry._tag) {
     case 'Task':
       return taskFrom(runner, entry, index !== undefined && entry.name === numberedName(index))
+    case 'Wait': {
+      const { name, wait, summary, capture } = entry
+      return task(name, { ...wait, summary, ...(capture === undefined ? {} : { capture }) })
+    }
     case 'Sequence': {
       const steps = entry.steps.map((step, index) => stepFrom(runner, step, index))
       return sequenceOf(entry.name, steps, compositeOptions(runner, entry), definition)

@@ -4,8 +4,17 @@ import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
 import { didYouMean } from './Suggestion.js'
-import type { Action, Argument, ChecksEntry, GroupEntry, StepEntry, TaskEntry, WorkflowFile } from './WorkflowFile.js'
-import { actionsOf, partsOf } from './WorkflowFile.js'
+import type {
+  Action,
+  Argument,
+  ChecksEntry,
+  GroupEntry,
+  StepEntry,
+  TaskEntry,
+  WaitEntry,
+  WorkflowFile
+} from './WorkflowFile.js'
+import { actionsOf, isLeaf, partsOf } from './WorkflowFile.js'
 import { ITEM } from './items.js'
 import { ancestry } from './ancestry.js'
 
@@ -32,8 +41,8 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     }
   }
   const visit = (step: StepEntry, scope: Scope): Captured => {
-    if (step._tag === 'Task') {
-      look(named(step), scope)
+    if (isLeaf(step)) {
+      if (step._tag === 'Task') look(named(step), scope)
       return step.capture === undefined ? NOTHING : [step.capture]
     }
     look([...mapped(step), ...(step.checks?.before.flatMap(namedBy) ?? [])], scope)
@@ -51,7 +60,7 @@ export const unknownVariables = (file: WorkflowFile, input: Iterable<string>): R
     }
     return captured
   }
-  const inside = (step: Exclude<StepEntry, TaskEntry>, scope: Scope): Captured => {
+  const inside = (step: Exclude<StepEntry, TaskEntry | WaitEntry>, scope: Scope): Captured => {
     switch (step._tag) {
       case 'Sequence':
         return inOrder(step.steps, scope)
@@ -99,7 +108,7 @@ const scopesIn = (groups: ReadonlyArray<GroupEntry>, before: Scope): ((group: Gr
 
 /** Captures in the items of a map stay there. */
 const capturedIn = (step: StepEntry): Captured =>
-  step._tag === 'Task'
+  isLeaf(step)
     ? step.capture === undefined
       ? NOTHING
       : [step.capture]

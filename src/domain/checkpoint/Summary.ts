@@ -2,12 +2,16 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from './Checkpoint.js'
 import { progress, status } from './Checkpoint.js'
+import type { PendingUnit } from './Pending.js'
+import { wakeAt } from './Pending.js'
+import { has } from './Units.js'
 import type { Json } from '../data/Json.js'
 import { isObject } from '../data/Json.js'
 
 /**
  * The facts of a run at one revision, as plain JSON. `status`: while no live owner holds the run; `heldStatus`: while one does. `steps`:
- * how many top-level steps are completed, and how many there are. `createdAt`, `updatedAt`: UTC, ISO 8601.
+ * how many top-level steps are completed, and how many there are. `waits`: of a pending run, the kinds of its waits, without
+ * those whose answer is recorded, and the next time at which one ends by itself. Times are UTC, ISO 8601.
  *
  * @category model
  */
@@ -17,12 +21,13 @@ export interface Summary {
   readonly status: Status
   readonly heldStatus: Status
   readonly steps: { readonly completed: number; readonly total: number }
+  readonly waits?: { readonly kinds: ReadonlyArray<PendingUnit['_tag']>; readonly wakeAt?: string }
   readonly createdAt: string
   readonly updatedAt: string
 }
 
 /**
- * Returns the summary of a checkpoint, in constant time.
+ * Returns the summary of a checkpoint, in constant time unless it is pending.
  *
  * @category constructors
  */
@@ -34,10 +39,22 @@ export const of = (checkpoint: Checkpoint): Summary => {
     status: status(checkpoint, false),
     heldStatus: status(checkpoint, true),
     steps: progress(checkpoint),
+    ...(status(checkpoint, false) === 'pending' ? { waits: waitsOf(checkpoint) } : {}),
     createdAt,
     updatedAt
   }
 }
+
+type Waits = NonNullable<Summary['waits']>
+
+const waitsOf = ({ pending, answers }: Checkpoint): Waits => {
+  const kinds = new Set<PendingUnit['_tag']>()
+  for (const one of pending) if (!has(answers, one.unit)) kinds.add(one._tag)
+  const due = wakeAt(pending)
+  return { kinds: KINDS.filter((kind) => kinds.has(kind)), ...(due === undefined ? {} : { wakeAt: due }) }
+}
+
+const KINDS: ReadonlyArray<PendingUnit['_tag']> = ['Job', 'Timer', 'Answer']
 
 const STATUSES: Readonly<Record<Status, true>> = {
   queued: true,
@@ -64,12 +81,13 @@ export const statuses = Object.keys(STATUSES) as ReadonlyArray<Status>
  */
 export const decode = (value: Json | undefined): O.Option<Summary> => {
   if (!isObject(value ?? null)) return O.none
-  const { revision, workflow, status, heldStatus, steps, createdAt, updatedAt } = value as Record<string, Json>
+  const { revision, workflow, status, heldStatus, steps, waits, createdAt, updatedAt } = value as Record<string, Json>
   if (!isObject(workflow ?? null) || !isObject(steps ?? null)) return O.none
   const { name, path } = workflow as Record<string, Json>
   const { completed, total } = steps as Record<string, Json>
   return [revision, completed, total].every(isCount) &&
     [name, path ?? '', createdAt, updatedAt].every((one) => typeof one === 'string') &&
+    (waits === undefined || isWaits(waits)) &&
     [status, heldStatus].every((one) => typeof one === 'string' && Object.hasOwn(STATUSES, one))
     ? O.some({
         revision,
@@ -77,10 +95,17 @@ export const decode = (value: Json | undefined): O.Option<Summary> => {
         status,
         heldStatus,
         steps: { completed, total },
+        ...(waits === undefined ? {} : { waits }),
         createdAt,
         updatedAt
       } as Summary)
     : O.none
 }
+
+const isWaits = (value: Json): value is Json & Waits =>
+  isObject(value) &&
+  Array.isArray(value['kinds']) &&
+  value['kinds'].every((kind) => KINDS.some((one) => one === kind)) &&
+  typeof (value['wakeAt'] ?? '') === 'string'
 
 const isCount = (value: Json | undefined): boolean => Number.isSafeInteger(value) && (value as number) >= 0

@@ -41,6 +41,8 @@ export type Problem = Pick<Extract<WorkflowProblem, { readonly _tag: 'InvalidSet
 /** The last time of a year of four digits: later ones do not compare as strings. */
 const LATEST = Date.UTC(9999, 11, 31)
 
+export const MAX_WAIT_MILLIS = 31_557_600_000_000
+
 const DELAY = 'a number of milliseconds ≥ 0, at most 1,000 years'
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -54,6 +56,6 @@ const isTime = (value: unknown): value is string =>
 const isDate = (value: unknown): value is Date => Object.prototype.toString.call(value) === '[object Date]'
 
 const isDelay = (millis: unknown): millis is number =>
-  typeof millis === 'number' && millis >= 0 && millis <= 31_557_600_000_000
+  typeof millis === 'number' && millis >= 0 && millis <= MAX_WAIT_MILLIS
 
 const isoTime = (millis: number): string => new Date(millis).toISOString()

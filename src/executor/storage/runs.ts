@@ -145,7 +145,7 @@ const viewOf = (runId: string, stored: Stored): E.Either<StorageError, RunView> 
 
 const summaryOf = (
   runId: string,
-  { revision, workflow, status, heldStatus, steps, createdAt, updatedAt }: Summary.Summary,
+  { revision, workflow, status, heldStatus, steps, waits, createdAt, updatedAt }: Summary.Summary,
   heldBy: O.Option<Holder>,
   found: Found
 ): RunSummary => ({
@@ -154,6 +154,7 @@ const summaryOf = (
   workflow,
   status: O.isSome(heldBy) ? heldStatus : status,
   steps,
+  ...(waits === undefined ? {} : { waits }),
   createdAt,
   updatedAt,
   heldBy,

@@ -19,6 +19,7 @@ import type { Environment } from '../../../ports/Environment.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { notDone } from '../../CliError.js'
 import { ofOutcome } from '../../ExitCode.js'
+import type { Hint } from '../../report/Hint.js'
 import { endingOf, MAX_SHOWN } from '../../report/ending.js'
 import * as Reporter from '../../report/Reporter.js'
 import { changeJson, lineOf, plannedJson } from '../../report/changeJson.js'
@@ -140,7 +141,7 @@ export const execute = async (
     outcome._tag === 'Fenced'
       ? [await afterLoss(context, runId)]
       : outcome._tag === 'Pending'
-        ? ofPending(context, outcome.checkpoint)
+        ? [...ofPending(context, outcome.checkpoint), ...wakeHints(context, outcome)]
         : isCancelled
           ? [{ text: 'To resume it anyway:', command: resumeCommand }]
           : [...resumeHints(context, runId, program, questions, leadOf(outcome, program)), ...restarts]
@@ -174,6 +175,15 @@ const reporting = ({ screen }: Context, { storage }: Environment): Environment['
       })
     )
 })
+
+/** A timer needs a resume once it has ended. */
+const wakeHints = (
+  context: Context,
+  { runId, units, wakeAt }: RunOutcome & { readonly _tag: 'Pending' }
+): ReadonlyArray<Hint> =>
+  wakeAt !== undefined && units.some(({ _tag }) => _tag === 'Timer')
+    ? [{ text: `Resume at ${wakeAt} or later with:`, command: resumeLine(context, runId) }]
+    : []
 
 const leadOf = (outcome: RunOutcome, program: AnyProgram): string => {
   if (outcome._tag !== 'Failed') return 'Resume with:'

@@ -1,5 +1,6 @@
 /** Schemas of scalars. */
 import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Json } from '../../../domain/data/Json.js'
 import * as Duration from '../Duration.js'
 import type { Report } from '../Problem.js'
@@ -63,14 +64,23 @@ export const number = (
   json: () => ({ type: whole ? 'integer' : 'number', minimum: from, maximum: to })
 })
 
-export const duration: Schema<number> = {
+const durationBy = (
+  parse: (text: string) => O.Option<number>,
+  examples: string,
+  ...patterns: ReadonlyNonEmptyArray<string>
+): Schema<number> => ({
   decode: (reading, entry) => {
     const value = scalarOf(entry)
-    const millis = typeof value === 'string' ? Duration.parse(value) : O.none
-    return O.isSome(millis) ? millis.value : wrong(reading, entry, 'a duration like 250ms, 5s, 2m or 1h')
+    const millis = typeof value === 'string' ? parse(value) : O.none
+    return O.isSome(millis) ? millis.value : wrong(reading, entry, `a duration like ${examples}`)
   },
-  json: () => ({ type: 'string', pattern: Duration.PATTERN })
-}
+  json: () => ({ type: 'string', pattern: patterns.join('|') })
+})
+
+export const duration = durationBy(Duration.parse, '250ms, 5s, 2m or 1h', Duration.PATTERN)
+
+/** Also in days. */
+export const longDuration = durationBy(Duration.parseAge, '30s, 10m, 12h or 14d', Duration.PATTERN, Duration.DAYS)
 
 export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> => ({
   decode: ({ report }, entry) => {

@@ -27,6 +27,7 @@ import {
   onlyWith,
   wrong
 } from './Schema.js'
+import { waitFields, waitOf, waitRules } from './wait.js'
 import { standIn, taskFields, taskOf, taskRules } from './task.js'
 
 type Place = 'step' | 'group' | 'each'
@@ -256,6 +257,20 @@ const wave = (place: Place): Schema<AnyStep> =>
 // steps
 // ---------------------------------------------------------------------------------------------------------------------
 
+const wait = (place: Place): Schema<AnyStep> =>
+  mapped(
+    object(
+      ofAt(place, 'a wait'),
+      {
+        name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.'),
+        ...waitFields,
+        ...groupFields
+      },
+      { except: notAt(place), rules: waitRules }
+    ),
+    (read, reading) => ({ ...waitOf(read, reading), ...needsOf(read) })
+  )
+
 /** Editors offer the keys of all kinds of steps. */
 const stepFields = {
   name: field(nameText, 'The name of the step. Default: step-1, step-2 and so on.'),
@@ -264,6 +279,8 @@ const stepFields = {
   workflow: sequenceFields.workflow,
   groups: waveFields.groups,
   forEach: waveFields.forEach,
+  sleep: waitFields.sleep,
+  waitFor: waitFields.waitFor,
   ...taskFields,
   ...groupFields
 }
@@ -284,7 +301,8 @@ const anyStep = (place: Place): Schema<AnyStep> => {
     (kind) => `${of} is a mapping like "${example}", not ${kind}`,
     [
       { keys: ['steps', 'workflow'], schema: named(`${place}:sequence`, () => sequence(place)) },
-      { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => wave(place)) }
+      { keys: ['wave', 'groups', 'forEach', 'each'], schema: named(`${place}:wave`, () => wave(place)) },
+      { keys: ['sleep', 'waitFor'], schema: named(`${place}:wait`, () => wait(place)) }
     ],
     named(`${place}:task`, () => task(place))
   )

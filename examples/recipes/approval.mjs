@@ -1,0 +1,41 @@
+// Approval by a person: the process ends while nobody has decided, and any process takes the answer.
+//
+//   node approval.mjs run release-1             builds, asks, and ends
+//   node approval.mjs answer release-1 true     for example in the handler of a link or a chat button
+//   node approval.mjs run release-1             continues
+//
+// `dogear answer release-1 approve --value true --home state` answers too. approval.log shows what ran.
+import { appendFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { fileRequests, jsonFileStorage } from 'dogear/json-file'
+import { answer, runOutcome, workflow } from 'dogear/promise'
+
+const log = (line) => appendFileSync('approval.log', `${line}\n`)
+
+const release = workflow('release')
+  .step('build', async () => {
+    log('build')
+    return 'app-1.2.3.tgz'
+  })
+  .step('ask', async ({ runId, outputs }) => {
+    log(`mail: publish ${outputs.build}? Answer ${runId}`)
+  })
+  .waitFor('approve', { question: 'Publish?', timeoutMillis: 3 * 24 * 3_600_000 })
+  .step('publish', async ({ outputs }) => {
+    log(outputs.approve === true ? `publish ${outputs.build}` : `discard ${outputs.build}`)
+  })
+
+const [, , command, id, value] = process.argv
+// With `requests`, a process that works on the run takes the answer too.
+const options = { id, storage: jsonFileStorage('state'), environment: { requests: fileRequests('state') } }
+
+if (command === 'answer') {
+  await answer({ ...options, unit: 'approve', value: JSON.parse(value), by: userInfo().username })
+  console.log(`Recorded. Continue with: node approval.mjs run ${id}`)
+} else {
+  const outcome = await runOutcome(release, options)
+  if (outcome._tag === 'Pending')
+    for (const { unit, question } of outcome.units) console.log(`${id} waits at ${unit}: ${question}`)
+  else console.log(`${id}: ${outcome._tag}`)
+  process.exitCode = { Completed: 0, Pending: 75 }[outcome._tag] ?? 1
+}

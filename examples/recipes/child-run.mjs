@@ -1,0 +1,53 @@
+// Child runs: a step starts another workflow as a run of its own, waits for its end, and takes over its outputs.
+//
+//   node child-run.mjs march
+//
+// A child has its own id, so you can look at it, pause it and resume it alone. child-run.log shows what ran.
+import { appendFileSync } from 'node:fs'
+import { jsonFileStorage } from 'dogear/json-file'
+import { runOutcome, workflow } from 'dogear/promise'
+
+const log = (line) => appendFileSync('child-run.log', `${line}\n`)
+const storage = jsonFileStorage('state')
+
+const invoice = workflow('invoice')
+  .step('total', async ({ input }) => {
+    log(`total of ${input.customer}`)
+    return input.customer.length * 100
+  })
+  // The bank needs a moment. Then the child is pending, and so is its parent.
+  .sleep('booking', { millis: 100 })
+  .step('send', async ({ input, outputs }) => {
+    log(`mail to ${input.customer}: ${outputs.total}`)
+    return outputs.total
+  })
+
+/** Runs a workflow as a child: the id is made from the parent's, so after a crash the same child continues. */
+const child = async ({ runId, step, sleep, signal }, program, name, input) => {
+  for (;;) {
+    // Each look at the child is a record of its own: "run ada", "run ada#2" …
+    const ended = await step(`run ${name}`, async () => {
+      const outcome = await runOutcome(program, { id: `${runId}.${name}`, storage, input, signal })
+      const { _tag, wakeAt, outputs } = outcome
+      if (_tag === 'Pending') return { wakeAt }
+      if (_tag === 'Completed') return { outputs }
+      throw new Error(`${runId}.${name} ended: ${_tag}`)
+    })
+    if (ended.outputs !== undefined) return ended.outputs
+    // A child that waits for an answer has no time: look again in an hour.
+    await sleep(`wait ${name}`, ended.wakeAt === undefined ? { millis: 3_600_000 } : { until: ended.wakeAt })
+  }
+}
+
+const closing = workflow('closing')
+  .step('customers', async () => ['ada', 'grace'])
+  .map(
+    'invoices',
+    { forEach: ({ outputs }) => outputs.customers, key: (customer) => customer },
+    async (context) => (await child(context, invoice, context.item, { customer: context.item })).send
+  )
+  .step('report', async ({ outputs }) => outputs.invoices.reduce((sum, one) => sum + one, 0))
+
+const [, , month] = process.argv
+const outcome = await runOutcome(closing, { id: month, storage, wait: true })
+console.log(outcome._tag, outcome.outputs?.report)

@@ -1,0 +1,53 @@
+// A pg-boss worker: the queue hands out runs, Dogear does them. Both live in one PostgreSQL database.
+//
+//   DATABASE_URL=postgres://… node pg-boss.mjs order-7    puts an order into the queue, and works until Ctrl+C
+//   DATABASE_URL=postgres://… node pg-boss.mjs            works until Ctrl+C, on as many hosts as you like
+//
+// pg-boss.log shows what ran.
+import { appendFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { connect } from 'dogear/postgres'
+import { runOutcome, workflow } from 'dogear/promise'
+import PgBoss from 'pg-boss'
+
+const order = workflow('order')
+  .step('charge', async ({ runId, idempotencyKey, signal }) => {
+    await pause(100, undefined, { signal }) // a bank, which gets the key: it charges once
+    appendFileSync('pg-boss.log', `charge ${runId}\n`)
+    return idempotencyKey
+  })
+  .sleep('packing', { millis: 1_000 })
+  .step('ship', async ({ runId }) => {
+    appendFileSync('pg-boss.log', `ship ${runId}\n`)
+  })
+
+const url = process.env.DATABASE_URL
+const { storage, requests, close } = await connect(url)
+const stopping = new AbortController()
+const boss = new PgBoss(url)
+boss.on('error', console.error)
+await boss.start()
+// "short": a run is in the queue once, however often it is sent.
+await boss.createQueue('orders', { policy: 'short', retryLimit: 20, retryDelay: 2, expireInSeconds: 3_600 })
+const enqueue = (id, startAfter) => boss.send('orders', { id }, { singletonKey: id, startAfter })
+
+const { signal } = stopping
+const work = async ([job]) => {
+  const { id } = job.data
+  const outcome = await runOutcome(order, { id, storage, signal, environment: { requests } })
+  console.log(`${id}: ${outcome._tag}`)
+  if (outcome._tag === 'Completed') return outcome.outputs
+  // The run comes back at its time; one that waits for an answer is sent by whoever answers.
+  if (outcome._tag === 'Pending') return outcome.wakeAt && (await enqueue(id, outcome.wakeAt))
+  // Failed, interrupted, or held by another worker, because this job was delivered twice: pg-boss tries again.
+  throw new Error(`${id}: ${outcome._tag}`)
+}
+
+const [, , id] = process.argv
+if (id !== undefined) await enqueue(id)
+await boss.work('orders', { pollingIntervalSeconds: 0.5 }, work)
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
+signal.addEventListener('abort', async () => {
+  await boss.stop()
+  await close()
+})

@@ -1,0 +1,66 @@
+/** The recipe of a Fastify server: killed, stopped and started again. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type Process, type Recipe, recipe, until } from './recipes.js'
+
+let place: Recipe
+beforeEach(() => (place = recipe('fastify')))
+afterEach(() => place.remove())
+
+interface Server extends Process {
+  readonly url: string
+}
+
+const serve = async (killBefore?: string): Promise<Server> => {
+  const one = place.start([], killBefore, { PORT: '0', DOGEAR_TEST_HOLD: 'hold' })
+  await until('the server listens', () => one.output().includes('http://'))
+  return { ...one, url: `${/http:\S+/.exec(one.output())?.[0] ?? ''}/orders/order-7` }
+}
+
+const status = async ({ url }: Server): Promise<unknown> =>
+  ((await (await fetch(url)).json()) as { readonly status?: string }).status
+
+const stop = async (server: Server): Promise<void> => {
+  process.kill(server.pid, 'SIGTERM')
+  expect(await server.ended).toMatchObject({ code: 0, signal: null })
+}
+
+test.each(['charge order-7', 'ship order-7'])(
+  'a server that is killed before "%s" finishes the run at boot',
+  async (line) => {
+    const first = await serve(line)
+    const answer = await fetch(first.url, { method: 'POST' })
+    expect([answer.status, await answer.json()]).toEqual([202, { id: 'order-7' }])
+    expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
+    const second = await serve()
+    await until('the run is completed', async () => (await status(second)) === 'completed')
+    await stop(second)
+    expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+  }
+)
+
+test('a server that gets SIGTERM stops its runs, exits with 0, and the next one continues them', async () => {
+  writeFileSync(place.file('hold'), '')
+  const first = await serve()
+  expect((await fetch(first.url, { method: 'POST' })).status).toBe(202)
+  expect(await status(first)).toBe('running')
+  await stop(first)
+  expect(place.log()).toEqual([])
+  rmSync(place.file('hold'))
+  const second = await serve()
+  await until('the run is completed', async () => (await status(second)) === 'completed')
+  await stop(second)
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a request that is repeated starts nothing a second time, and an unknown run is not found', async () => {
+  writeFileSync(place.file('hold'), '')
+  const server = await serve()
+  expect((await fetch(server.url)).status).toBe(404)
+  for (let call = 0; call < 2; call++) expect((await fetch(server.url, { method: 'POST' })).status).toBe(202)
+  rmSync(place.file('hold'))
+  await until('the run is completed', async () => (await status(server)) === 'completed')
+  expect((await fetch(server.url, { method: 'POST' })).status).toBe(202)
+  await stop(server)
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})

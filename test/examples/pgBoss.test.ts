@@ -1,0 +1,106 @@
+/** The recipe of a pg-boss worker, on a real PostgreSQL server. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import PgBoss from 'pg-boss'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { sharedServer } from '../adapters/postgres/server.js'
+import { type Process, type Recipe, recipe, until } from './recipes.js'
+
+let place: Recipe
+let url: string
+let boss: PgBoss
+let started: Process[]
+
+beforeEach(async () => {
+  const { host, port } = await sharedServer()
+  const name = `recipe_${randomBytes(6).toString('hex')}`
+  const admin = new pg.Client({ host, port, user: 'postgres' })
+  await admin.connect()
+  await admin.query(`CREATE DATABASE ${name}`)
+  await admin.end()
+  url = `postgres://postgres@${host}:${port}/${name}`
+  place = recipe('pg-boss')
+  started = []
+  boss = new PgBoss({ connectionString: url, supervise: false, schedule: false })
+  await boss.start()
+})
+afterEach(async () => {
+  for (const one of started) {
+    try {
+      process.kill(one.pid, 'SIGKILL')
+    } catch {
+      // It has ended.
+    }
+    await one.ended
+  }
+  await boss.stop({ graceful: false })
+  place.remove()
+})
+
+const start = (words: readonly string[], killBefore?: string, environment: NodeJS.ProcessEnv = {}): Process => {
+  const one = place.start(words, killBefore, { DATABASE_URL: url, ...environment })
+  started.push(one)
+  return one
+}
+
+const sql = async (text: string): Promise<readonly Record<string, unknown>[]> => {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(text)).rows as Record<string, unknown>[]
+  } finally {
+    await client.end()
+  }
+}
+
+const jobs = (): Promise<readonly Record<string, unknown>[]> =>
+  sql("SELECT state FROM pgboss.job WHERE name = 'orders' ORDER BY created_on")
+
+/** Lets the jobs expire whose worker is dead or slow, as after an hour. */
+const expire = async (): Promise<void> => {
+  await sql("UPDATE pgboss.job SET started_on = now() - interval '2 hours' WHERE state = 'active'")
+  await boss.maintain()
+}
+
+test('a worker that is killed in a step is followed by one that charges and ships once', async () => {
+  const first = start(['order-7'], 'charge order-7')
+  expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
+  expect(await jobs()).toMatchObject([{ state: 'active' }])
+  await expire()
+  const second = start([], 'ship order-7')
+  expect(await second.ended).toMatchObject({ signal: 'SIGKILL' })
+  await expire()
+  const third = start([])
+  await until('the order is done', () => third.output().includes('order-7: Completed'))
+  process.kill(third.pid, 'SIGTERM')
+  expect(await third.ended).toMatchObject({ code: 0, signal: null })
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('while a run sleeps, the queue holds one delayed job for it', async () => {
+  const worker = start(['order-7'])
+  await until('the order is done', () => worker.output().includes('order-7: Completed'))
+  expect(worker.output()).toBe('order-7: Pending\norder-7: Completed\n')
+  const delays = 'extract(epoch FROM start_after - created_on)::float8 AS delay'
+  const jobs = await sql(`SELECT ${delays} FROM pgboss.job WHERE name = 'orders' ORDER BY created_on`)
+  expect(jobs).toEqual([{ delay: 0 }, { delay: expect.closeTo(1, 0) as number }])
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a stalled job that is delivered twice runs once', async () => {
+  writeFileSync(place.file('hold'), '')
+  const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+  await until('the first worker has the job', async () => (await jobs()).some(({ state }) => state === 'active'))
+  await until('the first worker has the run', async () => {
+    const [schema] = await sql("SELECT to_regclass('dogear.runs') AS runs")
+    return schema?.['runs'] !== null && (await sql('SELECT * FROM dogear.runs')).length > 0
+  })
+  await expire()
+  const other = start([])
+  await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+  rmSync(place.file('hold'))
+  const said = (): string => slow.output() + other.output()
+  await until('the order is done', () => said().includes('order-7: Completed'))
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})

@@ -1,0 +1,79 @@
+/** The recipes that need no server: each dies in a step, is started again, and does nothing twice. */
+import { existsSync } from 'node:fs'
+import { afterEach, expect, test } from 'vitest'
+import { type Recipe, recipe, until } from './recipes.js'
+
+let place: Recipe
+afterEach(() => place.remove())
+
+const KILLED = { code: null, signal: 'SIGKILL' }
+
+test.each(['model 1', 'temperature Paris', 'model 3', 'model 4'])(
+  'the agent that is killed before "%s" repeats no turn and no tool',
+  async (line) => {
+    place = recipe('agent')
+    const words = ['trip-1', 'Paris or Rome?']
+    expect(await place.run(words, line)).toMatchObject(KILLED)
+    expect(await place.run(words)).toEqual({ code: 0, signal: null, output: 'Booked Rome: ticket to Rome\n' })
+    expect([...place.log()].sort()).toEqual(
+      ['book Rome', 'model 1', 'model 3', 'model 4', 'temperature Paris', 'temperature Rome'].sort()
+    )
+  }
+)
+
+test('the agent that is killed in a tool that is not idempotent asks before it uses the tool again', async () => {
+  place = recipe('agent')
+  expect(await place.run(['trip-1', 'Paris or Rome?'], 'book Rome')).toMatchObject(KILLED)
+  const { code, output } = await place.run(['trip-1', 'Paris or Rome?'])
+  expect(code).toBe(1)
+  expect(output).toMatch(/chat\/book-2.*not idempotent/)
+  expect(place.log()).not.toContain('book Rome')
+})
+
+test.each([
+  ['true', 'publish app-1.2.3.tgz'],
+  ['false', 'discard app-1.2.3.tgz']
+])('the release that is killed before it asks and before it ends obeys the answer %s once', async (answer, end) => {
+  place = recipe('approval')
+  const run = ['run', 'release-1']
+  const question = 'mail: publish app-1.2.3.tgz? Answer release-1'
+  expect(await place.run(run, question)).toMatchObject(KILLED)
+  const pending = { code: 75, output: 'release-1 waits at approve: Publish?\n' }
+  expect(await place.run(run)).toMatchObject(pending)
+  expect(await place.run(run)).toMatchObject(pending)
+  expect(await place.run(['answer', 'release-1', answer])).toMatchObject({ code: 0 })
+  expect(await place.run(run, end)).toMatchObject(KILLED)
+  expect(await place.run(run)).toMatchObject({ code: 0, output: 'release-1: Completed\n' })
+  expect(place.log()).toEqual(['build', question, end])
+})
+
+/** Two seconds, in days. */
+const SHORT = '0.00002'
+
+test('the trial that sleeps is woken at its time by a process that started later, and by that only once', async () => {
+  place = recipe('trial')
+  const first = place.start(['ada', SHORT])
+  await until('the trial sleeps', () => first.output().includes('sleeps until 2'))
+  process.kill(first.pid, 'SIGKILL')
+  expect(await first.ended).toMatchObject(KILLED)
+  const end = 'mail to ada: your trial has ended'
+  expect(await place.run([], end)).toMatchObject(KILLED)
+  const last = place.start([])
+  await until('the trial ends', () => last.output().includes('trial-ada: Completed'))
+  process.kill(last.pid, 'SIGTERM')
+  expect(await last.ended).toMatchObject({ code: 0, signal: null })
+  expect(place.log()).toEqual(['mail to ada: welcome', end])
+})
+
+test.each(['total of ada', 'mail to grace: 500'])(
+  'the child runs and their parent continue after a kill before "%s", and no step runs twice',
+  async (line) => {
+    place = recipe('child-run')
+    expect(await place.run(['march'], line)).toMatchObject(KILLED)
+    expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
+    const all = ['mail to ada: 300', 'mail to grace: 500', 'total of ada', 'total of grace']
+    expect([...place.log()].sort()).toEqual(all)
+    for (const id of ['march', 'march.ada', 'march.grace'])
+      expect(existsSync(place.file(`state/runs/${id}`))).toBe(true)
+  }
+)
