@@ -100,6 +100,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'RunCancelled':
     case 'AlreadyAnswered':
     case 'AnswerRefused':
+    case 'ForkRefused':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':

@@ -90,6 +90,7 @@ const showLines = (
   style: Style
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
+  const { forkedFrom } = checkpoint
   const { completed, total } = progress(checkpoint)
   const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${value}`
   return [
@@ -106,6 +107,7 @@ const showLines = (
       ? []
       : [fact(checkpoint.workspace.kind === 'worktree' ? 'worktree' : 'folder', checkpoint.workspace.path)]),
     ...(checkpoint.workspace?.kind === 'worktree' ? [fact('branch', checkpoint.workspace.branch)] : []),
+    ...(forkedFrom === undefined ? [] : [fact('forked', `from ${forkedFrom.unit} of run ${forkedFrom.runId}`)]),
     fact('started', checkpoint.createdAt),
     fact('updated', checkpoint.updatedAt),
     fact('revision', String(checkpoint.revision)),
@@ -143,6 +145,7 @@ const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): Readon
 
 const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined): JsonObject => {
   const { checkpoint, found } = view
+  const { forkedFrom } = checkpoint
   return {
     ...summaryJson(view),
     revision: checkpoint.revision,
@@ -153,6 +156,10 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     workspace: checkpoint.workspace?.path ?? null,
     workspace_kind: checkpoint.workspace?.kind ?? null,
     branch: checkpoint.workspace?.kind === 'worktree' ? checkpoint.workspace.branch : null,
+    forked_from:
+      forkedFrom === undefined
+        ? null
+        : { run_id: forkedFrom.runId, revision: forkedFrom.revision, unit: forkedFrom.unit },
     held_by: holderJson(view),
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,

@@ -186,6 +186,21 @@ export const COMMANDS: ReadonlyArray<Command> = [
   },
   {
     _tag: 'Plain',
+    name: 'fork',
+    args: [RUN],
+    summary: 'make a new run from the records of another one',
+    text: 'Makes a new run that [starts at a step of another one](#a-fork) with its records, and does not run it. The other run stays as it is. Exits with 4 if the run has a workspace of its own.',
+    flags: [
+      { syntax: '--from-step <step>', text: 'the first step of the new run; all earlier ones count as done' },
+      { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
+      CONFIRM,
+      JSON_FLAG
+    ],
+    example: 'dogear fork 3f2a81c0 --from-step build',
+    load: async () => (await import('./fork.js')).forkCommand
+  },
+  {
+    _tag: 'Plain',
     name: 'runs',
     args: [],
     summary: 'list runs',

@@ -1,7 +1,8 @@
 /** Hints for runs and workflow files that were not found. */
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
-import { dogearCommand } from '../Context.js'
+import { dogearCommand, showHint } from '../Context.js'
 
 type Place = Omit<Typed, 'words'>
 
@@ -36,3 +37,8 @@ export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: nu
   if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
   return total === 0 ? [{ text: `Looked in ${place.home}` }] : []
 }
+
+export const ofResume = (place: Place, runId: string, { path }: Pick<WorkflowIdentity, 'path'>): Hint =>
+  path === undefined
+    ? { ...showHint(place, runId), text: 'Resume it in the program that started it. Show it with:' }
+    : { text: 'Resume with:', command: dogearCommand(place, ['resume', runId]) }

@@ -106,6 +106,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'AnswerRefused':
       return [ofAnswerRefused(typed, error)]
     case 'AlreadyAnswered':
+    case 'ForkRefused':
     case 'Fenced':
     case 'RevisionConflict':
     case 'TransitionError':
