@@ -196,7 +196,7 @@ async function bundleCommand() {
     minify: true,
     sourcemap: 'linked',
     sourcesContent: false,
-    external: Object.keys(manifest.dependencies),
+    external: [...Object.keys(manifest.dependencies), 'pg'],
     // The bundled packages that are CommonJS call require() for Node's own modules.
     banner: {
       js: `import { createRequire as $createRequire } from 'node:module';const require = $createRequire(import.meta.url);`

@@ -1,7 +1,6 @@
 /** `dogear show`: shows one run in full. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { fileArtifacts } from '../../adapters/json-file/index.js'
 import type { Change } from '../../domain/change/Change.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -41,7 +40,8 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   if (flags.mermaid === true) return showGraph(context, view.right)
   const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
   if (E.isLeft(history)) return history
-  const artifacts = await fileArtifacts(context.home).list(view.right.runId)()
+  const artifacts =
+    environment.artifacts === undefined ? E.right([]) : await environment.artifacts.list(view.right.runId)()
   const { screen } = context
   if (flags.html !== undefined) {
     const { writePage } = await import('./page.js')

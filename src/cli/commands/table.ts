@@ -28,6 +28,10 @@ export type Command = {
 
 /** The flags of `dogear` itself. */
 export const HOME: Word = { syntax: '--home <folder>', text: 'the state folder (default: DOGEAR_HOME, else .dogear)' }
+export const STORE: Word = {
+  syntax: '--store <store>',
+  text: '[where runs are kept](#where-runs-are-kept): a folder, sqlite:FILE or postgres://HOST/DATABASE (default: DOGEAR_STORE, else the state folder)'
+}
 export const VERSION: Word = { syntax: '-V, --version', text: 'print the version' }
 export const HELP: Word = { syntax: '-h, --help', text: 'print help' }
 
