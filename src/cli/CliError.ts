@@ -24,6 +24,7 @@ export type CliError =
   | { readonly _tag: 'NoRunOfWorkflow'; readonly workflow: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Declined' }
   | { readonly _tag: 'RunChanged'; readonly runId: string }
+  | { readonly _tag: 'NoDriver'; readonly store: string; readonly driver: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
   | {
       readonly _tag: 'NotDone'
@@ -83,6 +84,8 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
       return ['Nothing was changed']
     case 'RunChanged':
       return [`Run ${error.runId} changed in the meantime, so nothing was done; check the run again`]
+    case 'NoDriver':
+      return [`Cannot open ${error.store}: the package ${error.driver} is not installed`, ...linesOf(error.hints)]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
     case 'NotDone':

@@ -69,6 +69,8 @@ export const ofError = (error: CliError): ExitCode => {
     case 'Declined':
     case 'RunChanged':
       return ExitCode.refused
+    case 'NoDriver':
+      return ExitCode.storage
     case 'Stopped':
       return ofSignal(error.signal)
     case 'NotDone':
@@ -101,6 +103,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'RunCancelled':
     case 'AlreadyAnswered':
     case 'AnswerRefused':
+    case 'ForkRefused':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':

@@ -1,15 +1,16 @@
 /** Parses the command line, runs the command, and reports its error. */
-import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from './CliError.js'
 import { describe, notDone } from './CliError.js'
-import type { Context, Result } from './commands/Context.js'
-import { homeOf } from './commands/Context.js'
+import type { Context, Result, Store, StoreFlags } from './commands/Context.js'
+import { forSteps, locate } from './commands/Context.js'
 import { nextActions, withoutValues } from './commands/hints/nextActions.js'
 import * as Table from './commands/table.js'
 import { ExitCode, ofError } from './ExitCode.js'
 import { usageError, normalized } from './usageError.js'
+import type { Location } from './store/Location.js'
+import { withoutPassword } from './store/Location.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
 import { cliErrorJson, printedResult } from './report/runJson.js'
@@ -17,8 +18,7 @@ import * as Output from './terminal/Output.js'
 import * as Screen from './terminal/Screen.js'
 
 /** The flags that `dogear` itself reads. */
-interface Flags {
-  readonly home?: string
+interface Flags extends StoreFlags {
   readonly json?: boolean
   readonly events?: boolean
   readonly output?: string
@@ -84,19 +84,44 @@ const perform = async (
   const screen = screenOf(host, json)
   const { stdin, stderr, env } = host
   const folder = host.cwd()
-  const home = homeOf(flags.home, env, folder)
   const interactive = stdin.isTTY && stderr.isTTY
-  const result = E.isLeft(home)
-    ? home
-    : await act(
-        { words, screen, json, events, stdin, interactive, inherited: env, folder, home: home.right },
-        command,
-        operands as ReadonlyArray<never>,
-        flags.verbose === true
+  const common = { words: words.map(withoutPassword), screen, json, events, stdin, interactive, folder }
+  const located = locate(flags, env, folder)
+  const result = E.isLeft(located)
+    ? located
+    : await withStore(located.right, folder, command, (store) =>
+        act(
+          { ...common, inherited: forSteps(env, located.right.location), home: located.right.home, store },
+          command,
+          operands as ReadonlyArray<never>,
+          flags.verbose === true
+        )
       ).catch(outOfDescriptors)
   if (E.isRight(result)) return result.right
-  const typed = { words: withoutValues(words), folder, home: E.isRight(home) ? home.right : join(folder, '.dogear') }
-  return failed(screen, { json, events }, result.left, nextActions(typed, result.left))
+  const store = E.isRight(located) ? located.right.store : NO_STORE
+  return failed(screen, { json, events }, result.left, nextActions({ words: withoutValues(words), folder, store }, result.left))
+}
+
+const NO_STORE: Store = { shown: '.dogear', isFolder: true, words: [] }
+
+const WITHOUT_STORE: ReadonlySet<string> = new Set(['schema', 'conformance'])
+
+/** Opens the store for one command. */
+const withStore = async (
+  { location, store }: { readonly location: Location; readonly store: Store },
+  folder: string,
+  { name }: Table.Command,
+  use: (store: Store) => Promise<Result>
+): Promise<Result> => {
+  if (location._tag === 'Files' || WITHOUT_STORE.has(name)) return await use(store)
+  const { open } = await import('./store/open.js')
+  const opened = await open(location, { folder, mayCreate: name === 'run' })
+  if (E.isLeft(opened)) return opened
+  try {
+    return await use({ ...store, database: opened.right })
+  } finally {
+    await opened.right.close()
+  }
 }
 
 const act = async (
@@ -150,6 +175,7 @@ const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform):
     .helpOption(Table.HELP.syntax, Table.HELP.text)
     .helpCommand('help [command]', 'print help for a command')
     .option(Table.HOME.syntax, Table.HOME.text)
+    .option(Table.STORE.syntax, Table.plain(Table.STORE.text))
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: (text) => void stdout.write(text),

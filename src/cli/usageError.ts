@@ -4,7 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { CliError } from './CliError.js'
 import { usage } from './CliError.js'
-import { dogearCommand, homeOf } from './commands/Context.js'
+import type { StoreFlags } from './commands/Context.js'
+import { dogearCommand, locate } from './commands/Context.js'
 import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { commandOf } from './terminal/shellQuote.js'
@@ -64,8 +65,8 @@ const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint
 
 const listing = (host: Pick<NodeJS.Process, 'cwd' | 'env'>, program: Command): Hint => {
   const folder = host.cwd()
-  const home = homeOf(program.opts<{ readonly home?: string }>().home, host.env, folder)
-  const command = E.isLeft(home) ? 'dogear runs' : dogearCommand({ home: home.right, folder }, ['runs'])
+  const located = locate(program.opts<StoreFlags>(), host.env, folder)
+  const command = E.isLeft(located) ? 'dogear runs' : dogearCommand({ folder, store: located.right.store }, ['runs'])
   return { text: 'List the runs with:', command }
 }
 

@@ -10,7 +10,7 @@ import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain
 import { listed } from '../domain/data/listed.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { TransitionError } from '../domain/change/Transition.js'
-import type { Workspace } from '../domain/workflow/Workspace.js'
+import type { OwnWorkspace, Workspace } from '../domain/workflow/Workspace.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import { top } from '../domain/workflow/Unit.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
@@ -143,6 +143,13 @@ export interface InvalidOptions {
   readonly problems: ReadonlyNonEmptyArray<{ readonly option: string; readonly expected: string }>
 }
 
+/** The run has a workspace of its own, which two runs cannot share. Nothing was made. */
+export interface ForkRefused {
+  readonly _tag: 'ForkRefused'
+  readonly runId: string
+  readonly workspace: OwnWorkspace
+}
+
 /** Errors that end a call without an outcome. `_tag` is the stable code. */
 export type RunError =
   | StorageError
@@ -168,6 +175,7 @@ export type RunError =
   | InvalidPointer
   | AnswerRefused
   | InvalidOptions
+  | ForkRefused
 
 /**
  * Returns whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
@@ -296,6 +304,8 @@ const sentence = (error: SingleLine): string => {
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':
       return describeRefusal(error)
+    case 'ForkRefused':
+      return `Cannot fork run ${error.runId}: it works in a ${error.workspace.kind} of its own (${error.workspace.path}), which two runs cannot share; start a new run`
     case 'NoWorktree':
     case 'WorkspaceTaken':
     case 'WorkspaceFailed':

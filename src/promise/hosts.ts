@@ -1,4 +1,5 @@
 /** What a host does with the runs of a storage, as promises. */
+import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { UnitView } from '../domain/explain/UnitView.js'
@@ -11,6 +12,8 @@ import type {
   RunView as FpRunView
 } from '../executor/storage/runs.js'
 import { listRuns as listed, viewRun as viewed } from '../executor/storage/runs.js'
+import type { ForkedRun, ForkOptions as FpForkOptions } from '../hosts/fork.js'
+import { fork as forkRun } from '../hosts/fork.js'
 import type { AnyProgram, ResumeAllOptions as FpResumeAllOptions } from '../hosts/resumeAll.js'
 import { resumeAll as resumeAllRuns } from '../hosts/resumeAll.js'
 import type { ResumedRun } from '../hosts/ResumedRun.js'
@@ -54,6 +57,47 @@ export const start = async <Outputs, Input>(
 ): Promise<RunHandle<Outputs>> => {
   const { runId, outcome } = await orThrow(options, startRun(program, options.id, inputOf(options), forRun(options)))
   return { runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) }
+}
+
+/**
+ * The options of {@link fork}: those of `ForkOptions` of `dogear`. `id`: the old run; `newId`: the new one, a UUID if missing.
+ *
+ * @category model
+ */
+export interface ForkOptions extends Options, FpForkOptions {
+  readonly newId?: string
+}
+
+export type { ForkedRun } from '../hosts/fork.js'
+
+/**
+ * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under the returned `runId`. The old run
+ * stays as it is; see `fork` of `dogear`. Rejects with a {@link RunFailure} if nothing was made.
+ *
+ * @example
+ * import { memoryStorage } from 'dogear/memory'
+ * import { fork, resume, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const report = workflow('report').step('collect', () => [1, 2]).step('print', () => 'printed')
+ * await run(report, { id: 'report-1', storage })
+ * const { runId } = await fork({ id: 'report-1', newId: 'report-2', fromStep: 'print', storage })
+ * assert.equal((await resume(report, { id: runId, storage })).print, 'printed')
+ *
+ * @category running
+ */
+export const fork = ({ newId = randomUUID(), ...options }: ForkOptions): Promise<ForkedRun> => {
+  const { fromStep, input, confirm, onChanged } = options
+  return orThrow(
+    options,
+    forkRun(options.id, newId, {
+      fromStep,
+      ...(input === undefined ? {} : { input }),
+      ...(confirm === undefined ? {} : { confirm }),
+      ...(onChanged === undefined ? {} : { onChanged })
+    })
+  )
 }
 
 /**

@@ -339,7 +339,8 @@ test('a run deleted while it runs ends with the command that lists the others', 
 })
 
 describe('next actions', () => {
-  const where = { home: '/h/.dogear', folder: '/h', words: ['resume', 'r', '--home', 'x'] }
+  const store = { shown: '/h/.dogear', isFolder: true, words: [] }
+  const where = { store, folder: '/h', words: ['resume', 'r', '--home', 'x'] }
   const fake = (_tag: string): CliError =>
     ({
       _tag: 'NotDone',

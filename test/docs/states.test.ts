@@ -1,6 +1,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { type Change, Checkpoint, Transition, Workflow, WorkflowIdentity } from 'dogear'
 import { describe, expect, test } from 'vitest'
+import { forked } from '../../src/domain/change/forked.js'
 import { codes, read, table } from './markdown.js'
 
 type AnyChange = Change
@@ -9,6 +10,7 @@ type Tag = AnyChange['_tag']
 /** The compiler checks that no change is missing here. */
 const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
+  Forked: true,
   WorkflowEdited: true,
   Recovered: true,
   InputReplaced: true,
@@ -56,6 +58,8 @@ const replayed = (checkpoint: Checkpoint, changes: readonly AnyChange[]): Checkp
   return replay.right
 }
 
+const FORK = { runId: 'two-2', from: { runId: 'two-1', revision: 0, unit: 'a' } }
+
 const a = { at, unit: 'a' }
 const b = { at, unit: 'b' }
 const g = { at, unit: 'a/g' }
@@ -69,6 +73,8 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
   switch (tag) {
     case 'Started':
       return { _tag: tag, at, runId: 'two-1', workflow: tasks, input: {} }
+    case 'Forked':
+      return { _tag: tag, at, ...FORK }
     case 'Expanded':
       return { _tag: tag, ...b, items: [] }
     case 'AttemptStarted':
@@ -129,9 +135,10 @@ describe('the states of a run in docs/file-format.md', () => {
     expect(new Set(rows.map(({ change }) => change))).toEqual(new Set(Object.keys(TAGS)))
   })
 
-  test.each(rows.filter(({ from }) => from === ''))('a run starts with $change in the state $to', ({ to }) => {
-    expect(started(tasks).state._tag).toBe(to)
-    expect([...started(tasks).completedSteps]).toEqual([])
+  test.each(rows.filter(({ from }) => from === ''))('a run starts with $change in the state $to', ({ change, to }) => {
+    const first = change === 'Forked' ? forked(runIn(to, false), { at, ...FORK }) : started(tasks)
+    expect(first.state._tag).toBe(to)
+    expect([first.revision, first.completedSteps.size]).toEqual([0, to === 'Completed' ? 1 : 0])
   })
 
   /** A run in this state with one completed step. */

@@ -18,6 +18,9 @@ import { notDone, usage } from '../CliError.js'
 import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
+import type { Location } from '../store/Location.js'
+import { parse, show } from '../store/Location.js'
+import type { Database } from '../store/open.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
 /** `words`: the typed command line. */
@@ -32,13 +35,23 @@ export interface Context {
   readonly interactive: boolean
   readonly inherited: Readonly<Record<string, string | undefined>>
   readonly folder: string
+  /** The folder of workspaces, and of runs unless they are in a database. */
   readonly home: string
+  readonly store: Store
 }
 
-export type Typed = Pick<Context, 'home' | 'folder' | 'words'>
+/** Where the runs are. `shown`: for people; `words`: the flags that a printed command needs; `database`: absent if runs are files. */
+export interface Store {
+  readonly shown: string
+  readonly isFolder: boolean
+  readonly words: ReadonlyArray<string>
+  readonly database?: Database
+}
 
-/** The folder and state folder in which a printed command works. */
-export type Place = Pick<Context, 'home' | 'folder'>
+export type Typed = Pick<Context, 'folder' | 'store' | 'words'>
+
+/** The folder and store in which a printed command works. */
+export type Place = Pick<Context, 'folder' | 'store'>
 
 export type Result = E.Either<CliError, ExitCode>
 
@@ -65,20 +78,69 @@ const isOther = (path: string): boolean => {
 
 const DEFAULT_HOME = '.dogear'
 
-const isDefaultHome = ({ home, folder }: Place): boolean => home === join(folder, DEFAULT_HOME)
+/** The variables for steps: a "dogear" in a step uses the same store. */
+export const forSteps = (inherited: Context['inherited'], location: Location): Context['inherited'] => ({
+  ...inherited,
+  DOGEAR_STORE: location._tag === 'Files' ? undefined : location._tag === 'Sqlite' ? show(location) : location.url
+})
+
+const isDefaultHome = ({ home, folder }: Pick<Context, 'home' | 'folder'>): boolean =>
+  home === join(folder, DEFAULT_HOME)
+
+/** The flags `--home` and `--store`. */
+export interface StoreFlags {
+  readonly home?: string
+  readonly store?: string
+}
+
+/** Where a command keeps runs and workspaces. Flags outweigh variables, so `--home` alone outweighs DOGEAR_STORE. */
+export const locate = (
+  flags: StoreFlags,
+  inherited: Context['inherited'],
+  folder: string
+): E.Either<CliError, Pick<Context, 'home' | 'store'> & { readonly location: Location }> => {
+  const variable = inherited['DOGEAR_STORE'] ?? ''
+  const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)
+  const home = homeOf(flags.home, inherited, folder)
+  if (E.isLeft(home)) return home
+  const parsed = wanted === undefined ? E.right(undefined) : parse(wanted, folder)
+  if (E.isLeft(parsed))
+    return E.left(usage(`${flags.store === undefined ? 'DOGEAR_STORE' : '--store'}: ${parsed.left}`))
+  const location = parsed.right ?? { _tag: 'Files', path: home.right }
+  if (location._tag === 'Files') {
+    if (flags.home !== undefined && location.path !== home.right)
+      return E.left(usage('--home and --store name different folders; use one of them'))
+    return E.map((path: string) => {
+      const words = isDefaultHome({ home: path, folder }) && variable === '' ? [] : ['--home', path]
+      return { home: path, location, store: { shown: path, isFolder: true, words } }
+    })(homeOf(location.path, inherited, folder))
+  }
+  const shown = show(location)
+  const isOwn = !isDefaultHome({ home: home.right, folder })
+  const words = [
+    ...(flags.store === undefined && !isOwn ? [] : ['--store', shown]),
+    ...(isOwn ? ['--home', home.right] : [])
+  ]
+  return E.right({ home: home.right, location, store: { shown, isFolder: false, words } })
+}
 
 export const environmentFor = (
-  { home, folder, inherited, screen }: Context,
+  { home, folder, inherited, screen, store: { database } }: Context,
   given: Partial<Omit<Environment, 'storage'>> = {}
-): Environment =>
-  nodeEnvironment(jsonFileStorage(home, warningsTo(screen)), {
+): Environment => {
+  const { storage, ...ports } = database ?? {
+    storage: jsonFileStorage(home, warningsTo(screen)),
     artifacts: fileArtifacts(home),
+    requests: fileRequests(home)
+  }
+  return nodeEnvironment(storage, {
+    ...ports,
     archive: fileArchive(home),
     secrets: environmentSecrets(inherited),
-    requests: fileRequests(home),
     workspaces: workspaces(home, folder),
     ...given
   })
+}
 
 /** Roots that already caused a warning: a command may open the store more than once. */
 const exposed = new Set<string>()
@@ -107,17 +169,17 @@ export const ignoreHome = (context: Context): void => {
   }
 }
 
-export const dogearCommand = (context: Place, words: ReadonlyArray<string>): string =>
-  commandOf(['dogear', ...words, ...(isDefaultHome(context) ? [] : ['--home', context.home])])
+export const dogearCommand = ({ store }: Place, words: ReadonlyArray<string>): string =>
+  commandOf(['dogear', ...words, ...store.words])
 
 /** Quotes for a shell in the same folder. */
 export const sameCommand = (context: Typed, more: ReadonlyArray<string> = []): string => {
-  const { words } = context
+  const { words, store } = context
   const end = words.indexOf('--')
   const flags = end === -1 ? words : words.slice(0, end)
-  const saysHome = flags.some((word) => word === '--home' || word.startsWith('--home='))
-  const home = saysHome || isDefaultHome(context) ? [] : ['--home', context.home]
-  return commandOf(['dogear', ...flags, ...more, ...home, ...(end === -1 ? [] : words.slice(end))])
+  const saysStore = flags.some((word) => /^--(home|store)(=|$)/.test(word))
+  const where = saysStore ? [] : store.words
+  return commandOf(['dogear', ...flags, ...more, ...where, ...(end === -1 ? [] : words.slice(end))])
 }
 
 export const showHint = (place: Place, runId: string): Required<Hint> => ({

@@ -2,6 +2,7 @@
 export { answerCommand } from './answer.js'
 export { cancelCommand } from './cancel.js'
 export { cleanCommand } from './clean.js'
+export { forkCommand } from './fork.js'
 export { pauseCommand } from './pause.js'
 export { planCommand } from './plan.js'
 export { pollCommand } from './poll.js'

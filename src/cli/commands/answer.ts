@@ -15,10 +15,11 @@ import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, showHint, userName } from './Context.js'
+import { dogearCommand, environmentFor, userName } from './Context.js'
 import { answersOf as confirmed } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { findRun } from './find/find.js'
+import { ofResume } from './find/findHints.js'
 
 export interface AnswerFlags {
   readonly value?: string
@@ -55,11 +56,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
   } else {
     screen.print(`Run ${runId} has the answer to ${unit}`)
-    const next: Hint =
-      workflow.path === undefined
-        ? { ...showHint(context, runId), text: 'Resume it in the program that started it. Show it with:' }
-        : { text: 'Resume with:', command: dogearCommand(context, ['resume', runId]) }
-    for (const line of linesOf([next], screen.style)) screen.line(line)
+    for (const line of linesOf([ofResume(context, runId, workflow)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }

@@ -44,7 +44,7 @@ export const runsCommand = async (context: Context, flags: RunsFlags): Promise<R
   } else if (shown.length === 0 && unreadable.length === 0) {
     screen.print(
       status === undefined
-        ? `No runs in ${context.home}. Start one with: ${dogearCommand(context, ['run'])} <file>`
+        ? `No runs in ${context.store.shown}. Start one with: ${dogearCommand(context, ['run'])} <file>`
         : `No ${status} runs`
     )
   } else {

@@ -1,7 +1,6 @@
 /** `dogear show`: shows one run in full. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { fileArtifacts } from '../../adapters/json-file/index.js'
 import type { Change } from '../../domain/change/Change.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -43,7 +42,8 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   if (flags.mermaid === true) return showGraph(context, view.right)
   const history = flags.history === true ? await historyOf(environment, view.right.runId) : E.right(undefined)
   if (E.isLeft(history)) return history
-  const artifacts = await fileArtifacts(context.home).list(view.right.runId)()
+  const artifacts =
+    environment.artifacts === undefined ? E.right([]) : await environment.artifacts.list(view.right.runId)()
   const { screen } = context
   if (flags.html !== undefined) {
     const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
@@ -90,6 +90,7 @@ const showLines = (
   style: Style
 ): ReadonlyArray<string> => {
   const { runId, checkpoint, status, heldBy, found } = view
+  const { forkedFrom } = checkpoint
   const { completed, total } = progress(checkpoint)
   const fact = (name: string, value: string): string => `${style.dim(name.padEnd(10))}${value}`
   return [
@@ -106,6 +107,7 @@ const showLines = (
       ? []
       : [fact(checkpoint.workspace.kind === 'worktree' ? 'worktree' : 'folder', checkpoint.workspace.path)]),
     ...(checkpoint.workspace?.kind === 'worktree' ? [fact('branch', checkpoint.workspace.branch)] : []),
+    ...(forkedFrom === undefined ? [] : [fact('forked', `from ${forkedFrom.unit} of run ${forkedFrom.runId}`)]),
     fact('started', checkpoint.createdAt),
     fact('updated', checkpoint.updatedAt),
     fact('revision', String(checkpoint.revision)),
@@ -143,6 +145,7 @@ const historyLines = (history: ReadonlyArray<HistoryLine>, style: Style): Readon
 
 const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined): JsonObject => {
   const { checkpoint, found } = view
+  const { forkedFrom } = checkpoint
   return {
     ...summaryJson(view),
     revision: checkpoint.revision,
@@ -153,6 +156,10 @@ const showJson = (view: RunView, history: ReadonlyArray<HistoryLine> | undefined
     workspace: checkpoint.workspace?.path ?? null,
     workspace_kind: checkpoint.workspace?.kind ?? null,
     branch: checkpoint.workspace?.kind === 'worktree' ? checkpoint.workspace.branch : null,
+    forked_from:
+      forkedFrom === undefined
+        ? null
+        : { run_id: forkedFrom.runId, revision: forkedFrom.revision, unit: forkedFrom.unit },
     held_by: holderJson(view),
     recovered: found._tag === 'Exact' ? null : { from: found.from, lost: found.lost },
     input: checkpoint.input,

@@ -28,6 +28,10 @@ export type Command = {
 
 /** The flags of `dogear` itself. */
 export const HOME: Word = { syntax: '--home <folder>', text: 'the state folder (default: DOGEAR_HOME, else .dogear)' }
+export const STORE: Word = {
+  syntax: '--store <store>',
+  text: '[where runs are kept](#where-runs-are-kept): a folder, sqlite:FILE or postgres://HOST/DATABASE (default: DOGEAR_STORE, else the state folder)'
+}
 export const VERSION: Word = { syntax: '-V, --version', text: 'print the version' }
 export const HELP: Word = { syntax: '-h, --help', text: 'print help' }
 
@@ -189,6 +193,21 @@ export const COMMANDS: ReadonlyArray<Command> = [
     ],
     example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',
     load: async () => (await import('./actions.js')).answerCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'fork',
+    args: [RUN],
+    summary: 'make a new run from the records of another one',
+    text: 'Makes a new run that [starts at a step of another one](#a-fork) with its records, and does not run it. The other run stays as it is. Exits with 4 if the run has a workspace of its own.',
+    flags: [
+      { syntax: '--from-step <step>', text: 'the first step of the new run; all earlier ones count as done' },
+      { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
+      CONFIRM,
+      JSON_FLAG
+    ],
+    example: 'dogear fork 3f2a81c0 --from-step build',
+    load: async () => (await import('./actions.js')).forkCommand
   },
   {
     _tag: 'Plain',

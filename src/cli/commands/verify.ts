@@ -44,7 +44,7 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
   const { screen } = context
   if (context.json) screen.out(printed(found.map((one) => findingJson(context, one))))
-  else if (found.length === 0) screen.out(`No runs in ${printable(context.home)}\n`)
+  else if (found.length === 0) screen.out(`No runs in ${printable(context.store.shown)}\n`)
   else
     for (const finding of found)
       for (const line of findingLines(context, finding, screen.outStyle)) screen.out(`${line}\n`)

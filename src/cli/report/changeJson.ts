@@ -29,6 +29,8 @@ const factsOf = (change: Change): JsonObject => {
   switch (change._tag) {
     case 'Started':
       return { run_name: change.workflow.name }
+    case 'Forked':
+      return { forked_from: change.from.runId }
     case 'Recovered':
       return { from: change.from, lost: change.lost }
     case 'Expanded':

@@ -9,6 +9,8 @@ export const factsOf = (change: Change): string => {
   switch (change._tag) {
     case 'Started':
       return change.workflow.name
+    case 'Forked':
+      return `from ${change.from.unit} of ${change.from.runId}`
     case 'WorkflowEdited':
       return ''
     case 'Recovered':

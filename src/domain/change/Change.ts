@@ -5,7 +5,7 @@
  */
 import type { InFlight, InterruptReason } from '../checkpoint/CheckpointState.js'
 import type { Outcome } from '../data/StepFailure.js'
-import type { Started } from '../checkpoint/Checkpoint.js'
+import type { Origin, Started } from '../checkpoint/Checkpoint.js'
 import type { Evidence } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
@@ -24,6 +24,15 @@ interface Fact {
 
 interface UnitFact extends Fact {
   readonly unit: Unit
+}
+
+/**
+ * The run starts from the records of another one, which `from` names: the change of revision 0, in place of `Started`.
+ */
+export interface Forked extends Fact {
+  readonly _tag: 'Forked'
+  readonly runId: string
+  readonly from: Origin
 }
 
 /**
@@ -181,6 +190,7 @@ export interface Confirmed extends UnitFact {
  */
 export type Change =
   | Started
+  | Forked
   | WorkflowEdited
   | Recovered
   | InputReplaced

@@ -10,6 +10,7 @@ import {
   inFlight,
   interruptReason,
   item,
+  origin,
   outcome,
   stepError,
   submission,
@@ -48,6 +49,7 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
     input: json,
     workspace: optional(workspace)
   }),
+  Forked: member('Forked', { at: time, runId: t.string, from: origin }),
   WorkflowEdited: member('WorkflowEdited', { at: time, workflow: workflowIdentity }),
   Recovered: member('Recovered', { at: time, from: t.string, lost: t.string, agreedBy: t.string }),
   InputReplaced: member('InputReplaced', { at: time, input: json }),

@@ -90,6 +90,7 @@ export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Ei
 const replaced = (self: Fields, change: Change.Change): Result => {
   switch (change._tag) {
     case 'Started':
+    case 'Forked':
       return refuse(self, change, 'AlreadyStarted', change.runId)
     case 'Recovered':
       return E.right({})

@@ -37,6 +37,7 @@ export const redactedChange = (self: Redaction, one: Change): Change => {
       return { ...one, wait: wait(self, one.wait) }
     case 'Answered':
       return { ...one, value: json(self, one.value), by: text(self, one.by) }
+    case 'Forked':
     case 'WorkflowEdited':
     case 'AttemptStarted':
     case 'Suspended':

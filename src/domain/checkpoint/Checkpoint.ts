@@ -11,6 +11,7 @@ import { isObject } from '../data/Json.js'
 import type { BufferedAnswer, PendingUnit, Submission } from './Pending.js'
 import type { Units } from './Units.js'
 import { none } from './Units.js'
+import type { Unit } from '../workflow/Unit.js'
 import type { WorkflowIdentity } from '../workflow/WorkflowIdentity.js'
 import type { Workspace } from '../workflow/Workspace.js'
 
@@ -35,6 +36,7 @@ export type Variables = ReadonlyMap<string, Json>
  * - `pending`: the units that wait for a job, a timer or an answer; `answers`: the answers that no wait has taken yet; `submissions`: the
  *   keys of jobs that may have been submitted.
  * - `renewals`: how often the idempotency key of a unit changed.
+ * - `forkedFrom`: where a fork has its first records from.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
  *
  * Empty `items`, `answers`, `submissions` and `renewals` are not stored.
@@ -54,6 +56,7 @@ export interface Fields {
   readonly submissions: Units<Submission>
   readonly renewals: Renewals
   readonly workspace?: Workspace
+  readonly forkedFrom?: Origin
   readonly createdAt: string
   readonly updatedAt: string
 }
@@ -66,6 +69,13 @@ export interface Started {
   readonly workflow: WorkflowIdentity
   readonly input: Json
   readonly workspace?: Workspace
+}
+
+/** The run and revision that a fork was made of, and the unit that it starts from. */
+export interface Origin {
+  readonly runId: string
+  readonly revision: number
+  readonly unit: Unit
 }
 
 /** The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read. */
@@ -104,7 +114,13 @@ export const fieldsOf = (fields: Fields): Fields => {
     createdAt: fields.createdAt,
     updatedAt: fields.updatedAt
   }
-  return fields.workspace === undefined ? plain : { ...plain, workspace: fields.workspace }
+  const { workspace, forkedFrom } = fields
+  if (workspace === undefined && forkedFrom === undefined) return plain
+  return {
+    ...plain,
+    ...(workspace === undefined ? {} : { workspace }),
+    ...(forkedFrom === undefined ? {} : { forkedFrom })
+  }
 }
 
 /** Adds the variables to the fields, which must not change any more. */

@@ -15,7 +15,16 @@ import { equals } from '../data/Json.js'
 import type { Malformed, NewerFormat } from '../data/Malformed.js'
 import { decodeWith, fields, json, jsonObject, list, natural, optional, time } from '../data/JsonCodec.js'
 import type { BufferedAnswer, Submission } from './Pending.js'
-import { checkpointState, completedStep, item, pending, submission, workflowIdentity, workspace } from './StateCodec.js'
+import {
+  checkpointState,
+  completedStep,
+  item,
+  origin,
+  pending,
+  submission,
+  workflowIdentity,
+  workspace
+} from './StateCodec.js'
 import type { Unit } from '../workflow/Unit.js'
 import type { Plain } from './Units.js'
 import { from } from './Units.js'
@@ -69,6 +78,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   submissions: optional(list(submission)),
   renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
   workspace: optional(workspace),
+  forkedFrom: optional(origin),
   createdAt: time,
   updatedAt: time
 })

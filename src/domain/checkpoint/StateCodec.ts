@@ -12,6 +12,7 @@ import type {
   InterruptReason
 } from './CheckpointState.js'
 import type { Outcome } from '../data/StepFailure.js'
+import type { Origin } from './Checkpoint.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { PendingUnit, PendingJob, PendingWait, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
@@ -69,6 +70,12 @@ const failure: t.Type<Failure> = fields<Failure>('a failure', {
   outcome,
   attempts: list(failedAttempt),
   subStep: optional(subStep)
+})
+
+export const origin: t.Type<Origin> = fields<Origin>('the origin of a fork', {
+  runId: t.string,
+  revision: natural,
+  unit: t.string
 })
 
 export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>(

@@ -234,6 +234,7 @@ export const eventsOf = (
     // Attempts report StepRetrying themselves; a stopped one has no retry to report.
     case 'AttemptFailed':
     case 'Started':
+    case 'Forked':
     case 'WorkflowEdited':
     case 'Recovered':
     case 'InputReplaced':

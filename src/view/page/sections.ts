@@ -151,6 +151,7 @@ const momentOf = (change: Change): string | undefined => {
         ? `${change.unit} was confirmed to run again`
         : `The changes of ${change.unit} were kept`
     case 'Started':
+    case 'Forked':
     case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':

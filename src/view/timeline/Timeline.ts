@@ -176,6 +176,7 @@ const follow = (building: Building, change: Change, at: number): void => {
       rewind(building, change.units, at)
       return
     case 'Started':
+    case 'Forked':
     case 'WorkflowEdited':
     case 'Recovered':
     case 'InputReplaced':

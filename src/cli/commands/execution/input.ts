@@ -69,7 +69,7 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 
 /** The recorded input with the changed values; none if no value differs. */
 export const replacementOf = (
-  context: Pick<Context, 'inherited' | 'home' | 'folder'>,
+  context: Pick<Context, 'inherited' | 'store' | 'folder'>,
   file: WorkflowFile,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags

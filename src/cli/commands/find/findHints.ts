@@ -1,7 +1,8 @@
 /** Hints for runs and workflow files that were not found. */
+import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
-import { dogearCommand } from '../Context.js'
+import { dogearCommand, showHint } from '../Context.js'
 
 type Place = Omit<Typed, 'words'>
 
@@ -12,8 +13,8 @@ export const ofNoRunOf = (place: Place, shown: string): ReadonlyArray<Hint> => [
 ]
 
 /** `tooShortFor`: the minimum length of an id prefix, if this one is shorter. */
-export const ofNoRun = ({ home }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
-  { text: `Looked in ${home}` },
+export const ofNoRun = ({ store }: Place, tooShortFor?: number): ReadonlyArray<Hint> => [
+  { text: `Looked in ${store.shown}` },
   ...(tooShortFor === undefined ? [] : [{ text: `An id prefix needs at least ${tooShortFor} characters` }])
 ]
 
@@ -34,5 +35,10 @@ export const ofMissingFile = (place: Place, runId: string): ReadonlyArray<Hint> 
 /** For a resume without a resumable run: lists the active runs, or the command that lists all. */
 export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: number): ReadonlyArray<Hint> => {
   if (active.length > 0) return [{ text: 'In progress:' }, ...active.map((text) => ({ text }))]
-  return total === 0 ? [{ text: `Looked in ${place.home}` }] : []
+  return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
 }
+
+export const ofResume = (place: Place, runId: string, { path }: Pick<WorkflowIdentity, 'path'>): Hint =>
+  path === undefined
+    ? { ...showHint(place, runId), text: 'Resume it in the program that started it. Show it with:' }
+    : { text: 'Resume with:', command: dogearCommand(place, ['resume', runId]) }

@@ -16,6 +16,7 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'InvalidWorkflow':
     case 'NoRunOfWorkflow':
     case 'Declined':
+    case 'NoDriver':
     case 'Stopped':
       return []
     case 'AmbiguousRun':
@@ -90,7 +91,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'Corrupt':
       return [
         {
-          text: `Restore its folder from a backup (${join(typed.home, 'runs', error.runId)}), or start a new run. To check the backup:`,
+          text: `Restore ${typed.store.isFolder ? `its folder from a backup (${join(typed.store.shown, 'runs', error.runId)})` : 'it from a backup of the database'}, or start a new run. To check the backup:`,
           command: dogearCommand(typed, ['verify', error.runId])
         }
       ]
@@ -106,6 +107,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'AnswerRefused':
       return [ofAnswerRefused(typed, error)]
     case 'AlreadyAnswered':
+    case 'ForkRefused':
     case 'Fenced':
     case 'RevisionConflict':
     case 'TransitionError':

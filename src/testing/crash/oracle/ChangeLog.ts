@@ -111,6 +111,7 @@ export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Ch
       break
     }
     case 'Started':
+    case 'Forked':
     case 'Recovered':
     case 'InputReplaced':
     case 'Expanded':

@@ -234,6 +234,7 @@ const tracesOf = (
       return isUndone ? [{ _tag: 'Recorded', life, what: 'not attempted', units: [change.unit] }] : []
     }
     case 'Started':
+    case 'Forked':
     case 'WaitStarted':
     case 'Answered':
     case 'Suspended':

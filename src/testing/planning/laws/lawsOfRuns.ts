@@ -208,6 +208,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
             inDoubt.delete(change.unit)
             break
           case 'Started':
+          case 'Forked':
           case 'WorkflowEdited':
           case 'Recovered':
           case 'InputReplaced':
@@ -302,6 +303,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUni
         left.delete(change.unit)
         break
       case 'Started':
+      case 'Forked':
       case 'WorkflowEdited':
       case 'Recovered':
       case 'InputReplaced':

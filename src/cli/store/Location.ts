@@ -1,0 +1,40 @@
+/** Where the runs of a command are kept: a folder, a SQLite file or a PostgreSQL database. Opens nothing. */
+import { resolve } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+
+/** `path` is absolute. */
+export type Location =
+  | { readonly _tag: 'Files'; readonly path: string }
+  | { readonly _tag: 'Sqlite'; readonly path: string }
+  | { readonly _tag: 'Postgres'; readonly url: string }
+
+/** Fails with a sentence. */
+export const parse = (text: string, folder: string): E.Either<string, Location> => {
+  if (text === '') return E.left('the value is empty; pass a folder, sqlite:FILE or postgres://HOST/DATABASE')
+  if (/^postgres(ql)?:\/\//i.test(text)) return E.right({ _tag: 'Postgres', url: text })
+  const [, file] = /^sqlite:(?:\/\/)?(.+)$/is.exec(text) ?? []
+  if (file !== undefined) return E.right({ _tag: 'Sqlite', path: resolve(folder, file) })
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):/i.exec(text) ?? []
+  if (scheme !== undefined)
+    return E.left(`"${scheme}:" is no kind of store; pass a folder, sqlite:FILE or postgres://HOST/DATABASE`)
+  const path = resolve(folder, text)
+  return E.right(/\.(db|sqlite3?)$/i.test(text) ? { _tag: 'Sqlite', path } : { _tag: 'Files', path })
+}
+
+/** The location as a command line takes it, without a password. */
+export const show = (self: Location): string => {
+  switch (self._tag) {
+    case 'Files':
+      return self.path
+    case 'Sqlite':
+      return `sqlite:${self.path}`
+    case 'Postgres':
+      return withoutPassword(self.url)
+  }
+}
+
+/** Masks the password of each URL in a word. */
+export const withoutPassword = (word: string): string =>
+  word
+    .replace(/(\bpostgres(?:ql)?:\/\/[^:@/?#\s]*):[^@/\s]*@/gi, '$1:PASSWORD@')
+    .replace(/([?&]password=)[^&\s]*/gi, '$1PASSWORD')

@@ -1,0 +1,114 @@
+/** Opens the store of a location. A database adapter and its driver load only for a location that needs them. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import * as E from 'fp-ts/lib/Either.js'
+import type { PostgresPool } from '../../adapters/postgres/index.js'
+import type { SqliteDriver } from '../../adapters/sqlite/index.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { CliError } from '../CliError.js'
+import { notDone } from '../CliError.js'
+import type { Location } from './Location.js'
+import { show } from './Location.js'
+
+/** What the command needs of `pg`. */
+interface PostgresDriver {
+  readonly Pool: new (options: object) => PostgresPool & { readonly end: () => Promise<unknown> }
+}
+
+/** The ports of one database. */
+export interface Database extends Pick<Environment, 'storage' | 'artifacts' | 'requests'> {
+  readonly close: () => Promise<void>
+}
+
+/** Loads a package: that of the user's project, else the one beside this package. Rejects if neither exists. */
+export type Load = (name: string) => Promise<unknown>
+
+const loadIn =
+  (folder: string): Load =>
+  async (name) => {
+    const own = E.tryCatch(
+      () => createRequire(join(folder, 'package.json')).resolve(name),
+      () => undefined
+    )
+    return (await import(E.isRight(own) && own.right !== name ? pathToFileURL(own.right).href : name)) as unknown
+  }
+
+/** `mayCreate`: a SQLite file that does not exist is created. */
+export const open = async (
+  location: Exclude<Location, { readonly _tag: 'Files' }>,
+  { folder, mayCreate, load = loadIn(folder) }: { folder: string; mayCreate: boolean; load?: Load }
+): Promise<E.Either<CliError, Database>> => {
+  switch (location._tag) {
+    case 'Postgres':
+      return await postgres(location, load)
+    case 'Sqlite':
+      return mayCreate || existsSync(location.path)
+        ? await sqlite(location, load)
+        : E.left(notOpened(location.path, Object.assign(new Error('no such file'), { code: 'ENOENT' })))
+  }
+}
+
+const postgres = async (
+  location: Location & { readonly _tag: 'Postgres' },
+  load: Load
+): Promise<E.Either<CliError, Database>> => {
+  const driver = await load('pg').then(
+    (module) => (module as { readonly default: PostgresDriver }).default,
+    () => undefined
+  )
+  if (driver === undefined) return E.left(noDriver(location, 'pg'))
+  const { postgresArtifacts, postgresRequests, postgresStorage } = await import('../../adapters/postgres/index.js')
+  try {
+    const pool = new driver.Pool({ connectionString: location.url, allowExitOnIdle: true, keepAlive: true })
+    const storage = postgresStorage(pool)
+    const close = async (): Promise<void> => {
+      await storage.close()
+      await pool.end()
+    }
+    return E.right({ storage, artifacts: postgresArtifacts(pool), requests: postgresRequests(pool), close })
+  } catch (cause) {
+    return E.left(notOpened(show(location), cause))
+  }
+}
+
+const sqlite = async (
+  location: Location & { readonly _tag: 'Sqlite' },
+  load: Load
+): Promise<E.Either<CliError, Database>> => {
+  const driver =
+    (await load('better-sqlite3').then(defaultOf, () => undefined)) ??
+    (await load('node:sqlite').then(
+      (module) => (module as { readonly DatabaseSync: SqliteDriver }).DatabaseSync,
+      () => undefined
+    ))
+  if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
+  const { connect } = await import('../../adapters/sqlite/index.js')
+  try {
+    const { close, ...ports } = connect(location.path, driver)
+    return E.right({ ...ports, close: () => Promise.resolve(close()) })
+  } catch (cause) {
+    return E.left(notOpened(location.path, cause))
+  }
+}
+
+const defaultOf = (module: unknown): SqliteDriver => (module as { readonly default: SqliteDriver }).default
+
+const noDriver = (location: Location, name: string): CliError => ({
+  _tag: 'NoDriver',
+  store: show(location),
+  driver: name,
+  hints: [{ text: 'Install it, then repeat:', command: `npm install ${name}` }]
+})
+
+const notOpened = (where: string, cause: unknown): CliError => {
+  const { code } = Object(cause) as { readonly code?: unknown }
+  return notDone({
+    _tag: 'ReadFailed',
+    where,
+    operation: 'open',
+    code: typeof code === 'string' ? code : 'UNKNOWN',
+    cause
+  })
+}

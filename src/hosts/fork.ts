@@ -1,0 +1,128 @@
+/** Makes a new run from the records of another one. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Change } from '../domain/change/Change.js'
+import { forked } from '../domain/change/forked.js'
+import { redactedChange } from '../domain/change/redacted.js'
+import { replay } from '../domain/change/Transition.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import type { Json } from '../domain/data/Json.js'
+import { overrides } from '../domain/plan/Overrides.js'
+import type { PlanOptions } from '../domain/plan/Plan.js'
+import { isOwn } from '../domain/workflow/Workspace.js'
+import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
+import { callPort, STORE, writeFailed } from '../executor/callPort.js'
+import type { Executor } from '../executor/Executor.js'
+import { replacing } from '../executor/input.js'
+import { planStored } from '../executor/planRun.js'
+import type { RunError } from '../executor/RunError.js'
+import { timestamp } from '../executor/RunScope.js'
+import { secure, withoutSecrets } from '../executor/secrets.js'
+import { revisionOf } from '../executor/storage/Recorder.js'
+import { viewRun } from '../executor/storage/runs.js'
+import { withClaim } from '../executor/storage/stored.js'
+import { copyArtifacts } from '../executor/workspace/copyArtifacts.js'
+import type { Environment } from '../ports/Environment.js'
+
+/**
+ * Where a fork starts. `fromStep`: the path of the first unit that runs again. `input`: replaces the input, as plain JSON. `confirm` and `onChanged`:
+ * as in `PlanOptions`, for the units beside `fromStep`.
+ *
+ * @category model
+ */
+export interface ForkOptions extends Pick<PlanOptions, 'confirm' | 'onChanged'> {
+  readonly fromStep: string
+  readonly input?: Json
+}
+
+/**
+ * A run that was forked. `checkpoint`: its first.
+ *
+ * @category model
+ */
+export interface ForkedRun {
+  readonly runId: string
+  readonly checkpoint: Checkpoint
+}
+
+/**
+ * Makes a new run that starts at `fromStep` with the records of an old one, and does not run it: resume it under its id. The old run stays as it
+ * is, whatever its status. Everything before `fromStep` counts as done, as in a resume with `fromStep`; every unit that runs has an idempotency
+ * key of its own. Plans the recorded definition, so the new run may be resumed with an edited one. Artifacts of kept records are copied. Fails
+ * with `ForkRefused` if the old run has a workspace of its own, and with `RunExists` if the new id exists.
+ *
+ * @example
+ * import * as E from 'fp-ts/lib/Either.js'
+ * import { fork } from 'dogear'
+ * import { memoryStorage } from 'dogear/memory'
+ * import { nodeEnvironment } from 'dogear/node'
+ * import { resume, run, workflow } from 'dogear/promise'
+ * import assert from 'node:assert/strict'
+ *
+ * const storage = memoryStorage()
+ * const report = workflow('report').step('collect', () => [1, 2]).step('print', () => 'printed')
+ * await run(report, { id: 'report-1', storage })
+ * const made = await fork('report-1', 'report-2', { fromStep: 'print' })(nodeEnvironment(storage))()
+ * assert.ok(E.isRight(made))
+ * const outputs = await resume(report, { id: 'report-2', storage })
+ * assert.deepEqual(outputs, { collect: [1, 2], print: 'printed' })
+ *
+ * @category running
+ */
+export const fork =
+  (runId: string, newId: string, options: ForkOptions): Executor<ForkedRun> =>
+  (environment) =>
+  async () => {
+    const first = await firstOf(environment, runId, newId, options)
+    if (E.isLeft(first)) return first
+    const { checkpoint, change } = first.right
+    return await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
+      if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
+      const copied = await copyArtifacts(environment, checkpoint, { from: runId, to: newId })
+      if (E.isLeft(copied)) return copied
+      const revision = revisionOf(checkpoint, change)
+      const saved = await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))
+      return E.isLeft(saved) ? saved : E.right({ runId: newId, checkpoint })
+    })
+  }
+
+/** Plans the fork, and applies the plan to a copy of the old state. */
+const firstOf = async (
+  environment: Environment,
+  runId: string,
+  newId: string,
+  { fromStep, input, ...answers }: ForkOptions
+): Promise<E.Either<RunError, { readonly checkpoint: Checkpoint; readonly change: Change }>> => {
+  const view = await viewRun(runId)(environment)()
+  if (E.isLeft(view)) return view
+  if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
+  const { checkpoint: old, found } = view.right.value
+  if (isOwn(old.workspace)) return E.left({ _tag: 'ForkRefused', runId, workspace: old.workspace })
+  if (found._tag === 'Recovered')
+    return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+  const secured = await secure(environment, input === undefined && answers.confirm === undefined ? {} : old.workflow)
+  if (E.isLeft(secured)) return secured
+  const given = input === undefined ? E.right(undefined) : withoutSecrets(secured.right, input)
+  if (E.isLeft(given)) return given
+  const asked = replacing(old, { ...answers, fromStep, reopen: true }, given.right)
+  if (E.isLeft(asked)) return asked
+  const workflow = toWorkflow(old.workflow)
+  const planned = await planStored(
+    { ...workflow, decodeInput: E.right },
+    { checkpoint: old, found },
+    asked.right
+  )(secured.right)()
+  if (E.isLeft(planned)) return planned
+  const [question, ...more] = planned.right.questions
+  if (question !== undefined) return E.left({ _tag: 'Unconfirmed', questions: [question, ...more] })
+  const at = timestamp(environment.clock.now())
+  const changes = overrides(old, workflow, planned.right.plan, planned.right.options, at)
+  const { redaction } = secured.right.vault
+  const rewound = replay(
+    old,
+    changes.map((change) => redactedChange(redaction, change))
+  )
+  if (E.isLeft(rewound)) return rewound
+  const start = { at, runId: newId, from: { runId, revision: old.revision, unit: fromStep } }
+  return E.right({ checkpoint: forked(rewound.right, start), change: { _tag: 'Forked', ...start } })
+}

@@ -1,0 +1,83 @@
+import { afterEach, expect, test } from 'vitest'
+import { type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const WORKFLOW = `
+name: release
+steps:
+  - { name: version, shell: 'echo 1.2.3', capture: version }
+  - { name: pack, shell: 'echo "$version" > "pack-$DOGEAR_RUN_ID"; echo "$DOGEAR_IDEMPOTENCY_KEY" >> keys' }
+  - { name: send, shell: 'test ! -e broken' }
+`
+
+const released = async (files = {}): Promise<void> => {
+  place = sandbox({ 'w.yml': WORKFLOW, ...files })
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'])
+}
+
+test('a fork starts at its step with the records before it, and its printed command completes it', async () => {
+  await released({ broken: '' })
+  const forked = await place.dogear(['fork', 'old-1', '--from-step', 'pack', '--id', 'new-1'])
+  expect(forked).toEqual({
+    code: 0,
+    signal: null,
+    stdout: 'Run new-1 starts at pack with the records of old-1, 1 of 3 steps completed\n',
+    stderr: 'Resume with:\n  dogear resume new-1\n'
+  })
+  await place.shell('rm broken')
+  const resumed = await place.dogear(['resume', 'new-1'])
+  expect(resumed.code).toBe(0)
+  expect(place.read('pack-new-1')).toBe('1.2.3\n')
+  expect(new Set(place.read('keys').trim().split('\n')).size).toBe(2)
+  expect(JSON.parse((await place.dogear(['show', 'old-1', '--json'])).stdout)).toMatchObject({ status: 'failed' })
+})
+
+test('show names the run and the step that a fork comes from', async () => {
+  await released()
+  const { stdout } = await place.dogear(['fork', 'old-1', '--from-step', 'send', '--json'])
+  const { run_id: id, ...rest } = JSON.parse(stdout) as { readonly run_id: string }
+  expect(rest).toEqual({ forked_from: 'old-1', from_step: 'send' })
+  expect((await place.dogear(['show', id])).stdout).toContain('forked    from send of run old-1')
+  const shown = JSON.parse((await place.dogear(['show', id, '--json'])).stdout) as object
+  expect(shown).toMatchObject({ forked_from: { run_id: 'old-1', unit: 'send' } })
+  expect((await place.dogear(['show', id, '--history'])).stdout).toMatch(/ 0 .* Forked/)
+})
+
+test('a fork is refused without a step, with an unknown one, and with an id that exists, each with a next command', async () => {
+  await released()
+  const refused = async (...words: ReadonlyArray<string>) => {
+    const { code, stderr } = await place.dogear(['fork', 'old-1', ...words])
+    return [code, stderr]
+  }
+  expect(await refused()).toEqual([
+    2,
+    'dogear: fork: --from-step is missing; pass the first step of the new run\nList the steps with:\n  dogear show old-1\n'
+  ])
+  const [unknown, message] = await refused('--from-step', 'nope')
+  expect(unknown).toBe(4)
+  expect(message).toContain("'version', 'pack', 'send'")
+  const [taken, exists] = await refused('--from-step', 'send', '--id', 'old-1')
+  expect(taken).toBe(4)
+  expect(exists).toContain('dogear fork old-1 --from-step send\n')
+})
+
+test('a fork asks about a step beside it that may have taken effect, and the printed command answers', async () => {
+  place = sandbox({
+    'w.yml': `
+name: w
+steps:
+  - wave: both
+    groups:
+      pay: { shell: 'exit 1', idempotent: false }
+      mail: { shell: 'echo sent' }
+`
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'])
+  const asked = await place.dogear(['fork', 'old-1', '--from-step', 'both/mail', '--id', 'new-1'])
+  expect(asked.code).toBe(4)
+  const answering = asked.stderr.trim().split('\n').at(-1) ?? ''
+  expect(answering.trim()).toBe('dogear fork old-1 --from-step both/mail --id new-1 --confirm both/pay=again')
+  expect((await place.shell(answering)).code).toBe(0)
+})

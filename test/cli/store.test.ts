@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import { afterEach, describe, expect, test } from 'vitest'
+import { describe as described } from '../../src/cli/CliError.js'
+import { parse, show, withoutPassword } from '../../src/cli/store/Location.js'
+import { open } from '../../src/cli/store/open.js'
+import { place as postgresPlace } from '../adapters/postgres/kit.js'
+import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
+
+let place: Sandbox
+afterEach(() => place?.remove())
+
+/** A new database on the server of the tests. */
+const newDatabase = async (): Promise<string> => {
+  const { admin, server } = await postgresPlace()
+  const name = `cli_${randomBytes(6).toString('hex')}`
+  await admin.query(`CREATE DATABASE ${name}`)
+  await admin.end()
+  const host = server.host.startsWith('/') ? encodeURIComponent(server.host) : server.host
+  return `postgres://postgres@${host}:${server.port}/${name}`
+}
+
+const STORES: ReadonlyArray<readonly [string, () => Promise<string>]> = [
+  ['a SQLite file', () => Promise.resolve('state.db')],
+  ['a PostgreSQL database', newDatabase]
+]
+
+const WORKFLOW = `
+name: release
+steps:
+  - { name: version, shell: 'echo 1.2.3', capture: version }
+  - { name: pack, shell: 'echo "$version" > pack.txt' }
+  - { name: send, shell: 'test ! -e broken' }
+`
+
+describe('--store', () => {
+  test.each(STORES)('a run in %s fails, is shown, planned, verified, listed, resumed and pruned', async (_, store) => {
+    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+    const where = await store()
+    const dogear = (...words: ReadonlyArray<string>): Promise<Ended> => place.dogear([...words, '--store', where])
+    expect((await dogear('run', 'w.yml', '--id', 'r-one')).code).toBe(1)
+    expect(place.exists('.dogear/runs')).toBe(false)
+    expect(JSON.parse((await dogear('show', 'r-one', '--json')).stdout)).toMatchObject({ status: 'failed' })
+    expect((await dogear('plan', 'r-one')).code).toBe(0)
+    expect((await dogear('verify')).stdout).toContain('r-one')
+    expect((await dogear('runs')).stdout).toContain('r-one')
+    expect((await place.dogear(['runs'])).stdout).toContain('No runs in')
+    await place.shell('rm broken')
+    expect((await dogear('resume')).code).toBe(0)
+    expect(place.read('pack.txt')).toBe('1.2.3\n')
+    expect((await dogear('prune', '--keep', '0', '--yes')).code).toBe(0)
+    expect((await dogear('runs', '--json')).stdout.trim()).toBe('[]')
+  })
+
+  test('printed commands repeat the store of the flag, and each of them works', async () => {
+    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+    const failed = await place.dogear(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
+    const command = linesOf(failed.stderr).findLast((line) => line.trim().startsWith('dogear resume')) ?? ''
+    expect(command).toContain(`--store sqlite:${place.folder}/state.db`)
+    await place.shell('rm broken')
+    expect((await place.shell(command)).code).toBe(0)
+  })
+
+  test('DOGEAR_STORE names the store, printed commands omit it, and both --store and --home outweigh it', async () => {
+    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+    const environment = { DOGEAR_STORE: 'sqlite:state.db' }
+    const failed = await place.dogear(['run', 'w.yml', '--id', 'r-one'], { environment })
+    expect(failed.stderr).toMatch(/dogear resume r-one$/m)
+    expect((await place.dogear(['runs'], { environment })).stdout).toContain('r-one')
+    for (const flag of [
+      ['--store', 'other'],
+      ['--home', 'other']
+    ]) {
+      const other = await place.dogear(['runs', ...flag], { environment })
+      expect(other.stdout).toContain(`No runs in ${place.folder}/other. Start one with: dogear run --home`)
+    }
+  })
+
+  test('a step that calls dogear finds its own run', async () => {
+    place = sandbox({
+      'w.yml': 'steps: [{ name: ask, shell: \'cd / && dogear pause "$DOGEAR_RUN_ID"\' }, { shell: "true" }]'
+    })
+    const paused = await place.process(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
+    expect(paused.code).toBe(75)
+    const resumed = await place.dogear(['resume', '--store', 'state.db'])
+    expect(resumed.code).toBe(0)
+  })
+
+  test('a killed run in a SQLite file resumes at its step', async () => {
+    place = sandbox({
+      'w.yml': 'steps: [{ shell: "echo one >> log" }, { shell: "echo two >> log; test -e go || kill -9 $PPID" }]'
+    })
+    await place.process(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
+    place.write('go', '')
+    expect((await place.dogear(['resume', 'r-one', '--store', 'state.db'])).code).toBe(0)
+    expect(place.read('log')).toBe('one\ntwo\ntwo\n')
+  })
+
+  test('a SQLite file that does not exist is created by run alone', async () => {
+    place = sandbox()
+    const { code, stderr } = await place.dogear(['runs', '--store', 'none.db'])
+    expect(code).toBe(5)
+    expect(stderr).toContain(`${place.folder}/none.db`)
+    expect(place.exists('none.db')).toBe(false)
+  })
+
+  test.each([
+    [['--store', ''], '--store: the value is empty'],
+    [['--store', 'mysql://h/d'], '--store: "mysql:" is no kind of store'],
+    [['--store', 'a', '--home', 'b'], '--home and --store name different folders']
+  ])('dogear runs %j is refused: %s', async (flags, message) => {
+    place = sandbox()
+    const { code, stderr } = await place.dogear(['runs', ...flags])
+    expect(code).toBe(2)
+    expect(stderr).toContain(message)
+  })
+
+  test('a missing driver is an error that names the package and the command that installs it', async () => {
+    const load = (name: string): Promise<unknown> => Promise.reject(new Error(`no ${name}`))
+    for (const [location, driver] of [
+      [{ _tag: 'Postgres', url: 'postgres://ada:secret@db/app' }, 'pg'],
+      [{ _tag: 'Sqlite', path: '/tmp/s.db' }, 'better-sqlite3']
+    ] as const) {
+      const opened = await open(location, { folder: '/', mayCreate: true, load })
+      if (E.isRight(opened)) throw new Error('it was opened')
+      const text = described(opened.left).join('\n')
+      expect(text).toContain(`the package ${driver} is not installed`)
+      expect(text).toContain(`npm install ${driver}`)
+      expect(text).not.toContain('secret')
+    }
+  })
+
+  test('SQLite falls back to node:sqlite', async () => {
+    const asked: Array<string> = []
+    class DatabaseSync {
+      exec = (): void => undefined
+      prepare = (): never => {
+        throw new Error('not used')
+      }
+      close = (): void => undefined
+    }
+    const load = (name: string): Promise<unknown> => {
+      asked.push(name)
+      return name === 'node:sqlite' ? Promise.resolve({ DatabaseSync }) : Promise.reject(new Error('none'))
+    }
+    const opened = await open({ _tag: 'Sqlite', path: '/tmp/s.db' }, { folder: '/', mayCreate: true, load })
+    expect(E.isRight(opened)).toBe(true)
+    expect(asked).toEqual(['better-sqlite3', 'node:sqlite'])
+  })
+})
+
+describe('the location of a store', () => {
+  test.each([
+    ['state', '/w/state'],
+    ['sqlite:a b.data', 'sqlite:/w/a b.data'],
+    ['sqlite:///v/state', 'sqlite:/v/state'],
+    ['state.db', 'sqlite:/w/state.db'],
+    ['state.SQLITE', 'sqlite:/w/state.SQLITE'],
+    ['postgresql://db/app', 'postgresql://db/app'],
+    ['postgres://ada:s3cret@db/app?sslmode=require', 'postgres://ada:PASSWORD@db/app?sslmode=require'],
+    ['postgres://db/app?user=ada&password=s3cret', 'postgres://db/app?user=ada&password=PASSWORD']
+  ])('%s is shown as %s', (text, shown) => {
+    const parsed = parse(text, '/w')
+    expect(E.isRight(parsed) && show(parsed.right)).toBe(shown)
+  })
+
+  test('a password is masked also within a flag, and other words stay', () => {
+    expect(withoutPassword('--store=postgres://ada:s3cret@db/app')).toBe('--store=postgres://ada:PASSWORD@db/app')
+    expect(withoutPassword('a:b@c')).toBe('a:b@c')
+  })
+})

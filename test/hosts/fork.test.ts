@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as t from 'io-ts'
+import { describe, test } from 'vitest'
+import { fileArtifacts, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import { workspaces } from '../../src/adapters/node/index.js'
+import type { CheckpointStorage, RunError } from '../../src/index.js'
+import { cancel, fork, isRunFailure, listRuns, resume, runOutcome, viewRun, workflow } from '../../src/promise/index.js'
+import { withFaults } from '../../src/testing/faults.js'
+import { folder } from '../adapters/json-file/kit.js'
+
+/** Three steps that log their keys; `broken` fails the last one. */
+const logging = (broken = false) => {
+  const keys: Array<string> = []
+  const ran: Array<string> = []
+  const of = (name: string) => (context: { readonly idempotencyKey: string }) => {
+    ran.push(name)
+    keys.push(context.idempotencyKey)
+    if (broken && name === 'three') throw new Error('broken')
+    return name
+  }
+  const program = workflow('w').step('one', of('one')).step('two', of('two')).step('three', of('three'))
+  return { program, keys, ran }
+}
+
+const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString()
+
+const refusal = async (refused: Promise<unknown>): Promise<RunError> => {
+  const failure = await refused.catch((error: unknown) => error)
+  assert.ok(isRunFailure(failure) && failure.outcome._tag === 'Refused')
+  return failure.outcome.error
+}
+
+const idsIn = async (storage: CheckpointStorage): Promise<ReadonlyArray<string>> =>
+  (await listRuns({ storage })).map(({ runId }) => runId)
+
+describe('fork', () => {
+  test('a fork of a completed run keeps the outputs before its unit, runs the others under new keys, and both runs are completed', async () => {
+    const storage = memoryStorage()
+    const { program, keys, ran } = logging()
+    await runOutcome(program, { id: 'old', storage })
+    const { runId } = await fork({ id: 'old', newId: 'new', fromStep: 'two', storage })
+    assert.equal(runId, 'new')
+    assert.deepEqual(await resume(program, { id: 'new', storage }), { one: 'one', two: 'two', three: 'three' })
+    assert.deepEqual(ran, ['one', 'two', 'three', 'two', 'three'])
+    assert.equal(new Set(keys).size, keys.length)
+    for (const id of ['old', 'new']) assert.equal((await viewRun({ id, storage }))?.status, 'completed')
+  })
+
+  test('the files of the old run are byte-equal after the fork and the end of the new run', async () => {
+    const root = folder()
+    const options = { storage: jsonFileStorage(root), environment: { artifacts: fileArtifacts(root) } }
+    const program = workflow('w')
+      .step('make', async ({ artifacts }) => void (await artifacts.put('model', 'weights')))
+      .step('use', async ({ artifacts }) => text(await artifacts.get('model')))
+    await runOutcome(program, { id: 'old', ...options })
+    const before = await contentOf(join(root, 'runs', 'old'))
+    await fork({ id: 'old', newId: 'new', fromStep: 'use', ...options })
+    assert.equal((await resume(program, { id: 'new', ...options })).use, 'weights')
+    assert.deepEqual(await contentOf(join(root, 'runs', 'old')), before)
+  })
+
+  test('a fork of a failed run starts at any unit, and drops the failure', async () => {
+    const storage = memoryStorage()
+    await runOutcome(logging(true).program, { id: 'old', storage })
+    for (const [newId, fromStep, expected] of [
+      ['again', 'three', ['three']],
+      ['earlier', 'two', ['two', 'three']]
+    ] as const) {
+      await fork({ id: 'old', newId, fromStep, storage })
+      const view = await viewRun({ id: newId, storage })
+      assert.deepEqual(
+        view?.units.map(({ error }) => error).filter((error) => error !== undefined),
+        []
+      )
+      const fixed = logging()
+      await resume(fixed.program, { id: newId, storage })
+      assert.deepEqual(fixed.ran, expected)
+    }
+    assert.equal((await viewRun({ id: 'old', storage }))?.status, 'failed')
+  })
+
+  test('a fork of a pending run asks anew: neither a wait nor an answer of the old run counts', async () => {
+    const storage = memoryStorage()
+    const program = workflow('w')
+      .step('one', () => 1)
+      .waitFor('approve')
+      .step('two', () => 2)
+    assert.equal((await runOutcome(program, { id: 'old', storage }))._tag, 'Pending')
+    for (const [newId, fromStep] of [
+      ['at', 'approve'],
+      ['before', 'one']
+    ] as const) {
+      const { checkpoint } = await fork({ id: 'old', newId, fromStep, storage })
+      assert.equal(checkpoint.pending.size, 0)
+      assert.equal((await runOutcome(program, { id: newId, storage }))._tag, 'Pending')
+    }
+  })
+
+  test('a fork submits the job of a pending unit again, under a key of its own', async () => {
+    const storage = memoryStorage()
+    const submitted: Array<string> = []
+    const program = workflow('w')
+      .step('one', () => 1)
+      .wave('both', {
+        train: {
+          job: {
+            submit: ({ idempotencyKey }) => {
+              submitted.push(idempotencyKey)
+              return Promise.resolve(idempotencyKey)
+            },
+            poll: () => Promise.resolve({ _tag: 'Unfinished' as const }),
+            collect: () => Promise.resolve(1)
+          }
+        },
+        other: { run: () => 2 }
+      })
+    assert.equal((await runOutcome(program, { id: 'old', storage }))._tag, 'Pending')
+    await fork({ id: 'old', newId: 'new', fromStep: 'both/other', storage })
+    assert.equal((await runOutcome(program, { id: 'new', storage }))._tag, 'Pending')
+    assert.equal(new Set(submitted).size, 2)
+  })
+
+  test('a fork of a cancelled run is not cancelled', async () => {
+    const data = memoryData()
+    const [storage, environment] = [memoryStorage(data), { requests: memoryRequests(data) }]
+    const { program } = logging()
+    const paused = await runOutcome(program, { id: 'old', storage, signal: AbortSignal.abort() })
+    assert.equal(paused._tag, 'Interrupted')
+    await cancel({ id: 'old', storage, environment })
+    await fork({ id: 'old', newId: 'new', fromStep: 'one', storage })
+    assert.equal((await runOutcome(program, { id: 'new', storage }))._tag, 'Completed')
+    assert.equal((await viewRun({ id: 'old', storage }))?.status, 'cancelled')
+  })
+
+  test('a fork may take another input, and resume with an edited unit', async () => {
+    const storage = memoryStorage()
+    const program = (suffix: string) =>
+      workflow('w', { input: t.string })
+        .step('one', () => 1)
+        .step('two', { version: suffix, run: ({ input }) => `${input}${suffix}` })
+    await runOutcome(program(''), { id: 'old', storage, input: 'a' })
+    await fork({ id: 'old', newId: 'new', fromStep: 'two', input: 'b', storage })
+    assert.equal((await resume(program('!'), { id: 'new', storage })).two, 'b!')
+  })
+
+  test('the record of a fork names the run, the revision and the unit that it comes from', async () => {
+    const storage = memoryStorage()
+    const { program } = logging()
+    await runOutcome(program, { id: 'old', storage })
+    const { checkpoint } = await fork({ id: 'old', newId: 'new', fromStep: 'three', storage })
+    const revision = (await viewRun({ id: 'old', storage }))?.revision
+    assert.deepEqual(checkpoint.forkedFrom, { runId: 'old', revision, unit: 'three' })
+    await resume(program, { id: 'new', storage })
+    assert.deepEqual((await viewRun({ id: 'new', storage }))?.checkpoint.forkedFrom, checkpoint.forkedFrom)
+    const history = await storage.history('new')()
+    assert.equal(E.isRight(history) && history.right.at(-1)?.change, 'Forked')
+  })
+
+  test('a fork without a new id gets a generated one', async () => {
+    const storage = memoryStorage()
+    await runOutcome(logging().program, { id: 'old', storage })
+    const [one, other] = [
+      await fork({ id: 'old', fromStep: 'two', storage }),
+      await fork({ id: 'old', fromStep: 'two', storage })
+    ]
+    assert.notEqual(one.runId, other.runId)
+    assert.deepEqual(await idsIn(storage), ['old', one.runId, other.runId].sort())
+  })
+
+  test('a fork is refused, and makes nothing, if the run or the unit does not exist, or the new id does', async () => {
+    const storage = memoryStorage()
+    const { program } = logging()
+    for (const id of ['old', 'taken']) await runOutcome(program, { id, storage })
+    const forked = (id: string, newId: string, fromStep: string) => refusal(fork({ id, newId, fromStep, storage }))
+    assert.equal((await forked('none', 'new', 'two'))._tag, 'NoSuchRun')
+    const unknown = await forked('old', 'new', 'four')
+    assert.ok(unknown._tag === 'PlanError' && unknown.problems[0]._tag === 'UnknownStep')
+    assert.deepEqual(unknown.problems[0].available, ['one', 'two', 'three'])
+    assert.equal((await forked('old', 'taken', 'two'))._tag, 'RunExists')
+    assert.equal((await forked('old', 'old', 'two'))._tag, 'RunExists')
+    assert.equal((await forked('old', 'a/b', 'two'))._tag, 'InvalidRunId')
+    assert.deepEqual(await idsIn(storage), ['old', 'taken'])
+  })
+
+  test('a run with a workspace of its own cannot be forked, and the error names the workspace', async () => {
+    const root = folder()
+    const storage = jsonFileStorage(root)
+    const environment = { workspaces: workspaces(root, root) }
+    await runOutcome(logging().program, { id: 'old', storage, environment, workspace: 'directory' })
+    const error = await refusal(fork({ id: 'old', newId: 'new', fromStep: 'two', storage, environment }))
+    assert.ok(error._tag === 'ForkRefused')
+    assert.equal(error.workspace.kind, 'directory')
+    assert.deepEqual(await idsIn(storage), ['old'])
+  })
+
+  test('a fork that fails between the copies and the save leaves no run, and a repeated one succeeds', async () => {
+    const data = memoryData()
+    const environment = { artifacts: memoryArtifacts(data) }
+    const program = workflow('w')
+      .step('make', async ({ artifacts }) => void (await artifacts.put('model', 'weights')))
+      .step('use', async ({ artifacts }) => text(await artifacts.get('model')))
+    const storage = memoryStorage(data)
+    await runOutcome(program, { id: 'old', storage, environment })
+    const full = withFaults(storage, [{ call: 'save', nth: 1, fault: { _tag: 'Fail', when: 'before' } }])
+    const options = { id: 'old', newId: 'new', fromStep: 'use', environment }
+    assert.equal((await refusal(fork({ ...options, storage: full })))._tag, 'WriteFailed')
+    assert.ok(E.isRight(await environment.artifacts.get('new', 'model')()), 'the artifact is an orphan')
+    const left = await storage.load('new')()
+    assert.ok(E.isRight(left) && O.isNone(left.right))
+    await fork({ ...options, storage })
+    assert.equal((await resume(program, { id: 'new', storage, environment })).use, 'weights')
+  })
+
+  test('a fork is refused while an artifact of a kept record is missing', async () => {
+    const data = memoryData()
+    const environment = { artifacts: memoryArtifacts(data) }
+    const storage = memoryStorage(data)
+    const program = workflow('w')
+      .step('make', async ({ artifacts }) => void (await artifacts.put('model', 'weights')))
+      .step('use', () => 'used')
+    await runOutcome(program, { id: 'old', storage, environment })
+    await environment.artifacts.remove('old', 'model')()
+    const error = await refusal(fork({ id: 'old', newId: 'new', fromStep: 'use', storage, environment }))
+    assert.ok(error._tag === 'PlanError' && error.problems[0]._tag === 'AssumedOutputMissing')
+  })
+
+  test('a unit in doubt beside the fork raises its question, and an answer goes into the new run alone', async () => {
+    const storage = memoryStorage()
+    const ran: Array<string> = []
+    const program = workflow('w').wave('both', {
+      pay: {
+        idempotent: false,
+        run: () => {
+          ran.push('pay')
+          throw new Error('no reply')
+        }
+      },
+      mail: { run: () => 'sent' }
+    })
+    await runOutcome(program, { id: 'old', storage })
+    const options = { id: 'old', newId: 'new', fromStep: 'both/mail', storage }
+    assert.equal((await refusal(fork(options)))._tag, 'Unconfirmed')
+    await fork({ ...options, confirm: new Map([['both/pay', { _tag: 'Done' }]]) })
+    await resume(program, { id: 'new', storage })
+    assert.deepEqual(ran, ['pay'])
+    assert.equal((await viewRun({ id: 'old', storage }))?.status, 'failed')
+  })
+})
+
+const contentOf = async (folder: string): Promise<ReadonlyMap<string, string>> => {
+  const found = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = found.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name))
+  return new Map(await Promise.all(files.sort().map(async (file) => [file, await readFile(file, 'hex')] as const)))
+}
