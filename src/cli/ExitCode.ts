@@ -103,6 +103,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'AlreadyAnswered':
     case 'AnswerRefused':
     case 'ForkRefused':
+    case 'RunMoved':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':
