@@ -104,6 +104,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'AlreadyAnswered':
     case 'AnswerRefused':
     case 'ForkRefused':
+    case 'RunMoved':
       return ExitCode.refused
     case 'RecoveryRefused':
     case 'RevisionConflict':

@@ -150,6 +150,14 @@ export interface ForkRefused {
   readonly workspace: OwnWorkspace
 }
 
+/** The run moves `to` another store, or arrived `from` one, and this copy cannot be resumed. A repeated move finishes it. */
+export interface RunMoved {
+  readonly _tag: 'RunMoved'
+  readonly runId: string
+  readonly way: 'to' | 'from'
+  readonly store: string
+}
+
 /** Errors that end a call without an outcome. `_tag` is the stable code. */
 export type RunError =
   | StorageError
@@ -176,6 +184,7 @@ export type RunError =
   | AnswerRefused
   | InvalidOptions
   | ForkRefused
+  | RunMoved
 
 /**
  * Returns whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
@@ -304,6 +313,10 @@ const sentence = (error: SingleLine): string => {
       return `${error.where} is not a valid pause pointer: ${error.why}; name the run, or delete the file`
     case 'AnswerRefused':
       return describeRefusal(error)
+    case 'RunMoved':
+      return error.way === 'to'
+        ? `Run ${error.runId} was moved to ${error.store}; resume it there. If it cannot be resumed there, repeat the move`
+        : `Run ${error.runId} has not finished its move from ${error.store}; repeat the move`
     case 'ForkRefused':
       return `Cannot fork run ${error.runId}: it works in a ${error.workspace.kind} of its own (${error.workspace.path}), which two runs cannot share; start a new run`
     case 'NoWorktree':

@@ -20,6 +20,7 @@ import type { Program } from './program/Program.js'
 import { problems as problemsOf } from './program/Program.js'
 import type { RunError } from './RunError.js'
 import { viewRun } from './storage/runs.js'
+import { runMoved } from './storage/stored.js'
 import { hasWorkspace, requireWorkspace } from './workspace/workspace.js'
 
 /**
@@ -119,6 +120,7 @@ export const survey =
   (program: Plannable, { checkpoint, found }: State, given: SurveyOptions): Executor<Survey> =>
   (environment) =>
   async () => {
+    if (checkpoint.moved !== undefined) return E.left(runMoved(checkpoint.runId, checkpoint.moved))
     if (status(checkpoint, false) === 'cancelled' && given.reopen !== true)
       return E.left({ _tag: 'RunCancelled', runId: checkpoint.runId })
     const input = program.decodeInput(given.input === undefined ? checkpoint.input : given.input)

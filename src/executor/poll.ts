@@ -40,7 +40,7 @@ import { NO_CALLS, report, timestamp } from './RunScope.js'
 import type { Place } from './Values.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { secure } from './secrets.js'
-import { lossOf, restoreStored } from './storage/stored.js'
+import { lossOf, restoreOwn } from './storage/stored.js'
 import { workspaceMissing } from './workspace/workspace.js'
 
 /**
@@ -161,7 +161,7 @@ const pollStored = async <Outputs, Input>(
   const { runId } = claim
   if (O.isNone(found)) return E.left({ _tag: 'NoSuchRun', runId })
   const stored = found.value
-  const restored = restoreStored(stored, runId)
+  const restored = restoreOwn(stored, runId)
   if (E.isLeft(restored)) return restored
   if (stored.found._tag === 'Recovered') {
     const { from, lost } = stored.found

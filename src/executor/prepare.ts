@@ -23,7 +23,7 @@ import type { Interrupted } from './RunOutcome.js'
 import { report, timestamp } from './RunScope.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { revisionOf } from './storage/Recorder.js'
-import { restoreStored } from './storage/stored.js'
+import { restoreOwn } from './storage/stored.js'
 
 export type WantedRun<Input> =
   | { readonly _tag: 'Run'; readonly input: Input; readonly options: RunOptions }
@@ -90,7 +90,7 @@ export const prepareStored = async <Outputs, Input>(
   claim: Claim,
   stored: Stored
 ): Promise<E.Either<RunError, Prepared | Interrupted>> => {
-  const restored = restoreStored(stored, runId)
+  const restored = restoreOwn(stored, runId)
   if (E.isLeft(restored)) return restored
   const found = restored.right
   if (request._tag === 'Run') return E.left({ _tag: 'RunExists', runId })

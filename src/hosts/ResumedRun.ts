@@ -10,7 +10,7 @@ import type { Holder } from '../ports/CheckpointStorage.js'
  * A run that `resumeAll` found.
  *
  * - `Resumed`: it was resumed. `outcome`: how that ended; `wakeAt`: when a `Pending` run is due.
- * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or for an answer or a job; a live
+ * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Moved` to another store, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or for an answer or a job; a live
  *   process holds it, or one whose liveness stayed undecided (`Held`, by `holder`); it needs an answer first (`Questioned`), or its resume was
  *   refused or broke off (`Refused`), with the `error`; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
  *
@@ -37,7 +37,16 @@ export type ResumedRun =
 
 /** Why a run was left as it is. */
 export type LeftWhy =
-  'Cancelled' | 'Paused' | 'Failed' | 'Waiting' | 'Held' | 'Questioned' | 'Refused' | 'UnknownWorkflow' | 'Unreadable'
+  | 'Cancelled'
+  | 'Moved'
+  | 'Paused'
+  | 'Failed'
+  | 'Waiting'
+  | 'Held'
+  | 'Questioned'
+  | 'Refused'
+  | 'UnknownWorkflow'
+  | 'Unreadable'
 
 export type Found = Pick<RunSummary, 'runId' | 'workflow'>
 
@@ -73,6 +82,8 @@ export const leftAs = (run: RunSummary): ResumedRun | undefined => {
   switch (run.status) {
     case 'cancelled':
       return left(run, 'Cancelled')
+    case 'moved':
+      return left(run, 'Moved')
     case 'paused':
       return left(run, 'Paused')
     case 'failed':

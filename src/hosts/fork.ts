@@ -21,7 +21,7 @@ import { secure, withoutSecrets } from '../executor/secrets.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
 import { viewRun } from '../executor/storage/runs.js'
 import { withClaim } from '../executor/storage/stored.js'
-import { copyArtifacts } from '../executor/workspace/copyArtifacts.js'
+import { copyArtifacts, namedArtifacts } from '../executor/workspace/copyArtifacts.js'
 import type { Environment } from '../ports/Environment.js'
 
 /**
@@ -78,7 +78,11 @@ export const fork =
     const { checkpoint, change } = first.right
     return await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
       if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
-      const copied = await copyArtifacts(environment, checkpoint, { from: runId, to: newId })
+      const copied = await copyArtifacts(
+        namedArtifacts(checkpoint),
+        { ...environment, runId },
+        { ...environment, runId: newId }
+      )
       if (E.isLeft(copied)) return copied
       const revision = revisionOf(checkpoint, change)
       const saved = await callPort('save', () => environment.storage.save(claim, [revision]), writeFailed(STORE))

@@ -1,24 +1,13 @@
-import { randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import { describe as described } from '../../src/cli/CliError.js'
 import { parse, show, withoutPassword } from '../../src/cli/store/Location.js'
 import { open } from '../../src/cli/store/open.js'
-import { place as postgresPlace } from '../adapters/postgres/kit.js'
+import { newDatabase } from './database.js'
 import { type Ended, linesOf, type Sandbox, sandbox } from './dogear.js'
 
 let place: Sandbox
 afterEach(() => place?.remove())
-
-/** A new database on the server of the tests. */
-const newDatabase = async (): Promise<string> => {
-  const { admin, server } = await postgresPlace()
-  const name = `cli_${randomBytes(6).toString('hex')}`
-  await admin.query(`CREATE DATABASE ${name}`)
-  await admin.end()
-  const host = server.host.startsWith('/') ? encodeURIComponent(server.host) : server.host
-  return `postgres://postgres@${host}:${server.port}/${name}`
-}
 
 const STORES: ReadonlyArray<readonly [string, () => Promise<string>]> = [
   ['a SQLite file', () => Promise.resolve('state.db')],

@@ -27,7 +27,7 @@ const CHAPTERS: Readonly<Record<string, number | readonly number[]>> = {
   Q: 3,
   R: 10,
   S: [1, 2, 3, 4, 5, 6, 7],
-  T: [1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 14],
+  T: [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14],
   U: [1, 2, 3, 4, 5, 6, 7, 9],
   V: 7
 }

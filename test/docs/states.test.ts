@@ -11,6 +11,7 @@ type Tag = AnyChange['_tag']
 const TAGS: Readonly<Record<Tag, true>> = {
   Started: true,
   Forked: true,
+  Moved: true,
   WorkflowEdited: true,
   Recovered: true,
   InputReplaced: true,
@@ -75,6 +76,8 @@ const changeOf = (tag: Tag, from: string, { keeps = false, ofGroup = false } = {
       return { _tag: tag, at, runId: 'two-1', workflow: tasks, input: {} }
     case 'Forked':
       return { _tag: tag, at, ...FORK }
+    case 'Moved':
+      return { _tag: tag, at, way: 'to', store: 'state.db' }
     case 'Expanded':
       return { _tag: tag, ...b, items: [] }
     case 'AttemptStarted':

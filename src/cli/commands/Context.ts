@@ -110,18 +110,27 @@ export const locate = (
   if (location._tag === 'Files') {
     if (flags.home !== undefined && location.path !== home.right)
       return E.left(usage('--home and --store name different folders; use one of them'))
-    return E.map((path: string) => {
-      const words = isDefaultHome({ home: path, folder }) && variable === '' ? [] : ['--home', path]
-      return { home: path, location, store: { shown: path, isFolder: true, words } }
-    })(homeOf(location.path, inherited, folder))
+    return E.map((path: string) => ({
+      home: path,
+      location,
+      store: storeAt(location, { home: path, folder }, variable)
+    }))(homeOf(location.path, inherited, folder))
   }
+  const isNamed = flags.store !== undefined
+  return E.right({
+    home: home.right,
+    location,
+    store: storeAt(location, { home: home.right, folder }, isNamed ? '' : variable)
+  })
+}
+
+/** `variable`: the value of DOGEAR_STORE, which a printed command may rely on or must outweigh. */
+export const storeAt = (location: Location, place: Pick<Context, 'home' | 'folder'>, variable: string): Store => {
   const shown = show(location)
-  const isOwn = !isDefaultHome({ home: home.right, folder })
-  const words = [
-    ...(flags.store === undefined && !isOwn ? [] : ['--store', shown]),
-    ...(isOwn ? ['--home', home.right] : [])
-  ]
-  return E.right({ home: home.right, location, store: { shown, isFolder: false, words } })
+  const home = isDefaultHome(place) ? [] : ['--home', place.home]
+  if (location._tag === 'Files')
+    return { shown, isFolder: true, words: variable === '' ? home : ['--home', place.home] }
+  return { shown, isFolder: false, words: variable !== '' && home.length === 0 ? [] : ['--store', shown, ...home] }
 }
 
 export const environmentFor = (

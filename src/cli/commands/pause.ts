@@ -45,6 +45,7 @@ const nextFor = (context: Context, runId: string, status: Status): Hint => {
   switch (status) {
     case 'completed':
     case 'cancelled':
+    case 'moved':
       return showHint(context, runId)
     case 'running':
       return { text: 'Pause it again with:', command: dogearCommand(context, ['pause', runId]) }
@@ -65,5 +66,6 @@ const AT_REST: Readonly<Record<Status, string>> = {
   interrupted: 'was interrupted: there is nothing to pause',
   paused: 'is paused already',
   pending: 'is pending and could not be paused; try again',
-  cancelled: 'was cancelled: there is nothing to pause'
+  cancelled: 'was cancelled: there is nothing to pause',
+  moved: 'was moved to another store: there is nothing to pause'
 }

@@ -218,7 +218,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     flags: [
       {
         syntax: '--status <status>',
-        text: 'list only these: queued, running, completed, failed, interrupted, paused, pending or cancelled'
+        text: 'list only these: queued, running, completed, failed, interrupted, paused, pending, cancelled or moved'
       },
       { syntax: '--output <form>', text: 'table or json', initial: 'table' },
       JSON_FLAG
@@ -301,6 +301,16 @@ export const COMMANDS: ReadonlyArray<Command> = [
     ],
     example: 'dogear prune --keep 10 --older-than 30d --dry-run',
     load: async () => (await import('./actions.js')).pruneCommand
+  },
+  {
+    _tag: 'Plain',
+    name: 'move',
+    args: [RUN],
+    summary: 'move a run to another store',
+    text: 'Moves a run with its artifacts [to another store](#moving-a-run). If it breaks off, repeat it. Exits with 4 if a process holds the run, or the store has a run with this id.',
+    flags: [{ syntax: '--to <store>', text: 'the other store, as for --store' }, JSON_FLAG],
+    example: 'dogear move 3f2a81c0 --to sqlite:state.db',
+    load: async () => (await import('./actions.js')).moveCommand
   },
   {
     _tag: 'Plain',

@@ -78,6 +78,7 @@ const CODES: Readonly<Record<Status, ExitCode>> = {
   failed: ExitCode.stepFailed,
   interrupted: ExitCode.stepFailed,
   cancelled: ExitCode.refused,
+  moved: ExitCode.refused,
   pending: ExitCode.pending,
   paused: ExitCode.paused
 }

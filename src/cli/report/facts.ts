@@ -11,6 +11,8 @@ export const factsOf = (change: Change): string => {
       return change.workflow.name
     case 'Forked':
       return `from ${change.from.unit} of ${change.from.runId}`
+    case 'Moved':
+      return change.way === 'here' ? `from ${change.store}, arrived` : `${change.way} ${change.store}`
     case 'WorkflowEdited':
       return ''
     case 'Recovered':

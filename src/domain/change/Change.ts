@@ -5,7 +5,7 @@
  */
 import type { InFlight, InterruptReason } from '../checkpoint/CheckpointState.js'
 import type { Outcome } from '../data/StepFailure.js'
-import type { Origin, Started } from '../checkpoint/Checkpoint.js'
+import type { Move, Origin, Started } from '../checkpoint/Checkpoint.js'
 import type { Evidence } from '../checkpoint/CompletedStep.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Json } from '../data/Json.js'
@@ -33,6 +33,16 @@ export interface Forked extends Fact {
   readonly _tag: 'Forked'
   readonly runId: string
   readonly from: Origin
+}
+
+/**
+ * The run moves between stores, and this copy cannot be resumed: it moves `to` another store, or arrived `from` one. `here`: it has arrived, and can
+ * be. The copy in the other store begins with `from` at revision 0, in place of `Started`.
+ */
+export interface Moved extends Fact {
+  readonly _tag: 'Moved'
+  readonly way: Move['way'] | 'here'
+  readonly store: string
 }
 
 /**
@@ -191,6 +201,7 @@ export interface Confirmed extends UnitFact {
 export type Change =
   | Started
   | Forked
+  | Moved
   | WorkflowEdited
   | Recovered
   | InputReplaced

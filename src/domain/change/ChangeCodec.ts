@@ -4,7 +4,7 @@ import type { Either } from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Spec } from '../data/JsonCodec.js'
 import type { Malformed } from '../data/Malformed.js'
-import { decodeWith, fields, json, list, millis, natural, optional, tagged, time } from '../data/JsonCodec.js'
+import { decodeWith, fields, json, list, millis, natural, oneOf, optional, tagged, time } from '../data/JsonCodec.js'
 import {
   evidence,
   inFlight,
@@ -50,6 +50,7 @@ export const change: t.Type<Change.Change> = tagged<Change.Change>('a change', '
     workspace: optional(workspace)
   }),
   Forked: member('Forked', { at: time, runId: t.string, from: origin }),
+  Moved: member('Moved', { at: time, way: oneOf<Change.Moved['way']>('to', 'from', 'here'), store: t.string }),
   WorkflowEdited: member('WorkflowEdited', { at: time, workflow: workflowIdentity }),
   Recovered: member('Recovered', { at: time, from: t.string, lost: t.string, agreedBy: t.string }),
   InputReplaced: member('InputReplaced', { at: time, input: json }),

@@ -81,6 +81,7 @@ export const replay = (base: Checkpoint, changes: Iterable<Change.Change>): E.Ei
     const found = replaced(next, change)
     if (E.isLeft(found)) return found
     Object.assign(next, found.right)
+    if (next.moved === undefined && change._tag === 'Moved') delete next.moved
     next.revision += 1
     next.updatedAt = change.at
   }
@@ -94,6 +95,10 @@ const replaced = (self: Fields, change: Change.Change): Result => {
       return refuse(self, change, 'AlreadyStarted', change.runId)
     case 'Recovered':
       return E.right({})
+    case 'Moved': {
+      const { way, store } = change
+      return E.right({ moved: way === 'here' ? undefined : { way, store } })
+    }
     case 'InputReplaced':
       return inputReplaced(self, change)
     case 'WorkflowEdited':

@@ -38,6 +38,7 @@ export const redactedChange = (self: Redaction, one: Change): Change => {
     case 'Answered':
       return { ...one, value: json(self, one.value), by: text(self, one.by) }
     case 'Forked':
+    case 'Moved':
     case 'WorkflowEdited':
     case 'AttemptStarted':
     case 'Suspended':

@@ -72,7 +72,7 @@ export type Replaced = Partial<
     | 'submissions'
     | 'renewals'
   >
->
+> & { readonly moved?: Fields['moved'] | undefined }
 
 export type Result = E.Either<TransitionError, Replaced>
 

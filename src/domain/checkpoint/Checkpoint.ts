@@ -37,6 +37,7 @@ export type Variables = ReadonlyMap<string, Json>
  *   keys of jobs that may have been submitted.
  * - `renewals`: how often the idempotency key of a unit changed.
  * - `forkedFrom`: where a fork has its first records from.
+ * - `moved`: the run moves between stores, and this copy cannot be resumed.
  * - `createdAt`, `updatedAt`: UTC, ISO 8601.
  *
  * Empty `items`, `answers`, `submissions` and `renewals` are not stored.
@@ -57,6 +58,7 @@ export interface Fields {
   readonly renewals: Renewals
   readonly workspace?: Workspace
   readonly forkedFrom?: Origin
+  readonly moved?: Move
   readonly createdAt: string
   readonly updatedAt: string
 }
@@ -78,6 +80,12 @@ export interface Origin {
   readonly unit: Unit
 }
 
+/** Where a run moves to, or arrived from: the location of a store, without a password. */
+export interface Move {
+  readonly way: 'to' | 'from'
+  readonly store: string
+}
+
 /** The whole state of a run at one revision. `variables` is derived from `input` and `completedSteps` when first read. */
 export interface Checkpoint extends Fields {
   readonly variables: Variables
@@ -88,7 +96,8 @@ export interface Checkpoint extends Fields {
  *
  * @category model
  */
-export type Status = 'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
+export type Status =
+  'queued' | 'running' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled' | 'moved'
 
 // --- constructors
 
@@ -114,12 +123,13 @@ export const fieldsOf = (fields: Fields): Fields => {
     createdAt: fields.createdAt,
     updatedAt: fields.updatedAt
   }
-  const { workspace, forkedFrom } = fields
-  if (workspace === undefined && forkedFrom === undefined) return plain
+  const { workspace, forkedFrom, moved } = fields
+  if (workspace === undefined && forkedFrom === undefined && moved === undefined) return plain
   return {
     ...plain,
     ...(workspace === undefined ? {} : { workspace }),
-    ...(forkedFrom === undefined ? {} : { forkedFrom })
+    ...(forkedFrom === undefined ? {} : { forkedFrom }),
+    ...(moved === undefined ? {} : { moved })
   }
 }
 
@@ -213,6 +223,7 @@ export const variablesOf = (input: Json, completedSteps: Iterable<CompletedStep>
  */
 export const status = (self: Checkpoint, ownerIsLive: boolean): Status => {
   const { state } = self
+  if (self.moved !== undefined) return 'moved'
   switch (state._tag) {
     case 'BeforeStep':
       if (ownerIsLive) return self.revision === 0 ? 'queued' : 'running'
@@ -236,11 +247,12 @@ const begun = ({ state, completedSteps, pending, items }: Checkpoint): ReadonlyA
 ]
 
 /**
- * Returns whether a status is final: completed or cancelled.
+ * Returns whether a status is final: completed, cancelled, or moved to another store.
  *
  * @category destructors
  */
-export const isFinal = (status: Status): boolean => status === 'completed' || status === 'cancelled'
+export const isFinal = (status: Status): boolean =>
+  status === 'completed' || status === 'cancelled' || status === 'moved'
 
 /**
  * Returns how many top-level steps are completed, and their total number.

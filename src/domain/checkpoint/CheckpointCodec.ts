@@ -19,6 +19,7 @@ import {
   checkpointState,
   completedStep,
   item,
+  move,
   origin,
   pending,
   submission,
@@ -79,6 +80,7 @@ const stored: t.Type<Stored> = fields<Stored>('a checkpoint', {
   renewals: optional(list(fields<Renewal>('a renewal', { unit: t.string, times: natural }))),
   workspace: optional(workspace),
   forkedFrom: optional(origin),
+  moved: optional(move),
   createdAt: time,
   updatedAt: time
 })

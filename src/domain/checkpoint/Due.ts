@@ -19,6 +19,7 @@ export const byStatus = (status: Status): 'resume' | 'look' | 'leave' => {
     case 'failed':
     case 'paused':
     case 'cancelled':
+    case 'moved':
       return 'leave'
   }
 }

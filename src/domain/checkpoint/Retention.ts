@@ -8,8 +8,8 @@ import type { Status } from './Checkpoint.js'
  */
 export type OnSuccess = 'keep' | 'archive' | 'delete'
 
-/** The statuses of runs that can be removed: not owned by a live process. */
-export type PrunableStatus = Exclude<Status, 'running'>
+/** The statuses of runs that can be removed: not owned by a live process, and not in the middle of a move. */
+export type PrunableStatus = Exclude<Status, 'running' | 'moved'>
 
 /**
  * Which runs to remove, among those with one of `statuses` (default: {@link FINAL}):

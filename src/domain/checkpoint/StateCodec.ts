@@ -12,7 +12,7 @@ import type {
   InterruptReason
 } from './CheckpointState.js'
 import type { Outcome } from '../data/StepFailure.js'
-import type { Origin } from './Checkpoint.js'
+import type { Move, Origin } from './Checkpoint.js'
 import type { CompletedStep, Evidence } from './CompletedStep.js'
 import type { PendingUnit, PendingJob, PendingWait, Submission, Wait } from './Pending.js'
 import type { Item } from './Items.js'
@@ -76,6 +76,11 @@ export const origin: t.Type<Origin> = fields<Origin>('the origin of a fork', {
   runId: t.string,
   revision: natural,
   unit: t.string
+})
+
+export const move: t.Type<Move> = fields<Move>('a move', {
+  way: oneOf<Move['way']>('to', 'from'),
+  store: t.string
 })
 
 export const interruptReason: t.Type<InterruptReason> = oneOf<InterruptReason>(

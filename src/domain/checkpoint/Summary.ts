@@ -64,7 +64,8 @@ const STATUSES: Readonly<Record<Status, true>> = {
   interrupted: true,
   paused: true,
   pending: true,
-  cancelled: true
+  cancelled: true,
+  moved: true
 }
 
 /**

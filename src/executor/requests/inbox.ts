@@ -12,7 +12,7 @@ import { report } from '../RunScope.js'
 import type { SecuredEnvironment } from '../secrets.js'
 import type { Recorder } from '../storage/Recorder.js'
 import { make } from '../storage/Recorder.js'
-import { restoreStored } from '../storage/stored.js'
+import { restoreOwn } from '../storage/stored.js'
 
 /** Returns whether a run may have requests. A port that throws has none. */
 export const isAny = ({ requests }: Environment, runId: string): boolean => {
@@ -60,7 +60,7 @@ export const look = async (environment: Environment, runId: string): Promise<E.E
   if (E.isLeft(stored)) return stored
   if (O.isNone(stored.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { heldBy: holder } = stored.right.value
-  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreStored(stored.right.value, runId))
+  return E.map((checkpoint: Checkpoint) => ({ checkpoint, holder }))(restoreOwn(stored.right.value, runId))
 }
 
 /** `Requested`: the owner finds the request. `Unclaimed`: no owner will find it, even if it was `left`. */

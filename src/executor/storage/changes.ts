@@ -235,6 +235,7 @@ export const eventsOf = (
     case 'AttemptFailed':
     case 'Started':
     case 'Forked':
+    case 'Moved':
     case 'WorkflowEdited':
     case 'Recovered':
     case 'InputReplaced':

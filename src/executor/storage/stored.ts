@@ -1,7 +1,7 @@
 /** Reads the stored state of a run, and claims it. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { Checkpoint, Move } from '../../domain/checkpoint/Checkpoint.js'
 import { describe as describeCodec, restore } from '../../domain/change/restore.js'
 import { isObject } from '../../domain/data/Json.js'
 import type {
@@ -16,7 +16,7 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import { callPort, readFailed, STORE, writeFailed } from '../callPort.js'
-import type { RunError } from '../RunError.js'
+import type { RunError, RunMoved } from '../RunError.js'
 import { report } from '../RunScope.js'
 import { recall, remember } from './unreleased.js'
 
@@ -72,13 +72,22 @@ export const withIntactClaim = <A>(
 ): Promise<E.Either<RunError, A>> =>
   withClaim(environment, runId, async (claim, stored): Promise<E.Either<RunError, A>> => {
     if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
-    const restored = restoreStored(stored.value, runId)
+    const restored = restoreOwn(stored.value, runId)
     if (E.isLeft(restored)) return restored
     const { found } = stored.value
     return found._tag === 'Recovered'
       ? E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
       : await use(claim, restored.right)
   })
+
+/** Refuses a copy that is being moved: no other call may change it. */
+export const restoreOwn = (stored: Stored, runId: string): E.Either<StorageError | RunMoved, Checkpoint> => {
+  const restored = restoreStored(stored, runId)
+  const moved = E.isRight(restored) ? restored.right.moved : undefined
+  return moved === undefined ? restored : E.left(runMoved(runId, moved))
+}
+
+export const runMoved = (runId: string, { way, store }: Move): RunMoved => ({ _tag: 'RunMoved', runId, way, store })
 
 /** How a claim was lost, as reported by its signal or by a failed save. */
 export const lossOf = ({ runId, lost }: Claim, reported?: RunError): Pick<Fenced, 'runId' | 'files'> => {

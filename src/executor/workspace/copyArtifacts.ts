@@ -2,26 +2,46 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import type { ArtifactError, ArtifactStore } from '../../ports/ArtifactStore.js'
+import type { ArtifactError } from '../../ports/ArtifactStore.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { TreeUnreadable } from '../../ports/WorkingTree.js'
 import { callPort, readFailed, writeFailed } from '../callPort.js'
 import { describeArtifact } from '../storage/portErrors.js'
 
-/** Copies to another run, before the record of that run names them. */
-export const copyArtifacts = async (
-  { artifacts }: Environment,
-  { completedSteps }: Checkpoint,
-  runs: { readonly from: string; readonly to: string }
-): Promise<E.Either<TreeUnreadable, void>> => {
-  const ids = new Set(
+/** A run in a store of artifacts. */
+export interface Shelf extends Pick<Environment, 'artifacts'> {
+  readonly runId: string
+}
+
+/** The artifacts that records name. */
+export const namedArtifacts = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
+  new Set(
     [...completedSteps].flatMap(({ evidence }) => evidence.flatMap((one) => (one._tag === 'Stored' ? [one.id] : [])))
   )
+
+/** Copies to another run or store, before a record there names them. */
+export const copyArtifacts = async (
+  ids: Iterable<string>,
+  from: Shelf,
+  to: Shelf
+): Promise<E.Either<TreeUnreadable, void>> => {
   for (const id of ids) {
-    const copied = artifacts === undefined ? NO_STORE : await copy(artifacts, id, runs)
-    if (E.isLeft(copied)) return E.left(unreadable(runs.from, copied.left))
+    const copied = await copy(id, from, to)
+    if (E.isLeft(copied)) return E.left(unreadable(from.runId, copied.left))
   }
   return E.right(undefined)
+}
+
+/** Lists the ids of all artifacts of a run. */
+export const allArtifacts = async ({
+  artifacts,
+  runId
+}: Shelf): Promise<E.Either<TreeUnreadable, ReadonlyArray<string>>> => {
+  if (artifacts === undefined) return E.right([])
+  const listed = await callPort('list', () => artifacts.list(runId), readFailed(ARTIFACTS))
+  return E.isLeft(listed)
+    ? E.left(unreadable(runId, failedWith(listed.left)))
+    : E.right(listed.right.map(({ id }) => id))
 }
 
 type Failed = Pick<TreeUnreadable, 'code' | 'why' | 'cause'>
@@ -38,16 +58,14 @@ const unreadable = (runId: string, failed: Failed): TreeUnreadable => ({
   ...failed
 })
 
-const copy = async (
-  artifacts: ArtifactStore,
-  id: string,
-  { from, to }: { readonly from: string; readonly to: string }
-): Promise<E.Either<Failed, void>> => {
-  const read = await callPort('get', () => artifacts.get(from, id), readFailed(ARTIFACTS))
+const copy = async (id: string, from: Shelf, to: Shelf): Promise<E.Either<Failed, void>> => {
+  const [source, target] = [from.artifacts, to.artifacts]
+  if (source === undefined || target === undefined) return NO_STORE
+  const read = await callPort('get', () => source.get(from.runId, id), readFailed(ARTIFACTS))
   if (E.isLeft(read)) return E.left(failedWith(read.left))
   const { right } = read
   if (O.isNone(right)) return E.left({ code: 'MISSING', why: `${id} is missing`, cause: undefined })
-  const written = await callPort('put', () => artifacts.put(to, id, right.value), writeFailed(ARTIFACTS))
+  const written = await callPort('put', () => target.put(to.runId, id, right.value), writeFailed(ARTIFACTS))
   return E.isLeft(written) ? E.left(failedWith(written.left)) : E.right(undefined)
 }
 

@@ -19,7 +19,8 @@ const MARKS: Readonly<Record<RunPage['status'], string>> = {
   interrupted: '⚡',
   paused: '◌',
   pending: '◌',
-  cancelled: '✗'
+  cancelled: '✗',
+  moved: '→'
 }
 
 export const header = ({ runId, checkpoint, status, heldBy }: RunPage, { gaps }: Timeline, { busy }: Axis): string => {
@@ -152,6 +153,7 @@ const momentOf = (change: Change): string | undefined => {
         : `The changes of ${change.unit} were kept`
     case 'Started':
     case 'Forked':
+    case 'Moved':
     case 'Expanded':
     case 'AttemptStarted':
     case 'AttemptFailed':

@@ -177,6 +177,7 @@ const follow = (building: Building, change: Change, at: number): void => {
       return
     case 'Started':
     case 'Forked':
+    case 'Moved':
     case 'WorkflowEdited':
     case 'Recovered':
     case 'InputReplaced':

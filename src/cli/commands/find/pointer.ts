@@ -31,8 +31,8 @@ export const pointedRun = async (context: Context): Promise<E.Either<CliError, O
     await warnOfLostCommit(context, pointer.right.value, view.right.value.checkpoint)
     return E.right(view.right)
   }
-  const isCancelled = O.isSome(view.right) && view.right.value.status === 'cancelled'
-  const why = O.isNone(view.right) ? 'no longer exists' : isCancelled ? 'was cancelled' : 'has completed'
+  const is = O.isSome(view.right) ? view.right.value.status : undefined
+  const why = is === undefined ? 'no longer exists' : is === 'completed' ? 'has completed' : `was ${is}`
   context.screen.line(`Run ${runId}, which was paused last, ${why}; removed the pointer to it`)
   const removed = await requests.unpoint(runId)()
   return E.isLeft(removed) ? E.left(notDone(removed.left)) : E.right(O.none)

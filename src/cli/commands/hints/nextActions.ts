@@ -8,6 +8,7 @@ import { hintsOf } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
 import { dogearCommand, showHint, sameCommand } from '../Context.js'
+import { commandOf } from '../../terminal/shellQuote.js'
 
 export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> => {
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
@@ -106,6 +107,8 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [{ text: 'To resume it anyway:', command: dogearCommand(typed, ['resume', error.runId, '--reopen']) }]
     case 'AnswerRefused':
       return [ofAnswerRefused(typed, error)]
+    case 'RunMoved':
+      return [ofMove(typed, error)]
     case 'AlreadyAnswered':
     case 'ForkRefused':
     case 'Fenced':
@@ -131,6 +134,14 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
       return [again(typed)]
   }
 }
+
+const ofMove = (typed: Typed, { runId, way, store }: RunError & { readonly _tag: 'RunMoved' }): Hint => ({
+  text: 'Finish the move with:',
+  command:
+    way === 'to'
+      ? dogearCommand(typed, ['move', runId, '--to', store])
+      : commandOf(['dogear', 'move', runId, '--to', typed.store.shown, '--store', store])
+})
 
 const ofAnswerRefused = (
   typed: Typed,

@@ -112,6 +112,7 @@ export const follow = ({ records, assumed, jobs, rewound }: Recorded, change: Ch
     }
     case 'Started':
     case 'Forked':
+    case 'Moved':
     case 'Recovered':
     case 'InputReplaced':
     case 'Expanded':

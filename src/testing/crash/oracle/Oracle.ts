@@ -235,6 +235,7 @@ const tracesOf = (
     }
     case 'Started':
     case 'Forked':
+    case 'Moved':
     case 'WaitStarted':
     case 'Answered':
     case 'Suspended':

@@ -209,6 +209,7 @@ export const lawsOfRuns: ReadonlyArray<PlanLaw> = [
             break
           case 'Started':
           case 'Forked':
+          case 'Moved':
           case 'WorkflowEdited':
           case 'Recovered':
           case 'InputReplaced':
@@ -304,6 +305,7 @@ const leftBy = (changes: ReadonlyArray<Change>): ReadonlyMap<string, InFlightUni
         break
       case 'Started':
       case 'Forked':
+      case 'Moved':
       case 'WorkflowEdited':
       case 'Recovered':
       case 'InputReplaced':

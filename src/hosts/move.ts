@@ -1,0 +1,164 @@
+/** Moves a run to another store. At no time are there two copies that can be resumed, and a repeated move finishes a broken one. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Moved } from '../domain/change/Change.js'
+import { apply } from '../domain/change/Transition.js'
+import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+import { make } from '../domain/checkpoint/Checkpoint.js'
+import { encode } from '../domain/checkpoint/CheckpointCodec.js'
+import { equals } from '../domain/data/Json.js'
+import { callPort, INBOX, load, STORE, writeFailed } from '../executor/callPort.js'
+import type { Executor } from '../executor/Executor.js'
+import { requestsFor } from '../executor/requests/inbox.js'
+import { removePointer } from '../executor/requests/pause.js'
+import type { RunError } from '../executor/RunError.js'
+import { timestamp } from '../executor/RunScope.js'
+import { revisionOf } from '../executor/storage/Recorder.js'
+import { restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'
+import { allArtifacts, copyArtifacts } from '../executor/workspace/copyArtifacts.js'
+import type { Claim, Stored } from '../ports/CheckpointStorage.js'
+import type { Environment } from '../ports/Environment.js'
+
+/** `from`, `to`: the locations of both stores, without passwords. `target`: the environment with the other store. */
+export interface Moving {
+  readonly from: string
+  readonly to: string
+  readonly target: Environment
+}
+
+/**
+ * Moves a run. The order decides what a crash leaves: the copy in the target cannot be resumed until the source says, in one save, that the run has
+ * moved; then the copy is released, and at last the source is removed. Fails with `RunExists` if the target has another run with the id.
+ */
+export const move =
+  (runId: string, moving: Moving): Executor<void> =>
+  (environment) =>
+  async () => {
+    const moved = await withClaim(environment, runId, async (claim, stored): Promise<E.Either<RunError, void>> => {
+      const source = sourceOf(stored, runId, moving)
+      if (E.isLeft(source)) return source
+      const isOver = await clearTarget(source.right, moving)
+      if (E.isLeft(isOver)) return isOver
+      if (isOver.right) return E.right(undefined)
+      return await withClaim(moving.target, runId, (other, there) =>
+        moveClaimed({ environment, moving, source: source.right, claim, other }, there)
+      )
+    })
+    if (E.isLeft(moved)) return moved
+    await removePointer(environment, runId)
+    return await callPort('remove', () => environment.storage.remove(runId), writeFailed(STORE))
+  }
+
+const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Either<RunError, Checkpoint> => {
+  if (O.isNone(stored)) return E.left({ _tag: 'NoSuchRun', runId })
+  const restored = restoreStored(stored.value, runId)
+  if (E.isLeft(restored)) return restored
+  const { found } = stored.value
+  if (found._tag === 'Recovered')
+    return E.left({ _tag: 'RecoveryRefused', runId, from: found.from, lost: found.lost, cause: undefined })
+  const { moved } = restored.right
+  return moved === undefined || (moved.way === 'to' && moved.store === to) ? restored : E.left(runMoved(runId, moved))
+}
+
+/**
+ * Returns whether an earlier move has only the removal left. Removes the copy of one that broke off before the source had moved: the source may
+ * have changed since. A copy that is missing although the source has moved was removed after it arrived, and may have been resumed.
+ */
+const clearTarget = async (source: Checkpoint, { from, to, target }: Moving): Promise<E.Either<RunError, boolean>> => {
+  const { runId } = source
+  const there = await load(target, runId)
+  if (E.isLeft(there)) return there
+  if (O.isNone(there.right))
+    return source.moved === undefined
+      ? E.right(false)
+      : E.left({ _tag: 'Corrupt', runId, where: to, why: 'the run was moved there, and is missing' })
+  const restored = restoreStored(there.right.value, runId)
+  if (E.isLeft(restored)) return restored
+  const { moved, createdAt } = restored.right
+  const isCopy = moved?.way === 'from' && moved.store === from
+  if (source.moved !== undefined && createdAt === source.createdAt) return E.right(!isCopy)
+  if (!isCopy) return E.left({ _tag: 'RunExists', runId })
+  const removed = await callPort('remove', () => target.storage.remove(runId), writeFailed(STORE))
+  return E.isLeft(removed) ? removed : E.right(false)
+}
+
+interface Claimed {
+  readonly environment: Environment
+  readonly moving: Moving
+  readonly source: Checkpoint
+  readonly claim: Claim
+  readonly other: Claim
+}
+
+const moveClaimed = async (
+  { environment, moving, source, claim, other }: Claimed,
+  there: O.Option<Stored>
+): Promise<E.Either<RunError, void>> => {
+  const { from, to, target } = moving
+  const copy = O.isSome(there)
+    ? restoreStored(there.value, source.runId)
+    : await copyTo(environment, moving, source, other)
+  if (E.isLeft(copy)) return copy
+  if (source.moved === undefined) {
+    const left = await record(environment, claim, source, { way: 'to', store: to })
+    if (E.isLeft(left)) return left
+  }
+  const requests = await copyRequests(environment, target, source.runId)
+  return E.isLeft(requests) ? requests : await record(target, other, copy.right, { way: 'here', store: from })
+}
+
+/** Saves the copy, and compares what the target then returns. */
+const copyTo = async (
+  environment: Environment,
+  { from, target }: Moving,
+  source: Checkpoint,
+  claim: Claim
+): Promise<E.Either<RunError, Checkpoint>> => {
+  const { runId } = source
+  const shelf = { ...environment, runId }
+  const ids = await allArtifacts(shelf)
+  if (E.isLeft(ids)) return ids
+  const copied = await copyArtifacts(ids.right, shelf, { ...target, runId })
+  if (E.isLeft(copied)) return copied
+  const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: from }
+  const copy = make({ ...source, revision: 0, moved: { way: 'from', store: from } })
+  const saved = await callPort('save', () => target.storage.save(claim, [revisionOf(copy, change)]), writeFailed(STORE))
+  if (E.isLeft(saved)) return saved
+  const read = await load(target, runId)
+  if (E.isLeft(read)) return read
+  const restored = O.isSome(read.right) ? restoreStored(read.right.value, runId) : undefined
+  return restored !== undefined && E.isRight(restored) && equals(encode(restored.right), encode(copy))
+    ? restored
+    : E.left({ _tag: 'Corrupt', runId, where: 'the copy', why: 'it differs from what was saved' })
+}
+
+/** Cancels and answers are for the run; a pause is for the process that held it. */
+const copyRequests = async (
+  environment: Environment,
+  { requests }: Environment,
+  runId: string
+): Promise<E.Either<RunError, void>> => {
+  const all = await requestsFor(environment, runId)
+  if (E.isLeft(all)) return all
+  for (const request of all.right) {
+    if (requests === undefined || request._tag === 'Pause') continue
+    const left = await callPort('leave', () => requests.leave(request), writeFailed(INBOX))
+    if (E.isLeft(left) && left.left._tag !== 'AlreadyAnswered') return left
+  }
+  return E.right(undefined)
+}
+
+const record = async (
+  environment: Environment,
+  claim: Claim,
+  checkpoint: Checkpoint,
+  fact: Pick<Moved, 'way' | 'store'>
+): Promise<E.Either<RunError, void>> => {
+  const change: Moved = { _tag: 'Moved', at: now(environment), ...fact }
+  const next = apply(checkpoint, change)
+  if (E.isLeft(next)) return next
+  const { storage } = environment
+  return await callPort('save', () => storage.save(claim, [revisionOf(next.right, change)]), writeFailed(STORE))
+}
+
+const now = ({ clock }: Environment): string => timestamp(clock.now())

@@ -1,0 +1,105 @@
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { type Ended, type Sandbox, sandbox } from './dogear.js'
+import { newDatabase } from './database.js'
+
+let place: Sandbox
+afterEach(() => place.remove())
+
+const WORKFLOW = `
+name: release
+steps:
+  - { name: version, shell: 'echo 1.2.3', capture: version }
+  - { name: send, shell: 'test -e go && echo "$version" > sent' }
+`
+
+const preload = `--require=${join(import.meta.dirname, 'killAtSave.cjs')}`
+
+interface Shown {
+  readonly revision: number
+  readonly updated_at: string
+}
+
+const shown = async (...store: ReadonlyArray<string>): Promise<Omit<Shown, keyof Shown>> => {
+  const { stdout } = await place.dogear(['show', 'r-one', '--json', ...store])
+  const { revision: _, updated_at: __, ...content } = JSON.parse(stdout) as Shown
+  return content
+}
+
+const started = async (): Promise<void> => {
+  place = sandbox({ 'w.yml': WORKFLOW })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r-one'])).code).toBe(1)
+}
+
+const commandIn = ({ stderr }: Ended): string => stderr.trim().split('\n').at(-1)?.trim() ?? ''
+
+test('a run moves from files to SQLite, to PostgreSQL and back with equal content, and the printed command resumes it', async () => {
+  await started()
+  const before = await shown()
+  const stores = ['state.db', await newDatabase(), '.dogear']
+  let from = '.dogear'
+  let moved: Ended | undefined
+  for (const to of stores) {
+    moved = await place.dogear(['move', 'r-one', '--to', to, '--store', from])
+    expect(moved.stderr).not.toContain('dogear:')
+    expect(moved.code).toBe(0)
+    expect(await shown('--store', to)).toEqual(before)
+    expect((await place.dogear(['runs', '--json', '--store', from])).stdout.trim()).toBe('[]')
+    from = to
+  }
+  place.write('go', '')
+  expect((await place.shell(commandIn(moved ?? expect.fail()))).code).toBe(0)
+  expect(place.read('sent')).toBe('1.2.3\n')
+})
+
+test('a move that is killed with SIGKILL at any sync leaves at most one copy that resumes, and one repetition finishes it', async () => {
+  await started()
+  const words = ['move', 'r-one', '--to', 'state.db']
+  const process = (at: string) =>
+    place.process(words, {
+      environment: { NODE_OPTIONS: preload, TEST_KILL_AT: at, TEST_COUNT: `${place.folder}/count` }
+    })
+  expect((await process('')).code).toBe(0)
+  const count = Number(place.read('count'))
+  expect(count).toBeGreaterThan(0)
+  place.remove()
+  let between = 0
+  for (let at = 1; at <= count; at++)
+    for (const when of ['before', 'after']) {
+      await started()
+      expect((await process(`${at} ${when}`)).signal).toBe('SIGKILL')
+      const source = await place.dogear(['plan', 'r-one'])
+      const target = await place.dogear(['plan', 'r-one', '--store', 'state.db'])
+      const resumable = [source, target].filter(({ code }) => code === 0).length
+      expect(resumable).toBeLessThanOrEqual(1)
+      if (resumable === 0) between += 1
+      const refused = [source, target].filter(({ code }) => code === 4)
+      for (const command of refused.length > 0 ? refused.map(commandIn) : [`dogear ${words.join(' ')}`]) {
+        expect(command).toMatch(/^dogear move r-one --to /)
+        expect([0, 3]).toContain((await place.shell(command)).code)
+      }
+      expect((await place.dogear(['runs', '--json'])).stdout.trim()).toBe('[]')
+      expect((await place.dogear(['plan', 'r-one', '--store', 'state.db'])).code).toBe(0)
+      place.remove()
+    }
+  expect(between).toBeGreaterThan(0)
+  await started()
+}, 180_000)
+
+test('a move is refused without a store, to the same store, and to one that has the id', async () => {
+  await started()
+  const refused = async (...words: ReadonlyArray<string>) => {
+    const { code, stderr } = await place.dogear(['move', 'r-one', ...words])
+    return [code, stderr.split('\n')[0]]
+  }
+  expect(await refused()).toEqual([2, 'dogear: move: --to is missing; pass the store to move to'])
+  expect(await refused('--to', '.dogear')).toEqual([
+    2,
+    `dogear: --to: the run is in ${place.folder}/.dogear already; pass another store`
+  ])
+  await place.dogear(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
+  expect(await refused('--to', 'state.db')).toEqual([
+    4,
+    'dogear: Run r-one already exists. Resume it, or choose another id'
+  ])
+})

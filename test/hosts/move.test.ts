@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { describe, test } from 'vitest'
+import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
+import type { MemoryData } from '../../src/adapters/memory.js'
+import { nodeEnvironment } from '../../src/adapters/node/index.js'
+import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
+import { restoreStored } from '../../src/executor/storage/stored.js'
+import { move } from '../../src/hosts/move.js'
+import type { Checkpoint, Environment, RunError } from '../../src/index.js'
+import { answer, cancel, confirm, fork, planRun, prune, resumeAll } from '../../src/index.js'
+import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
+
+/** The ports of a process on this data. */
+const portsOf = (data: MemoryData): Environment =>
+  nodeEnvironment(memoryStorage(data), { artifacts: memoryArtifacts(data), requests: memoryRequests(data) })
+
+/** Makes an artifact, and then waits for an answer. */
+const program = workflow('w')
+  .step('make', async ({ artifacts }) => {
+    await artifacts.put('model', 'weights')
+    return 'made'
+  })
+  .waitFor('approve')
+  .step('use', async ({ artifacts }) => Buffer.from((await artifacts.get('model')) ?? []).toString())
+
+const started = async (data: MemoryData): Promise<void> => {
+  const environment = portsOf(data)
+  const { storage } = environment
+  assert.equal((await runOutcome(program, { id: 'r', storage, environment }))._tag, 'Pending')
+}
+
+const moveFrom = (source: Environment, target: Environment): Promise<E.Either<RunError, void>> =>
+  move('r', { from: 'store S', to: 'store T', target })(source)()
+
+const copyIn = async ({ storage }: Environment): Promise<Checkpoint | undefined> => {
+  const found = await storage.load('r')()
+  assert.ok(E.isRight(found))
+  if (O.isNone(found.right)) return undefined
+  const restored = restoreStored(found.right.value)
+  return E.isRight(restored) ? restored.right : assert.fail(JSON.stringify(restored.left))
+}
+
+/** What a move must keep. */
+const contentOf = (checkpoint: Checkpoint): unknown => {
+  const { revision: _, updatedAt: __, ...content } = encode(checkpoint) as { revision: number; updatedAt: string }
+  return content
+}
+
+/** The stores in which the run can be resumed. */
+const resumable = async (stores: Readonly<Record<string, Environment>>): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for (const [name, environment] of Object.entries(stores)) {
+    const planned = await planRun(program, 'r')(environment)()
+    if (E.isRight(planned)) found.push(name)
+    else assert.ok(['NoSuchRun', 'RunMoved'].includes(planned.left._tag), planned.left._tag)
+  }
+  return found
+}
+
+interface Kill {
+  readonly at: number
+  readonly when: 'before' | 'after'
+}
+
+/** Wraps ports so that the process never gets the answer of its n-th call. */
+const killing = ({ at, when }: Kill) => {
+  let count = 0
+  let kill = (): void => undefined
+  const killed = new Promise<'killed'>((resolve) => (kill = () => resolve('killed')))
+  const wrap = <A extends object>(port: A): A =>
+    new Proxy(port, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name)
+        if (typeof member !== 'function' || name === 'isAny') return member
+        return (...given: ReadonlyArray<unknown>) => {
+          const task = (member as (...given: ReadonlyArray<unknown>) => unknown)(...given)
+          if (typeof task !== 'function') return task
+          return async () => {
+            const nth = ++count
+            if (nth > at || (nth === at && when === 'before')) {
+              kill()
+              return await new Promise(() => undefined)
+            }
+            const answered: unknown = await (task as () => unknown)()
+            if (nth < at) return answered
+            kill()
+            return await new Promise(() => undefined)
+          }
+        }
+      }
+    })
+  const around = (environment: Environment): Environment => ({
+    ...environment,
+    storage: wrap(environment.storage),
+    ...(environment.artifacts === undefined ? {} : { artifacts: wrap(environment.artifacts) }),
+    ...(environment.requests === undefined ? {} : { requests: wrap(environment.requests) })
+  })
+  return { around, killed, calls: () => count }
+}
+
+const calls = async (): Promise<number> => {
+  const [source, target] = [memoryData(), memoryData()]
+  await started(source)
+  const { around, calls } = killing({ at: Infinity, when: 'before' })
+  assert.ok(E.isRight(await moveFrom(around(portsOf(source)), around(portsOf(target)))))
+  return calls()
+}
+
+describe('move', () => {
+  test('a moved run has the same content, artifacts and requests in the other store, resumes there, and is gone from the first', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    const { storage } = source
+    await runOutcome(program, { id: 'r', storage, environment: source })
+    const before = await copyIn(source)
+    assert.ok(before !== undefined && source.requests !== undefined && target.requests !== undefined)
+    const request = {
+      _tag: 'Answer',
+      runId: 'r',
+      unit: 'approve',
+      value: true,
+      by: 'ada',
+      requestedAt: before.updatedAt
+    } as const
+    assert.ok(E.isRight(await source.requests.leave(request)()))
+    assert.ok(E.isRight(await moveFrom(source, target)))
+    assert.equal(await copyIn(source), undefined)
+    const after = await copyIn(target)
+    assert.ok(after !== undefined)
+    assert.deepEqual(contentOf(after), contentOf(before))
+    const outputs = await resume(program, { id: 'r', storage: target.storage, environment: target })
+    assert.deepEqual(outputs, { make: 'made', approve: true, use: 'weights' })
+  })
+
+  test('a move that is killed at any call leaves at most one copy that can be resumed, and a repeated move leaves one', async () => {
+    const count = await calls()
+    assert.ok(count > 12, String(count))
+    const none: Array<string> = []
+    for (let at = 1; at <= count; at++)
+      for (const when of ['before', 'after'] as const) {
+        const place = `${when} call ${at}`
+        const [source, target] = [memoryData(), memoryData()]
+        await started(source)
+        const before = await copyIn(portsOf(source))
+        const { around, killed } = killing({ at, when })
+        const end = await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+        assert.equal(end, 'killed', place)
+        const stores = { S: portsOf(source), T: portsOf(target) }
+        const left = await resumable(stores)
+        assert.ok(left.length <= 1, `${place}: ${left.join(' and ')}`)
+        if (left.length === 0) none.push(place)
+        const again = await moveFrom(stores.S, stores.T)
+        assert.ok(E.isRight(again) || again.left._tag === 'NoSuchRun', `${place}: ${JSON.stringify(again)}`)
+        assert.deepEqual(await resumable(stores), ['T'], place)
+        assert.equal(await copyIn(stores.S), undefined, place)
+        const after = await copyIn(stores.T)
+        assert.ok(before !== undefined && after !== undefined)
+        assert.deepEqual(contentOf(after), contentOf(before), place)
+      }
+    // Between the save that retires the source and the save that releases the copy.
+    assert.ok(none.length > 0 && none.length <= 8, none.join(', '))
+  })
+
+  test('a run that continued after a broken move is moved as it is then', async () => {
+    const [source, target] = [memoryData(), memoryData()]
+    await started(source)
+    const count = await calls()
+    for (let at = 1; at < count; at++) {
+      const { around, killed } = killing({ at, when: 'after' })
+      await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+      if ((await copyIn(portsOf(target))) !== undefined) break
+    }
+    const stores = { S: portsOf(source), T: portsOf(target) }
+    assert.deepEqual(await resumable(stores), ['S'])
+    await answer('r', 'approve', 'yes', {})(stores.S)()
+    assert.ok(E.isRight(await moveFrom(stores.S, stores.T)))
+    const { storage } = stores.T
+    assert.equal((await resume(program, { id: 'r', storage, environment: stores.T })).approve, 'yes')
+  })
+
+  test('a copy that is being moved refuses every call that would change it, and names the other store', async () => {
+    const [source, target] = [memoryData(), memoryData()]
+    await started(source)
+    const count = await calls()
+    for (let at = count; at > 0; at--) {
+      const { around, killed } = killing({ at, when: 'before' })
+      await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+      if ((await copyIn(portsOf(target)))?.moved !== undefined && (await copyIn(portsOf(source)))?.moved !== undefined)
+        break
+      for (const data of [source, target]) data.runs.clear()
+      await started(source)
+    }
+    for (const [data, store] of [
+      [source, 'store T'],
+      [target, 'store S']
+    ] as const) {
+      const environment = portsOf(data)
+      const { storage } = environment
+      const refused: ReadonlyArray<E.Either<RunError, unknown>> = [
+        await planRun(program, 'r', { reopen: true })(environment)(),
+        await answer('r', 'approve', 1, {})(environment)(),
+        await cancel('r')(environment)(),
+        await confirm('r', new Map())(environment)(),
+        await fork('r', 'f', { fromStep: 'use' })(environment)()
+      ]
+      for (const one of refused) assert.ok(E.isLeft(one) && one.left._tag === 'RunMoved' && one.left.store === store)
+      const error: unknown = await runOrResume(program, { id: 'r', storage, environment }).catch(
+        (cause: unknown) => cause
+      )
+      assert.ok(isRunFailure(error) && error.outcome._tag === 'Refused' && error.outcome.error._tag === 'RunMoved')
+      const left = await resumeAll([program])(environment)()
+      assert.ok(E.isRight(left) && left.right[0]?._tag === 'Left' && left.right[0].why === 'Moved')
+      const pruned = await prune({ keep: 0 })(environment)()
+      assert.ok(E.isRight(pruned) && pruned.right.removed.length === 0)
+    }
+  })
+
+  test('a move is refused, and changes nothing, if the run is held, missing, or exists in the other store', async () => {
+    const [source, target] = [memoryData(), memoryData()]
+    const stores = { S: portsOf(source), T: portsOf(target) }
+    const tag = async (): Promise<string> => {
+      const moved = await moveFrom(stores.S, stores.T)
+      return E.isLeft(moved) ? moved.left._tag : 'moved'
+    }
+    assert.equal(await tag(), 'NoSuchRun')
+    const { storage, owner } = stores.S
+    await runOutcome(program, { id: 'r', storage, environment: stores.S })
+    const held = await storage.claim('r', owner)()
+    assert.ok(E.isRight(held))
+    assert.equal(await tag(), 'HeldBy')
+    await storage.release(held.right.claim)()
+    await runOutcome(program, { id: 'r', storage: stores.T.storage, environment: stores.T })
+    assert.equal(await tag(), 'RunExists')
+    assert.deepEqual(await resumable(stores), ['S', 'T'])
+  })
+
+  test('a run that has moved and is missing in the other store is not copied again', async () => {
+    const [source, target] = [memoryData(), memoryData()]
+    await started(source)
+    const count = await calls()
+    // The last call is the removal from the first store.
+    const { around, killed } = killing({ at: count, when: 'before' })
+    await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+    const stores = { S: portsOf(source), T: portsOf(target) }
+    assert.deepEqual(await resumable(stores), ['T'])
+    assert.ok(E.isRight(await stores.T.storage.remove('r')()))
+    const again = await moveFrom(stores.S, stores.T)
+    assert.ok(E.isLeft(again) && again.left._tag === 'Corrupt')
+    assert.deepEqual(await resumable(stores), [])
+  })
+})
