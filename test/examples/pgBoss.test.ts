@@ -3,9 +3,12 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import PgBoss from 'pg-boss'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { sharedServer } from '../adapters/postgres/server.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
+
+// Each test starts and kills several processes.
+vi.setConfig({ testTimeout: 120_000 })
 
 let place: Recipe
 let url: string
