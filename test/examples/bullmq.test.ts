@@ -29,7 +29,6 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
   let port: number
   let place: Recipe
   let queue: Queue
-  let started: Process[]
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'dogear-redis-'))
@@ -45,28 +44,16 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
   })
   beforeEach(async () => {
     place = recipe('bullmq')
-    started = []
     queue = new Queue('orders', { connection: { host: '127.0.0.1', port } })
     await queue.obliterate({ force: true })
   })
   afterEach(async () => {
-    for (const { pid, ended } of started) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It has ended.
-      }
-      await ended
-    }
+    await place.remove()
     await queue.close()
-    place.remove()
   })
 
-  const start = (words: readonly string[], killBefore?: string, environment: NodeJS.ProcessEnv = {}): Process => {
-    const one = place.start(words, killBefore, { REDIS_PORT: String(port), ...environment })
-    started.push(one)
-    return one
-  }
+  const start = (words: readonly string[], killBefore?: string, environment: NodeJS.ProcessEnv = {}): Process =>
+    place.start(words, killBefore, { REDIS_PORT: String(port), ...environment })
   const done = async (...workers: readonly Process[]): Promise<void> => {
     await until('the order is done', () => workers.some((one) => one.output().includes('order-7: Completed')))
     expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
