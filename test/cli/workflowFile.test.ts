@@ -197,7 +197,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" cannot be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the string "just text"",
       "w.yml:26:5: this begins with "*", which marks an alias (not supported); put it in quotes",
-      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "steps", "workflow", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
+      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "steps", "workflow", "sleep", "waitFor", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
     ]
   `)
 })
@@ -543,4 +543,19 @@ test('values of the input keep their types', () => {
   expect(
     valid('input: { s: x, n: 3, b: true, z: null, l: [1, a], o: { k: false } }\nsteps: [{ shell: x }]').input
   ).toEqual(input)
+})
+
+test.each([
+  ['sleep: 10', '2:14', '"sleep" must be a duration like 30s, 10m, 12h or 14d, not the number 10'],
+  ['sleep: 1s, waitFor: {}', '2:7', 'a step has either "sleep" or "waitFor", not both'],
+  ['sleep: 1s, capture: v', '2:18', '"capture" needs an answer, and "sleep" has none; remove it'],
+  ['waitFor: Publish?', '2:16', '"waitFor" is a mapping like { question: "Publish?" }, not the string "Publish?"'],
+  [
+    'sleep: 1s, timeout: 5s',
+    '2:18',
+    'a wait has no key "timeout". It may have "name", "sleep", "waitFor", "summary", "capture"'
+  ],
+  ['sleep: 999999d', '2:14', '"sleep" must be at most 1,000 years']
+])('a wait that is written as `%s` is refused with the place', (keys, at, message) => {
+  expect(problemsOf(`steps:\n  - { ${keys} }`)).toEqual([`w.yml:${at}: ${message}`])
 })

@@ -1,7 +1,10 @@
 /** The recipe of a Fastify server: killed, stopped and started again. */
 import { rmSync, writeFileSync } from 'node:fs'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
+
+// Each test starts and kills several processes.
+vi.setConfig({ testTimeout: 120_000 })
 
 let place: Recipe
 beforeEach(() => (place = recipe('fastify')))

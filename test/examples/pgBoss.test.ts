@@ -3,14 +3,16 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import PgBoss from 'pg-boss'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { sharedServer } from '../adapters/postgres/server.js'
 import { type Process, type Recipe, recipe, until } from './recipes.js'
+
+// Each test starts and kills several processes.
+vi.setConfig({ testTimeout: 120_000 })
 
 let place: Recipe
 let url: string
 let boss: PgBoss
-let started: Process[]
 
 beforeEach(async () => {
   const { host, port } = await sharedServer()
@@ -21,28 +23,16 @@ beforeEach(async () => {
   await admin.end()
   url = `postgres://postgres@${host}:${port}/${name}`
   place = recipe('pg-boss')
-  started = []
   boss = new PgBoss({ connectionString: url, supervise: false, schedule: false })
   await boss.start()
 })
 afterEach(async () => {
-  for (const one of started) {
-    try {
-      process.kill(one.pid, 'SIGKILL')
-    } catch {
-      // It has ended.
-    }
-    await one.ended
-  }
+  await place.remove()
   await boss.stop({ graceful: false })
-  place.remove()
 })
 
-const start = (words: readonly string[], killBefore?: string, environment: NodeJS.ProcessEnv = {}): Process => {
-  const one = place.start(words, killBefore, { DATABASE_URL: url, ...environment })
-  started.push(one)
-  return one
-}
+const start = (words: readonly string[], killBefore?: string, environment: NodeJS.ProcessEnv = {}): Process =>
+  place.start(words, killBefore, { DATABASE_URL: url, ...environment })
 
 const sql = async (text: string): Promise<readonly Record<string, unknown>[]> => {
   const client = new pg.Client(url)

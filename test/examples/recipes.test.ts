@@ -1,7 +1,10 @@
 /** The recipes that need no server: each dies in a step, is started again, and does nothing twice. */
 import { existsSync } from 'node:fs'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type Recipe, recipe, until } from './recipes.js'
+
+// Each test starts and kills several processes.
+vi.setConfig({ testTimeout: 120_000 })
 
 let place: Recipe
 afterEach(() => place.remove())
@@ -77,3 +80,11 @@ test.each(['total of ada', 'mail to grace: 500'])(
       expect(existsSync(place.file(`state/runs/${id}`))).toBe(true)
   }
 )
+
+test('a resume has spans for what runs, and none for what it skips', async () => {
+  place = recipe('opentelemetry')
+  expect(await place.run(['report-1'], 'send 30 rows')).toMatchObject(KILLED)
+  expect(await place.run(['report-1'])).toMatchObject({ code: 0, output: '' })
+  const spans = ['span load/pages, attempt 1', 'span load, attempt 1', 'span send, attempt 1']
+  expect(place.log()).toEqual(['pages', ...spans.slice(0, 2), 'send 30 rows', ...spans.slice(2)])
+})

@@ -1,5 +1,5 @@
 /** Runs the programs in examples/recipes as real processes. */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -24,7 +24,8 @@ export interface Recipe {
   /** The lines that the recipe has logged. */
   readonly log: () => readonly string[]
   readonly file: (name: string) => string
-  readonly remove: () => void
+  /** Kills what still runs, and removes the folder. */
+  readonly remove: () => Promise<void>
 }
 
 const preload = join(import.meta.dirname, 'killBefore.cjs')
@@ -36,6 +37,7 @@ let count = 0
 
 export const recipe = (name: string): Recipe => {
   const folder = folderOf(name, String((count += 1)))
+  const running = new Map<ChildProcess, Promise<Ended>>()
   mkdirSync(folder, { recursive: true })
   copyFileSync(join(root, `examples/recipes/${name}.mjs`), join(folder, `${name}.mjs`))
   const start: Recipe['start'] = (words, killBefore, environment = {}) => {
@@ -51,9 +53,13 @@ export const recipe = (name: string): Recipe => {
     })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
-    const ended = new Promise<Ended>((resolve) =>
-      child.on('close', (code, signal) => resolve({ code, signal, output }))
-    )
+    const ended = new Promise<Ended>((resolve) => {
+      child.on('close', (code, signal) => {
+        running.delete(child)
+        resolve({ code, signal, output })
+      })
+    })
+    running.set(child, ended)
     return { pid: child.pid ?? 0, ended, output: () => output }
   }
   const file = (of: string): string => join(folder, of)
@@ -65,7 +71,11 @@ export const recipe = (name: string): Recipe => {
       return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : []
     },
     file,
-    remove: () => rmSync(folder, { recursive: true, force: true })
+    remove: async () => {
+      for (const child of running.keys()) child.kill('SIGKILL')
+      await Promise.all(running.values())
+      rmSync(folder, { recursive: true, force: true })
+    }
   }
 }
 

@@ -26,6 +26,16 @@ describe('the package installed alone', () => {
     expect(resumed).toEqual({ code: 0, stdout: 'second\nthird\nCompleted {}\n', stderr: '' })
   })
 
+  test('recipes without a library run beside the package alone', async () => {
+    for (const name of ['agent', 'approval', 'child-run'])
+      consumer.write(`${name}.mjs`, readFileSync(join(root, `examples/recipes/${name}.mjs`), 'utf8'))
+    const run = (...words: readonly string[]) => start(consumer.folder, process.execPath, ...words)
+    const agent = await run('agent.mjs', 'trip-1', 'Paris or Rome?')
+    expect(agent).toEqual({ code: 0, stdout: 'Booked Rome: ticket to Rome\n', stderr: '' })
+    expect((await run('approval.mjs', 'run', 'release-1')).code).toBe(75)
+    expect((await run('child-run.mjs', 'march')).stdout).toBe('Completed 800\n')
+  })
+
   test('a program type-checks against every entry point but the kit', async () => {
     const entries = Object.keys(manifest.exports).filter((entry) => !/json$|testing$/.test(entry))
     const names = entries.map((entry) => entry.replace(/^\./, manifest.name))

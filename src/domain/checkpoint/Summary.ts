@@ -11,7 +11,7 @@ import { isObject } from '../data/Json.js'
 /**
  * The facts of a run at one revision, as plain JSON. `status`: while no live owner holds the run; `heldStatus`: while one does. `steps`:
  * how many top-level steps are completed, and how many there are. `waits`: of a pending run, the kinds of its waits, without
- * those whose answer is recorded, and the next time at which one ends by itself. Times are UTC, ISO 8601.
+ * those whose answer is recorded, and the next time at which one of these ends by itself. Times are UTC, ISO 8601.
  *
  * @category model
  */
@@ -48,10 +48,12 @@ export const of = (checkpoint: Checkpoint): Summary => {
 type Waits = NonNullable<Summary['waits']>
 
 const waitsOf = ({ pending, answers }: Checkpoint): Waits => {
-  const kinds = new Set<PendingUnit['_tag']>()
-  for (const one of pending) if (!has(answers, one.unit)) kinds.add(one._tag)
-  const due = wakeAt(pending)
-  return { kinds: KINDS.filter((kind) => kinds.has(kind)), ...(due === undefined ? {} : { wakeAt: due }) }
+  const open = [...pending].filter(({ unit }) => !has(answers, unit))
+  const due = wakeAt(open)
+  return {
+    kinds: KINDS.filter((kind) => open.some(({ _tag }) => _tag === kind)),
+    ...(due === undefined ? {} : { wakeAt: due })
+  }
 }
 
 const KINDS: ReadonlyArray<PendingUnit['_tag']> = ['Job', 'Timer', 'Answer']

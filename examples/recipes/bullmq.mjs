@@ -1,0 +1,59 @@
+// A BullMQ worker: the queue hands out runs, Dogear does them.
+//
+//   REDIS_PORT=6379 node bullmq.mjs order-7    puts an order into the queue, and works until Ctrl+C
+//   REDIS_PORT=6379 node bullmq.mjs            works until Ctrl+C. bullmq.log shows what ran
+import { appendFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { DelayedError, Queue, Worker } from 'bullmq'
+import { jsonFileStorage } from 'dogear/json-file'
+import { runOutcome, workflow } from 'dogear/promise'
+
+const order = workflow('order')
+  .step('charge', async ({ runId, idempotencyKey, signal }) => {
+    await pause(100, undefined, { signal }) // a bank, which gets the key: it charges once
+    appendFileSync('bullmq.log', `charge ${runId}\n`)
+    return idempotencyKey
+  })
+  .sleep('packing', { millis: 1_000 })
+  .step('ship', async ({ runId }) => {
+    appendFileSync('bullmq.log', `ship ${runId}\n`)
+  })
+
+const connection = { host: '127.0.0.1', port: Number(process.env.REDIS_PORT ?? 6379) }
+// For workers on several hosts: await connect('postgres://…') of dogear/postgres.
+const storage = jsonFileStorage('state')
+const stopping = new AbortController()
+const { signal } = stopping
+
+const work = async (job, token) => {
+  const { id } = job.data
+  const outcome = await runOutcome(order, { id, storage, signal })
+  console.log(`${id}: ${outcome._tag}`)
+  if (outcome._tag === 'Completed') return outcome.outputs
+  const later = async (time) => {
+    await job.moveToDelayed(time, token)
+    throw new DelayedError()
+  }
+  // Whoever answers a run that waits for an answer promotes its job.
+  if (outcome._tag === 'Pending') return later(Date.parse(outcome.wakeAt ?? '') || Date.now() + 24 * 3_600_000)
+  // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
+  if (outcome.retryLater || outcome._tag === 'Interrupted') return later(Date.now() + 2_000)
+  throw new Error(`${id}: ${outcome._tag}`)
+}
+
+const [, , id] = process.argv
+if (id !== undefined) {
+  const queue = new Queue('orders', { connection })
+  await queue.add('order', { id }, { jobId: id, attempts: 5, backoff: 2_000 })
+  await queue.close()
+}
+// A worker that died is noticed after lockDuration; its job is then delivered again.
+const worker = new Worker('orders', work, {
+  connection,
+  lockDuration: 5_000,
+  stalledInterval: 5_000,
+  maxStalledCount: 10
+})
+worker.on('error', console.error)
+for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
+signal.addEventListener('abort', () => worker.close())

@@ -1,0 +1,101 @@
+/** The recipe of a BullMQ worker, on a real Redis server; skipped where `redis-server` is not installed. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Process, type Recipe, recipe, until } from './recipes.js'
+
+// Each test starts and kills several processes.
+vi.setConfig({ testTimeout: 120_000 })
+
+// .ci/run installs it.
+const hasRedis = spawnSync('redis-server', ['--version']).status === 0
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+
+describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
+  let folder: string
+  let redis: ChildProcess
+  let port: number
+  let place: Recipe
+  let queue: Queue
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'dogear-redis-'))
+    port = await freePort()
+    let output = ''
+    redis = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', ''], { cwd: folder })
+    redis.stdout?.on('data', (chunk) => (output += String(chunk)))
+    await until('Redis listens', () => output.includes('Ready to accept connections'))
+  })
+  afterAll(() => {
+    redis?.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  })
+  beforeEach(async () => {
+    place = recipe('bullmq')
+    queue = new Queue('orders', { connection: { host: '127.0.0.1', port } })
+    await queue.obliterate({ force: true })
+  })
+  afterEach(async () => {
+    await place.remove()
+    await queue.close()
+  })
+
+  const start = (words: readonly string[], killBefore?: string, environment: NodeJS.ProcessEnv = {}): Process =>
+    place.start(words, killBefore, { REDIS_PORT: String(port), ...environment })
+  const done = async (...workers: readonly Process[]): Promise<void> => {
+    await until('the order is done', () => workers.some((one) => one.output().includes('order-7: Completed')))
+    expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+  }
+
+  test('a worker that is killed in a step is followed by one that charges and ships once', async () => {
+    expect(await start(['order-7'], 'charge order-7').ended).toMatchObject({ signal: 'SIGKILL' })
+    expect(await start([], 'ship order-7').ended).toMatchObject({ signal: 'SIGKILL' })
+    const last = start([])
+    await done(last)
+    process.kill(last.pid, 'SIGTERM')
+    expect(await last.ended).toMatchObject({ code: 0, signal: null })
+  })
+
+  test('while a run sleeps, its job is delayed in the queue until the wake time', async () => {
+    const worker = start(['order-7'])
+    const delays = new Set<number>()
+    await until('the order is done', async () => {
+      const job = await queue.getJob('order-7')
+      if (job !== undefined && (await job.isDelayed())) delays.add(job.delay)
+      return worker.output().includes('order-7: Completed')
+    })
+    expect(worker.output()).toBe('order-7: Pending\norder-7: Completed\n')
+    expect([...delays]).toEqual([expect.closeTo(1_000, -3)])
+    const job = await queue.getJob('order-7')
+    expect({ attemptsMade: job?.attemptsMade, isCompleted: await job?.isCompleted() }).toEqual({
+      attemptsMade: 1,
+      isCompleted: true
+    })
+  })
+
+  test('a stalled job that is delivered twice runs once', async () => {
+    writeFileSync(place.file('hold'), '')
+    const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+    await until('the first worker has the job', async () => (await queue.getActiveCount()) === 1)
+    // The lock of the job is lost, as when the process of its worker had no time to renew it.
+    const client = new Redis(port, '127.0.0.1')
+    expect(await client.del('bull:orders:order-7:lock')).toBe(1)
+    await client.quit()
+    const other = start([])
+    await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+    rmSync(place.file('hold'))
+    await done(slow, other)
+  })
+})
