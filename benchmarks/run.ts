@@ -1,6 +1,7 @@
 /** `npm run bench`: every number of benchmarks/README.md. Compare ratios; `--quick` omits the long runs. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { postgres, sqlite } from './databases.js'
 import { durable } from './durable.js'
 import { listing } from './listing.js'
 import { linear, loading, mapped, planning } from './loading.js'
@@ -24,6 +25,19 @@ const durableTable = async (root: string): Promise<void> => {
         `${fixed(one.savesPerStep, 3)} | ${fixed(share)} | ${fixed(one.heapBytesPerStep, 0)} |`
     )
   }
+}
+
+const databasesTable = async (root: string): Promise<void> => {
+  write('| store | steps | µs a step | the driver, µs | ratio |')
+  write('|---|---|---|---|---|')
+  for (const steps of quick ? [1_000] : [1_000, 10_000])
+    for (const [what, one] of [
+      ['PostgreSQL', await postgres(steps)],
+      ['SQLite', await sqlite(root, steps)]
+    ] as const)
+      write(
+        `| ${what} | ${steps} | ${fixed(one.microsPerStep, 0)} | ${fixed(one.driverMicros, 0)} | ${fixed(one.ratio)} |`
+      )
 }
 
 const subStepsTable = async (root: string): Promise<void> => {
@@ -109,6 +123,8 @@ const listingTable = async (root: string): Promise<void> => {
 
 const root = await mkdtemp(join(process.cwd(), 'test/.tmp/bench-'))
 await durableTable(root)
+write('')
+await databasesTable(root)
 write('')
 await subStepsTable(root)
 write('')

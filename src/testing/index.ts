@@ -15,7 +15,17 @@ export * as ConformanceReport from './public/ConformanceReport.js'
 export type { ConformanceCase } from './conformance/Case.js'
 export type { Gate } from './conformance/Gate.js'
 export { stallGate } from './conformance/Gate.js'
-export type { Capability, Faulty, OtherProcess, Stalling, StorageSpec } from './conformance/Spec.js'
+export type {
+  Capability,
+  Cutting,
+  Failover,
+  Faulty,
+  Lossy,
+  OtherProcess,
+  Sleeper,
+  Stalling,
+  StorageSpec
+} from './conformance/Spec.js'
 export { checkpointStorageCases } from './conformance/cases/index.js'
 export type { ArtifactCapability, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
 export { artifactStoreCases } from './conformance/artifacts/index.js'

@@ -72,9 +72,8 @@ describe('a store that keeps the laws', () => {
       '',
       'Not tried:',
       '  power cuts: whether acknowledged saves survive one',
-      '  lost replies: calls that take effect although their reply never arrives',
       '  stress cases: not selected',
-      ...['faults', 'damage', 'formats', 'stalls', 'processes', 'takeOver'].map(
+      ...['faults', 'damage', 'formats', 'stalls', 'processes', 'takeOver', 'network', 'failover', 'leases'].map(
         (one) => `  \`${one}\`: not claimed, and the spec has no tool to try it`
       ),
       ''
@@ -234,7 +233,7 @@ describe('wrong use', () => {
       'dogear: spec of wrong.mjs is not a store spec:',
       '  `name` must be a non-empty string, not 7',
       '  `reopen` is missing: a function that returns a new store on that place',
-      '  `capabilities` names the unknown capability "histroy"; use history, large, watch, processes, damage, formats, faults, stalls, takeOver. Did you mean "history"?',
+      '  `capabilities` names the unknown capability "histroy"; use history, large, watch, processes, damage, formats, faults, stalls, takeOver, network, failover, leases. Did you mean "history"?',
       '  `damage` must be a function, not "x"'
     ])
   })

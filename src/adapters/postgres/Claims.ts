@@ -57,7 +57,8 @@ export const claim = async (
   const granted = { runId, epoch, lost: lost.signal }
   const revision = O.isSome(content) ? content.value.revision : -1
   const progress = { revision, head, baseBytes: 0, changeBytes: 0 }
-  const holding = { claim: granted, token, lost, key, progress, last: Promise.resolve(), failed: undefined }
+  const askedAt = performance.now()
+  const holding = { claim: granted, token, lost, key, progress, askedAt, last: Promise.resolve(), failed: undefined }
   hub.inboxes.set(runId, run['asked'] === true)
   await hub.keep(holding)
   const stored = O.map((one: Contents.Content): Stored => ({ ...one, heldBy: O.none }))(content)

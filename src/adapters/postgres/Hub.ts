@@ -18,6 +18,8 @@ export interface Holding {
   /** The key that its row carries. */
   key: string
   progress: Progress
+  /** When this process looked for requests last, by `performance.now()`. */
+  askedAt: number
   /** Saves of one claim follow one another. */
   last: Promise<unknown>
   /** After a save that failed, the claim is useless. */

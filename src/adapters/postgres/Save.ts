@@ -2,19 +2,21 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Fenced, Revision, StorageError } from '../../ports/CheckpointStorage.js'
-import { sha256 } from '../../domain/data/Digest.js'
 import type { Limits, Row, Save } from '../sql/Rows.js'
 import { saveOf } from '../sql/Rows.js'
-import type { Database } from './Database.js'
 import { durable, persist, send, weak, writeFailed } from './Database.js'
 import type { Fields } from './Driver.js'
 import type { Failure } from './Failure.js'
 import type { Holding, Hub } from './Hub.js'
 import { fencedBy } from './Hub.js'
+import type { StatementOf } from './Statements.js'
 
 export interface SaveOptions extends Limits {
-  readonly keep: number
+  readonly statementOf: StatementOf
 }
+
+/** A save tells whether the run has requests, but not each one: looking costs a tenth of a save. */
+const ASK_MILLIS = 50
 
 /** Saves of one claim follow one another. After one that failed, the claim is useless. */
 export const save = (
@@ -80,7 +82,8 @@ const rowOf = async (
     { pool },
     {
       text: `SELECT r.token::text AS token, r.epoch::text AS epoch, r.head::text AS head, EXISTS (SELECT FROM ${table('revisions')} v
-        WHERE v.run = r.id AND v.revision = $2::bigint AND v.epoch = $3::bigint AND v.checksum = $4) AS saved
+        WHERE v.run = r.id AND v.revision = $2::bigint AND v.epoch = $3::bigint AND v.checksum = $4) AS saved,
+        current_setting('synchronous_commit') AS setting
       FROM ${table('runs')} r WHERE r.id = $1`,
       values: [runId, revision, epoch, checksum]
     }
@@ -104,31 +107,20 @@ const attempt = async (
   }
   const { database } = hub
   const { claim, token, progress } = holding
-  const newest = planned.rows[planned.rows.length - 1] as Row
-  const columns = (['revision', 'kind', 'at', 'change', 'checkpoint', 'checksum'] as const).map((name) =>
-    planned.rows.map((row) => row[name])
-  )
-  const sent = await send(database, {
-    ...statementOf(hub, planned, options),
-    values: [
-      claim.runId,
-      claim.epoch,
-      token,
-      progress.head,
-      newest.revision,
-      planned.summary,
-      durable(database),
-      ...columns
-    ]
-  })
+  const now = performance.now()
+  const asks = now - holding.askedAt >= ASK_MILLIS
+  const first = [claim.runId, claim.epoch, token, progress.head, planned.head, planned.summary, durable(database)]
+  const sent = await send(database, options.statementOf(planned, asks, first))
   if (E.isLeft(sent)) return sent
-  const [row = {}] = sent.right
-  if (row['moved'] === '1') {
-    if (hub.held.has(token)) hub.inboxes.set(claim.runId, row['asked'] === true)
+  const [row] = sent.right
+  if (row !== undefined) {
+    const { asked } = row
+    if (typeof asked === 'boolean') {
+      holding.askedAt = now
+      if (hub.held.has(token)) hub.inboxes.set(claim.runId, asked)
+    }
     return E.right(E.right(undefined))
   }
-  const setting = String(row['setting'])
-  if (!durable(database).includes(setting)) return E.left(weak(`synchronous_commit=${setting}`))
   const verdict = await judge(hub, holding, planned)
   return E.isRight(verdict) && verdict.right === 'stands' ? E.left(UNCLEAR) : (verdict as Attempt)
 }
@@ -138,45 +130,6 @@ const UNCLEAR: Failure = {
   cause: new Error('the row of the run changed and changed back'),
   passes: true,
   effect: 'none'
-}
-
-/** Planning the statement takes longer than running it, so a session keeps the plan of the common one. A pooler could break that. */
-const statementOf = (
-  { database, usesSessions }: Hub,
-  planned: Save,
-  options: SaveOptions
-): { readonly text: string; readonly name?: string } => {
-  const text = textOf(database, planned, options)
-  return usesSessions && !planned.replaces && !planned.hasBase
-    ? { text, name: `dogear-${sha256(text).slice(0, 16)}` }
-    : { text }
-}
-
-const textOf = ({ table }: Database, { replaces, hasBase, rows: [first] }: Save, { keep }: SaveOptions): string => {
-  const revisions = table('revisions')
-  const moved = `UPDATE ${table('runs')} SET head = $5::bigint, summary = $6
-    WHERE id = $1 AND epoch = $2::bigint AND token = $3::uuid AND head = $4::bigint AND current_setting('synchronous_commit') = ANY ($7::text[])
-    RETURNING id`
-  const saved = `INSERT INTO ${revisions} (run, epoch, revision, kind, at, change, checkpoint, checksum)
-    SELECT moved.id, $2::bigint, row.* FROM moved, unnest($8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) AS row
-    ON CONFLICT (run, revision) DO UPDATE SET epoch = excluded.epoch, kind = excluded.kind, at = excluded.at, change = excluded.change,
-      checkpoint = excluded.checkpoint, checksum = excluded.checksum`
-  const damaged = `DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision > $5::bigint`
-  const oldest =
-    keep < 2
-      ? String(first.revision)
-      : `(SELECT b.revision FROM ${revisions} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND b.revision < ${first.revision}
-        ORDER BY b.revision DESC OFFSET ${keep - 2} LIMIT 1)`
-  const old = `DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision < ${oldest}`
-  const parts = [
-    `moved AS (${moved})`,
-    `saved AS (${saved})`,
-    ...(replaces ? [`damaged AS (${damaged})`] : []),
-    ...(hasBase ? [`old AS (${old})`] : [])
-  ]
-  return `WITH ${parts.join(', ')}
-    SELECT (SELECT count(*) FROM moved)::text AS moved, current_setting('synchronous_commit') AS setting,
-      EXISTS (SELECT FROM ${table('requests')} q WHERE q.run = $1) AS asked`
 }
 
 /** Whether the claim stands and a save may be sent, or how the save ended: it was committed before, or never can be. */
@@ -191,6 +144,8 @@ const judge = async (
   if (look.right?.['saved'] === true) return E.right(E.right(undefined))
   const fenced = fencedIn(hub, holding, look.right)
   if (fenced !== undefined) return E.right(E.left(fenced))
+  const setting = String(look.right?.['setting'])
+  if (!durable(hub.database).includes(setting)) return E.left(weak(`synchronous_commit=${setting}`))
   const head = Number(look.right?.['head'])
   if (head === progress.head) return E.right('stands')
   return E.right(E.left({ _tag: 'RevisionConflict', runId: claim.runId, expected: head + 1, found: rows[0].revision }))

@@ -23,6 +23,7 @@ import { hubOf } from './Hub.js'
 import * as Read from './Read.js'
 import { requestsIn } from './Requests.js'
 import { save } from './Save.js'
+import { statementsOf } from './Statements.js'
 
 export type { PostgresPool, PostgresStatement } from './Driver.js'
 export type { PostgresDatabaseOptions, PostgresWeakness } from './Database.js'
@@ -88,7 +89,7 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
   const hub = sharedHub(pool, options)
   const { keep = 10, limits } = options
   const saving = {
-    keep: Math.max(1, Math.floor(keep)),
+    statementOf: statementsOf(hub.database, Math.max(1, Math.floor(keep)), hub.usesSessions),
     checkpointBytes: limits?.checkpointBytes ?? 64 * MEBIBYTE,
     baseBytes: limits?.baseBytes ?? MEBIBYTE
   }
@@ -132,8 +133,8 @@ export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {
 }
 
 /**
- * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. A process learns with each save, and within
- * `checkIntervalMillis`, whether a run that it holds has requests.
+ * The inboxes of the runs of a {@link postgresStorage} on the same pool and schema. A process learns with a save, once in
+ * 50 ms, and within `checkIntervalMillis`, whether a run that it holds has requests.
  *
  * @category constructors
  */

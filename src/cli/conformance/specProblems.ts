@@ -45,7 +45,11 @@ const EXPECTED: Readonly<Record<Field, Expected>> = {
   digest: { kind: 'a function', needed: false, wrong: isFunction },
   faulty: { kind: 'a function', needed: false, wrong: isFunction },
   undecided: { kind: 'a function', needed: false, wrong: isFunction },
-  stall: { kind: 'a function', needed: false, wrong: isFunction }
+  stall: { kind: 'a function', needed: false, wrong: isFunction },
+  lossy: { kind: 'a function', needed: false, wrong: isFunction },
+  cut: { kind: 'a function', needed: false, wrong: isFunction },
+  rollback: { kind: 'a function', needed: false, wrong: isFunction },
+  sleeper: { kind: 'a function', needed: false, wrong: isFunction }
 }
 
 /** Detects a spec, even a wrong one. */

@@ -3,7 +3,18 @@ import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
 import { withNames } from './calls.js'
 import { tryLaw } from './Limit.js'
-import type { Capability, Faulty, OtherProcess, RevisionOfRun, Stalling, StorageSpec } from './Spec.js'
+import type {
+  Capability,
+  Cutting,
+  Failover,
+  Faulty,
+  Lossy,
+  OtherProcess,
+  RevisionOfRun,
+  Sleeper,
+  Stalling,
+  StorageSpec
+} from './Spec.js'
 
 /**
  * The level of a case: `core` applies to every store, `capability` to stores that claim one, `stress` repeats laws
@@ -40,11 +51,15 @@ export interface CaseContext {
   readonly faulty: () => Promise<Faulty>
   readonly unsure: () => Promise<CheckpointStorage>
   readonly stall: () => Promise<Stalling>
+  readonly lossy: () => Promise<Lossy>
+  readonly cutting: () => Promise<Cutting>
+  readonly failover: () => Promise<Failover>
+  readonly sleeper: () => Promise<Sleeper>
   /** Whether the case has ended, so that background loops stop. */
   readonly isOver: () => boolean
 }
 
-type Tool = 'beside' | 'damage' | 'swap' | 'newer' | 'digest' | 'faulty' | 'stall' | 'undecided'
+type Tool = Exclude<keyof StorageSpec<unknown>, 'name' | 'create' | 'reopen' | 'destroy' | 'capabilities'>
 
 /** The tools that each capability needs. */
 const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
@@ -56,7 +71,10 @@ const TOOLS: Readonly<Record<Capability, ReadonlyArray<Tool>>> = {
   formats: ['newer', 'digest'],
   faults: ['faulty'],
   stalls: ['stall'],
-  takeOver: ['undecided']
+  takeOver: ['undecided'],
+  network: ['lossy', 'cut'],
+  failover: ['rollback'],
+  leases: ['sleeper']
 }
 
 export const conformanceCase = (
@@ -121,7 +139,40 @@ const contextOf = async <Data>(
         letGo: () => given.letGo()
       }
     },
+    ...networkOf(spec, data, ends),
     isOver
+  }
+}
+
+/** The tools of stores behind a network. */
+const networkOf = <Data>(
+  spec: StorageSpec<Data>,
+  data: Data,
+  ends: Array<() => Promise<void>>
+): Pick<CaseContext, 'lossy' | 'cutting' | 'failover' | 'sleeper'> => {
+  const opened = async <T extends { readonly storage: CheckpointStorage }>(
+    name: 'lossy' | 'cut' | 'rollback' | 'sleeper',
+    open: ((data: Data) => Promise<T>) | undefined,
+    functions: ReadonlyArray<string>
+  ): Promise<T> => {
+    assert.ok(open !== undefined, `the spec of ${spec.name} has no \`${name}\`; this case needs it`)
+    const given = await open(data)
+    has(name, given, ['storage'], functions)
+    return { ...given, storage: storageFrom(name, given.storage) }
+  }
+  return {
+    lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
+    cutting: async () => {
+      const given = await opened('cut', spec.cut, ['cut', 'cuts', 'heal'])
+      ends.push(async () => given.heal())
+      return given
+    },
+    failover: () => opened('rollback', spec.rollback, ['mark', 'rollBack']),
+    sleeper: async () => {
+      const given = await opened('sleeper', spec.sleeper, ['sleep', 'wake'])
+      ends.push(async () => given.wake())
+      return given
+    }
   }
 }
 

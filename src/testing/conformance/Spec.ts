@@ -16,11 +16,25 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
  * - `stalls`: a call that waits below the store, for a lock, a slow disk or a lost packet, breaks no law while other
  *   calls proceed. Needs {@link StorageSpec.stall}.
  * - `takeOver`: an owner whose liveness is undecided can be superseded. Needs {@link StorageSpec.undecided}.
+ * - `network`: replies may be lost, and connections break or freeze. Needs {@link StorageSpec.lossy} and {@link StorageSpec.cut}.
+ * - `failover`: the storage may lose its newest commits. Needs {@link StorageSpec.rollback}.
+ * - `leases`: a process that is silent for long counts as dead. Needs {@link StorageSpec.sleeper}.
  *
  * @category model
  */
 export type Capability =
-  'history' | 'large' | 'watch' | 'processes' | 'damage' | 'formats' | 'faults' | 'stalls' | 'takeOver'
+  | 'history'
+  | 'large'
+  | 'watch'
+  | 'processes'
+  | 'damage'
+  | 'formats'
+  | 'faults'
+  | 'stalls'
+  | 'takeOver'
+  | 'network'
+  | 'failover'
+  | 'leases'
 
 /**
  * A store that another live process uses.
@@ -66,6 +80,60 @@ export interface Stalling {
   readonly step: () => void | Promise<void>
   /** Releases all held calls, and holds no later ones. */
   readonly letGo: () => void | Promise<void>
+}
+
+/**
+ * A store whose calls below it may take effect without a reply.
+ *
+ * @category model
+ */
+export interface Lossy {
+  readonly storage: CheckpointStorage
+  /** Makes the next read, or the next write, below the store fail with this code, after it took effect (`taken`) or before it could (`none`). Later calls succeed. */
+  readonly lose: (operation: 'read' | 'write', code: string, effect: 'taken' | 'none') => void | Promise<void>
+  /** Ends what `lose` began, if no call met it. */
+  readonly heal: () => void | Promise<void>
+}
+
+/**
+ * A store whose connection can be cut, as by a TCP proxy.
+ *
+ * @category model
+ */
+export interface Cutting {
+  readonly storage: CheckpointStorage
+  /** Breaks a connection, or freezes it in both directions, at the `after`th message from now in one direction. It happens once. */
+  readonly cut: (direction: 'request' | 'reply', after: number, how: 'break' | 'freeze') => void | Promise<void>
+  /** The number of connections that were cut. */
+  readonly cuts: () => number | Promise<number>
+  /** Cuts nothing from now on. */
+  readonly heal: () => void | Promise<void>
+}
+
+/**
+ * A store on a storage that can lose its newest commits, as a standby does that was behind when it became the primary.
+ *
+ * @category model
+ */
+export interface Failover {
+  readonly storage: CheckpointStorage
+  /** Remembers what is stored. */
+  readonly mark: () => Promise<void>
+  /** Restores what was stored at `mark`. Instances stay open. */
+  readonly rollBack: () => Promise<void>
+}
+
+/**
+ * A store in a process that can sleep, as a suspended machine does.
+ *
+ * @category model
+ */
+export interface Sleeper {
+  readonly storage: CheckpointStorage
+  /** Stops the process. Resolves once others find it dead. */
+  readonly sleep: () => Promise<void>
+  /** Lets it go on. */
+  readonly wake: () => void | Promise<void>
 }
 
 /**
@@ -127,4 +195,12 @@ export interface StorageSpec<Data> {
   readonly stall?: (data: Data) => Promise<Stalling>
   /** Like `reopen`, but the instance cannot tell whether other owners live, like one on an isolated host. The other owners keep working. */
   readonly undecided?: (data: Data) => Promise<CheckpointStorage>
+  /** Like `reopen`, but replies to the instance's calls can be lost. */
+  readonly lossy?: (data: Data) => Promise<Lossy>
+  /** Like `reopen`, but the instance's connections can be cut. */
+  readonly cut?: (data: Data) => Promise<Cutting>
+  /** Like `reopen`, on a storage that can lose commits. */
+  readonly rollback?: (data: Data) => Promise<Failover>
+  /** Like `reopen`, in a process that can sleep. Others find it alive or undecided until then. */
+  readonly sleeper?: (data: Data) => Promise<Sleeper>
 }

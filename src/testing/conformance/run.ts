@@ -100,7 +100,7 @@ const storeOf = <Data>({ name, capabilities }: StorageSpec<Data>): Store => ({ n
 const artifactStoreOf = <Data>({ name, capabilities }: ArtifactSpec<Data>): Store => ({
   name,
   capabilities,
-  beyond: BEYOND.slice(0, 1)
+  beyond: BEYOND
 })
 
 const reportOf = (store: Store, results: ReadonlyArray<CaseResult>, { only, levels }: ConformanceOptions): Report =>
@@ -306,5 +306,8 @@ export const capabilities: ReadonlyArray<Capability> = [
   'formats',
   'faults',
   'stalls',
-  'takeOver'
+  'takeOver',
+  'network',
+  'failover',
+  'leases'
 ]

@@ -1,10 +1,13 @@
 /** The PostgreSQL store passes the conformance kit, with locks and with leases. */
+import assert from 'node:assert/strict'
 import { describe, test } from 'vitest'
+import type { PostgresPool } from '../../../src/adapters/postgres/index.js'
 import type { CheckpointStorage } from '../../../src/ports/CheckpointStorage.js'
-import type { StorageSpec } from '../../../src/testing/index.js'
+import type { Cutting, Failover, Lossy, Sleeper, StorageSpec } from '../../../src/testing/index.js'
 import { conformanceTests, stallGate } from '../../../src/testing/index.js'
 import type { Opened, OpenOptions, Place } from './kit.js'
-import { destroy, open, place } from './kit.js'
+import { destroy, later, open, place, poolOf } from './kit.js'
+import { proxyTo } from './proxy.js'
 import { sweep } from '../../sweep.js'
 
 /** A process that starts after all others were killed. */
@@ -34,7 +37,92 @@ const faulty = async (where: Place, options: OpenOptions) => {
   }
 }
 
+/** The next statement that reads, or writes, fails with a code of the system or the server, after or before it took effect. */
+const lossy = async (where: Place, options: OpenOptions): Promise<Lossy> => {
+  const { storage, pool } = await reopened(where, options)
+  let loss: { readonly pattern: RegExp; readonly code: string; readonly isTaken: boolean } | undefined
+  const query = pool.query.bind(pool) as PostgresPool['query']
+  const losing: PostgresPool['query'] = async (statement) => {
+    const lost = loss?.pattern.test(statement.text) === true ? loss : undefined
+    if (lost !== undefined) loss = undefined
+    const result = lost?.isTaken === false ? undefined : await query(statement)
+    if (lost === undefined) return result
+    const severity = lost.code.startsWith('E') ? {} : { severity: 'FATAL' }
+    throw Object.assign(new Error(lost.code), { code: lost.code, ...severity })
+  }
+  pool.query = losing as typeof pool.query
+  return {
+    storage,
+    lose: (operation, code, effect) => {
+      const pattern = operation === 'read' ? /SELECT|RETURNING/ : /INSERT INTO|UPDATE|DELETE/
+      loss = { pattern, code, isTaken: effect === 'taken' }
+    },
+    heal: () => {
+      loss = undefined
+    }
+  }
+}
+
+const cutting = async (where: Place, options: OpenOptions): Promise<Cutting> => {
+  const proxy = await proxyTo(where.server)
+  const { storage } = await reopened(where, options)
+  // The lock keeps its own connection, which the proxy must not count.
+  const { pool } = where.opened.at(-1) ?? assert.fail()
+  const behind = poolOf({ server: proxy }, { query_timeout: 300, max: 1 })
+  const direct = pool.query.bind(pool) as PostgresPool['query']
+  const proxied = behind.query.bind(behind) as PostgresPool['query']
+  pool.query = proxied as typeof pool.query
+  behind.on('error', () => undefined)
+  return {
+    storage,
+    cut: (direction, after, how) => proxy.cut(direction === 'request' ? 'client' : 'server', after, how),
+    cuts: proxy.cuts,
+    heal: async () => {
+      proxy.heal()
+      pool.query = direct as typeof pool.query
+      if (behind.ended) return
+      await proxy.close()
+      await behind.end().catch(() => undefined)
+    }
+  }
+}
+
+const TABLES = ['runs', 'revisions', 'requests', 'artifacts']
+
+const failover = async (where: Place, options: OpenOptions): Promise<Failover> => {
+  const { storage } = await reopened(where, options)
+  const all = async (text: (table: string) => string): Promise<void> => {
+    for (const table of TABLES) await runQuery(where, text(table))
+  }
+  return {
+    storage,
+    mark: () => all((table) => `CREATE TABLE $schema.marked_${table} AS TABLE $schema.${table}`),
+    rollBack: () =>
+      all((table) => `WITH gone AS (DELETE FROM $schema.${table}) SELECT 1`).then(() =>
+        all((table) => `INSERT INTO $schema.${table} SELECT * FROM $schema.marked_${table}`)
+      )
+  }
+}
+
+/** A process whose statements, and whose beats with them, wait while it sleeps. */
+const sleeper = (where: Place, options: OpenOptions): Promise<Sleeper> => {
+  const gate = stallGate()
+  const short = { ...options, leaseMillis: 600, around: () => gate.pass() }
+  const { storage } = open(where, short)
+  const lateTwice = 2 * short.leaseMillis
+  return Promise.resolve({
+    storage,
+    sleep: async () => {
+      gate.hold()
+      await later(lateTwice)
+    },
+    wake: gate.letGo
+  })
+}
+
 const CONTENT = ['epoch', 'kind', 'at', 'change', 'checkpoint', 'checksum']
+
+const KEEPS = ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls'] as const
 
 const specOf = (name: string, options: OpenOptions): StorageSpec<Place> => ({
   name,
@@ -79,7 +167,10 @@ const specOf = (name: string, options: OpenOptions): StorageSpec<Place> => ({
     const { storage } = await reopened(where, { ...options, around: () => gate.pass() })
     return { ...gate, storage }
   },
-  capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls']
+  lossy: (where) => lossy(where, options),
+  cut: (where) => cutting(where, options),
+  rollback: (where) => failover(where, options),
+  capabilities: [...KEEPS, 'network', 'failover']
 })
 
 conformanceTests({ describe, test }, specOf('the PostgreSQL store', {}))
@@ -92,7 +183,10 @@ conformanceTests(
   {
     ...leaseSpec,
     undecided: (where) => Promise.resolve(open(where, { liveness: 'lease' }).storage),
-    capabilities: [...leaseSpec.capabilities, 'takeOver']
+    sleeper: (where) => sleeper(where, { liveness: 'lease' }),
+    capabilities: [...leaseSpec.capabilities, 'takeOver', 'leases']
   },
-  sweep ? {} : { only: ['CS-CLAIM', 'CS-FENCE', 'CS-TAKE'], levels: ['core', 'capability'] }
+  sweep
+    ? {}
+    : { only: ['CS-CLAIM', 'CS-FENCE', 'CS-TAKE', 'CS-NET', 'CS-OVER', 'CS-LEASE'], levels: ['core', 'capability'] }
 )

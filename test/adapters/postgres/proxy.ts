@@ -11,6 +11,12 @@ export interface Proxy {
   readonly port: number
   /** How many messages went each way. */
   readonly counts: Readonly<Record<Direction, number>>
+  /** Cuts once, at the message number `after` from now on. A frozen connection stays open, and passes nothing more. */
+  readonly cut: (direction: Direction, after: number, how: 'break' | 'freeze') => void
+  /** How often a connection was cut. */
+  readonly cuts: () => number
+  /** Cuts nothing from now on. */
+  readonly heal: () => void
   readonly close: () => Promise<void>
 }
 
@@ -36,21 +42,30 @@ const framing = (isStartup: boolean): ((chunk: Buffer) => ReadonlyArray<number>)
 /** Cuts both sides of the connection with the message number `after` in that direction, once that message was passed on. */
 export const proxyTo = async (
   to: Pick<Server, 'host' | 'port'>,
-  direction: Direction,
-  after: number
+  direction: Direction = 'client',
+  after = Infinity
 ): Promise<Proxy> => {
   const counts = { client: 0, server: 0 }
   const sockets = new Set<Socket>()
+  let next: { readonly direction: Direction; readonly at: number; readonly how: 'break' | 'freeze' } | undefined
+  next = { direction, at: after, how: 'break' }
+  let cuts = 0
+  const frozen = new WeakSet<Socket>()
   const pass = (from: Socket, to: Socket, way: Direction): void => {
     const frames = framing(way === 'client')
     let queued = Buffer.alloc(0)
     from.on('data', (chunk) => {
+      if (frozen.has(from)) return
       queued = Buffer.concat([queued, chunk])
       for (const length of frames(chunk)) {
         const message = queued.subarray(0, length)
         queued = queued.subarray(length)
         counts[way] += 1
-        if (way === direction && counts[way] === after) {
+        if (way === next?.direction && counts[way] === next.at) {
+          cuts += 1
+          const isFrozen = next.how === 'freeze'
+          next = undefined
+          if (isFrozen) return void frozen.add(from).add(to)
           to.end(message, () => to.resetAndDestroy())
           from.destroy()
           return
@@ -76,6 +91,13 @@ export const proxyTo = async (
     host: '127.0.0.1',
     port: (server.address() as AddressInfo).port,
     counts,
+    cut: (direction, after, how) => {
+      next = { direction, at: counts[direction] + after, how }
+    },
+    cuts: () => cuts,
+    heal: () => {
+      next = undefined
+    },
     close: async () => {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -111,7 +111,7 @@ describe('an inbox in PostgreSQL', () => {
     assert.deepEqual(await right(artifacts.list('r')), [])
   })
 
-  test('an owner learns of a request that another process leaves, with its next save or within the check interval', async () => {
+  test('an owner learns of a request that another process leaves, with a save or within the check interval', async () => {
     const other = poolOf(where)
     const claim = await claimed(opened.storage, 'r')
     assert.equal(requests.isAny('r'), false)

@@ -28,6 +28,29 @@ test('a save is one statement, which checks the claim and commits by itself', as
   }
 })
 
+test('the usual saves of a claim are prepared statements, one for each number of rows, and larger ones are not', async () => {
+  const { storage, pool } = open(where, { checkIntervalMillis: 60_000 })
+  const names: Array<string | undefined> = []
+  const query = pool.query.bind(pool) as (statement: { text: string; name?: string }) => Promise<unknown>
+  pool.query = ((statement: { text: string; name?: string }) => {
+    if (statement.text.includes('moved AS')) names.push(statement.name)
+    return query(statement)
+  }) as unknown as typeof pool.query
+  const claim = await claimed(storage, 'a')
+  for (const [total, count] of [
+    [1, 1],
+    [3, 2],
+    [5, 2],
+    [10, 5]
+  ] as const)
+    await right(storage.save(claim, revisions(upTo(total), count)))
+  const [base, two, again, five] = names
+  assert.deepEqual([base, five], [undefined, undefined])
+  assert.match(two ?? '', /^dogear-[0-9a-f]{16}$/)
+  assert.equal(again, two)
+  await assertLoads(storage, 'a', upTo(10))
+})
+
 test('of two owners that race to save each revision, only the one that claimed last is accepted', async () => {
   const latter = open(where).storage
   for (let round = 0; round < (sweep ? 1_000 : 40); round++) {

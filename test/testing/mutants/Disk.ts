@@ -34,6 +34,8 @@ export interface Processes {
   readonly isAlive: (process: number) => boolean
   /** Kills one. */
   readonly kill: (process: number) => void
+  /** Lets a killed one live again. */
+  readonly revive: (process: number) => void
   /** Kills all processes. */
   readonly killAll: () => void
   /** Notifies all processes that a run was claimed. */
@@ -115,6 +117,7 @@ const makeProcesses = (): Processes => {
     start: (onClaim) => listeners.push(onClaim) - 1,
     isAlive: (process) => !dead.has(process),
     kill: (process) => void dead.add(process),
+    revive: (process) => void dead.delete(process),
     killAll: () => listeners.forEach((_, process) => dead.add(process)),
     tell: (runId, epoch) => listeners.forEach((listener) => listener(runId, epoch))
   }

@@ -1,5 +1,6 @@
 /** The flaws of the mutants, and the case of the kit that names each. */
 import type { Json } from '../../../src/domain/data/Json.js'
+import { NETWORK_KILLED_BY } from './networkFlaws.js'
 import { TAKE_OVER_KILLED_BY } from './takeOverFlaws.js'
 
 /** Each flaw, and the case that finds it. Others may find it as well. */
@@ -104,7 +105,8 @@ export const KILLED_BY = {
   'checks the holder in a statement before the claim': 'CS-STALL-03',
   'checks the holder in a statement before the removal': 'CS-STALL-04',
   'checks its claim in a statement before the release': 'CS-STALL-05',
-  ...TAKE_OVER_KILLED_BY
+  ...TAKE_OVER_KILLED_BY,
+  ...NETWORK_KILLED_BY
 } as const
 
 /** The flaw of a mutant. */

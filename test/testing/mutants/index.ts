@@ -1,7 +1,9 @@
 /** Stores with one flaw each, for authors of cases or kits: they show that a case finds something. */
 import type { Disk } from './Disk.js'
 import { behind, make } from './Disk.js'
+import { overNetwork } from './Network.js'
 import { stallGate } from '../../../src/testing/conformance/Gate.js'
+import { capabilities } from '../../../src/testing/conformance/run.js'
 import type { StorageSpec } from '../../../src/testing/conformance/Spec.js'
 import type { Flaw } from './flaws.js'
 import { KILLED_BY } from './flaws.js'
@@ -23,6 +25,10 @@ const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<
   const reopen = (disk: Disk) => {
     disk.processes.killAll()
     return sampleStorage(disk, flaw, { inStatements }).storage
+  }
+  const networked = (disk: Disk) => {
+    const network = overNetwork(disk, flaw === 'waits for a reply for ever')
+    return { ...network, storage: reopen(network.disk) }
   }
   return {
     name,
@@ -48,7 +54,40 @@ const specOf = (name: string, flaw?: Flaw, inStatements?: boolean): StorageSpec<
       const gate = stallGate()
       return Promise.resolve({ ...gate, storage: reopen(behind(disk, gate)) })
     },
-    capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls', 'takeOver']
+    lossy: (disk) => Promise.resolve(networked(disk)),
+    cut: (disk) => Promise.resolve(networked(disk)),
+    rollback: (disk) => {
+      let marked = new Map<string, string>()
+      return Promise.resolve({
+        storage: reopen(disk),
+        mark: () => Promise.resolve(void (marked = new Map(disk.texts))),
+        rollBack: () => {
+          disk.texts.clear()
+          for (const [name, text] of marked) disk.texts.set(name, text)
+          return Promise.resolve()
+        }
+      })
+    },
+    sleeper: (disk) => Promise.resolve(sleeperOn(disk, flaw, inStatements)),
+    capabilities
+  }
+}
+
+const sleeperOn = (disk: Disk, flaw: Flaw | undefined, inStatements: boolean | undefined) => {
+  const gate = stallGate()
+  const { storage, process, instance } = sampleStorage(behind(disk, gate), flaw, { inStatements })
+  return {
+    storage,
+    sleep: () => {
+      gate.hold()
+      disk.processes.kill(process)
+      instance.hasSlept = true
+      return Promise.resolve()
+    },
+    wake: () => {
+      gate.letGo()
+      if (flaw !== 'never renews a lease that ran out') disk.processes.revive(process)
+    }
   }
 }
 

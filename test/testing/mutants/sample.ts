@@ -63,6 +63,8 @@ const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Inst
     counted: new Map(),
     free: new Set(),
     summaries: new Map(),
+    removing: new Set(),
+    hasSlept: false,
     busy: false
   }
 }
@@ -92,7 +94,7 @@ export const sampleStorage = (
   disk: Disk,
   flaw?: Flaw,
   { inStatements = IN_STATEMENTS.some((one) => one === flaw), isUnsure = false }: HowToSee = {}
-): { readonly storage: CheckpointStorage; readonly process: number } => {
+): { readonly storage: CheckpointStorage; readonly process: number; readonly instance: Instance } => {
   const instance = instanceOn(disk, flaw, isUnsure)
   const { has, process } = instance
 
@@ -116,6 +118,7 @@ export const sampleStorage = (
 
   return {
     process,
+    instance,
     storage: {
       claim: (runId, owner, options = {}) =>
         when(on(runId, (id) => does.claim(instance, id, owner, options, storedAt), 'claim')),
@@ -251,7 +254,10 @@ const remove = async (instance: Instance, runId: string): Answer<void> => {
     return E.left({ _tag: 'HeldBy', runId, holder })
   if (has('checks the holder before it has the lock to remove'))
     return disk.exclusively(runId, () => empty(instance, runId, run))
-  return empty(instance, runId, run)
+  if (instance.removing.has(runId)) return E.left({ _tag: 'RevisionConflict', runId, expected: 0, found: 0 })
+  const removed = await empty(instance, runId, run)
+  if (E.isLeft(removed) && has('counts a removal without a reply as unfinished')) instance.removing.add(runId)
+  return removed
 }
 
 const empty = async (instance: Instance, runId: string, run: Run): Answer<void> => {

@@ -42,10 +42,16 @@ export const claim = async (
   const now: Run = { ...run, epoch: isUsedAgain || isShared ? run.epoch : run.epoch + 1, held }
   const isBegun = has('writes a checkpoint at a claim') && run.revisions.length === 0
   const written = await write(instance, runId, isBegun ? { ...now, revisions: [BEGUN] } : now)
-  if (E.isLeft(written)) return written
+  if (E.isLeft(written)) return withoutReply(instance, runId, now.epoch, written)
   if (has('keeps its locks among the runs')) disk.texts.set(`${runId}.lock`, textOf(`${runId}.lock`, EMPTY, has))
   if (!has('reports the claimant as the holder')) return grant(instance, runId, now.epoch, stored.right)
   return E.chain((told: O.Option<Stored>) => grant(instance, runId, now.epoch, told))(storedAt(instance, runId, now))
+}
+
+/** The process of a claim that may be stored holds nothing. */
+export const withoutReply = <A>({ has, givenUp }: Instance, runId: string, epoch: number, failed: A): A => {
+  if (!has('holds a run whose claim had no reply')) givenUp.add(claimKey(runId, epoch))
+  return failed
 }
 
 export const grant = (
@@ -58,7 +64,7 @@ export const grant = (
   const lost = new AbortController()
   held.set(runId, { epoch, lost })
   givenUp.delete(claimKey(runId, epoch))
-  if (has('counts a save that failed')) counted.delete(runId)
+  if (has('counts a save that failed') || has('counts its revisions itself')) counted.delete(runId)
   free.delete(runId)
   disk.processes.tell(runId, epoch)
   return E.right({ claim: { runId, epoch, lost: lost.signal }, stored })

@@ -47,10 +47,15 @@ const isAlive = (
 }
 
 /** Only the newest claim may write, and only while it is held. */
-export const isFenced = ({ has, held: mine, givenUp }: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
+export const isFenced = (instance: Instance, { epoch, held }: Run, claimed: Claim): boolean => {
+  const { has, held: mine, givenUp, process, hasSlept } = instance
   if (has('holds one run at a time') && !mine.has(claimed.runId)) return true
   if (has('does not fence')) return held === null
   if (has('forgets a fenced claim')) return held !== null && epoch !== claimed.epoch
+  if (hasSlept && has('lets an owner that slept go on writing')) return false
+  // A failover may have lost the claim, and with it its epoch.
+  const isByEpoch = has('fences by epoch alone') || has('forgets the epochs of a removed run')
+  if (held !== null && held.process !== process && !isByEpoch) return true
   return held === null || epoch !== claimed.epoch || givenUp.has(claimKey(claimed.runId, claimed.epoch))
 }
 

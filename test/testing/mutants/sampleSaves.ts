@@ -22,7 +22,12 @@ export const save = async (
   const found = await read(instance, runId)
   if (E.isLeft(found)) return found
   if (isFenced(instance, found.right, claimed)) return refuse(instance, found.right, claimed)
-  if (!has('checks its claim before it has the lock')) return keep(instance, runId, found.right, revisions)
+  if (!has('checks its claim before it has the lock')) {
+    const kept = await keep(instance, runId, found.right, revisions)
+    const isRepeated =
+      has('repeats a save without looking for it') && E.isLeft(kept) && kept.left._tag === 'WriteFailed'
+    return isRepeated ? save(instance, claimed, revisions) : kept
+  }
   return disk.exclusively(runId, async () => {
     const later = await read(instance, runId)
     return E.isLeft(later) ? later : keep(instance, runId, later.right, revisions)
@@ -83,7 +88,8 @@ export const withSaved = (
   const { has, counted } = instance
   const found = foundOf(runId, run)
   if (E.isLeft(found)) return found
-  const stored = (has('counts a save that failed') ? counted.get(runId) : undefined) ?? run.revisions
+  const isCounted = has('counts a save that failed') || has('counts its revisions itself')
+  const stored = (isCounted ? counted.get(runId) : undefined) ?? run.revisions
   const conflict = conflictOf(instance, stored, revisions)
   if (conflict !== undefined) return E.left({ _tag: 'RevisionConflict', runId, ...conflict })
   const isShort = has('loses the last of several revisions') && revisions.length > 1
@@ -144,6 +150,7 @@ const noteFailure = ({ has, remembered, counted }: Instance, runId: string, run:
     if (hasFailed) remembered.set(runId, run)
     else remembered.delete(runId)
   }
+  if (has('counts its revisions itself') && !hasFailed) counted.set(runId, run.revisions)
   if (has('counts a save that failed')) {
     if (hasFailed) counted.set(runId, run.revisions)
     else counted.delete(runId)

@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Claim, Claimed, ClaimOptions, Owner, Revision, Stored } from '../../../src/ports/CheckpointStorage.js'
-import { grant } from './sampleClaims.js'
+import { grant, withoutReply } from './sampleClaims.js'
 import { holderOf, isFenced, isTaken, refuse } from './sampleHolders.js'
 import { withSaved } from './sampleSaves.js'
 import type { Answer, Instance, Run, StoredAt } from './sampleTexts.js'
@@ -47,7 +47,8 @@ export const claimInStatements = async (
     if (holder !== undefined && !isTaken(instance, holder, options)) return E.left({ _tag: 'HeldBy', runId, holder })
     return E.map(() => ({ ...now, epoch: epochAfter(now), held }))(storedIn(now))
   })
-  if (E.isLeft(before)) return before
+  if (E.isLeft(before))
+    return before.left._tag === 'WriteFailed' ? withoutReply(instance, runId, epochAfter(first.right), before) : before
   const granted = (stored: O.Option<Stored>) => grant(instance, runId, epochAfter(before.right), stored)
   return E.chain(granted)(storedIn(before.right))
 }

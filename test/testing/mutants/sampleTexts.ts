@@ -12,6 +12,7 @@ import type { RevisionOfRun } from '../../../src/testing/conformance/Spec.js'
 import type { Disk } from './Disk.js'
 import type { Flaw } from './flaws.js'
 import { mangleDates } from './flaws.js'
+import { LOST } from './Network.js'
 
 export interface Kept {
   readonly revision: number
@@ -54,6 +55,10 @@ export interface Instance {
   readonly counted: Map<string, ReadonlyArray<Kept>>
   readonly free: Set<string>
   readonly summaries: Map<string, Summary>
+  /** Runs whose removal had no reply. */
+  readonly removing: Set<string>
+  /** Whether the process has slept. */
+  hasSlept: boolean
   busy: boolean
 }
 
@@ -177,6 +182,7 @@ const isForgetful = ({ has }: Instance): boolean => has('caches what it read') |
 
 const unreadable = ({ disk, has }: Instance, runId: string, code: string): E.Either<StorageError, Run> => {
   if (has('treats unreadable content as missing')) return E.right(EMPTY)
+  if (has('takes a broken connection for a missing run') && LOST.includes(code)) return E.right(EMPTY)
   const backup = disk.texts.get(backupOf(runId))
   return has('returns an older revision if a read fails') && backup !== undefined
     ? parse(runId, backup, has)
@@ -200,7 +206,8 @@ export const write = async (instance: Instance, runId: string, run: Run): Answer
   const written = await disk.write(runId, text)
   if (E.isLeft(written) && !has('swallows errors')) {
     if (has('says that nothing of a failed save is stored, and stores it')) disk.texts.set(runId, text)
-    const failed = writeFailed(runId, written.left)
+    if (has('takes a broken connection for a commit') && written.left === 'ECONNRESET') return E.right(undefined)
+    const failed = writeFailed(runId, written.left, has)
     return E.left(
       has('does not say whether a failed save is stored') ? ({ ...failed, committed: undefined } as never) : failed
     )
@@ -209,9 +216,9 @@ export const write = async (instance: Instance, runId: string, run: Run): Answer
   return E.right(undefined)
 }
 
-export const writeFailed = (runId: string, code: string): StorageError => ({
+export const writeFailed = (runId: string, code: string, has?: Has): StorageError => ({
   _tag: 'WriteFailed',
-  committed: 'no',
+  committed: LOST.includes(code) && has?.('says that a save without a reply is not stored') !== true ? 'unknown' : 'no',
   where: runId,
   operation: 'write',
   code,
@@ -231,7 +238,7 @@ export const change = async (
     texts.set(runId, textOf(runId, later.right, has))
     return now
   })
-  return E.isLeft(changed) ? E.left(writeFailed(runId, changed.left)) : changed.right
+  return E.isLeft(changed) ? E.left(writeFailed(runId, changed.left, has)) : changed.right
 }
 
 /** One statement that reads a run. */

@@ -7,6 +7,7 @@ import { fenceCases } from './fences.js'
 import { historyCases } from './history.js'
 import { idCases } from './ids.js'
 import { listingCases } from './listing.js'
+import { networkCases } from './network.js'
 import { processCases } from './processes.js'
 import { removalCases } from './removal.js'
 import { reopeningCases } from './reopening.js'
@@ -43,5 +44,6 @@ export const checkpointStorageCases: ReadonlyArray<ConformanceCase> = [
   ...errorCases,
   ...stallCases,
   ...processCases,
-  ...takeOverCases
+  ...takeOverCases,
+  ...networkCases
 ]

@@ -1,0 +1,77 @@
+/** The statements that save revisions: each moves the head of the run only if the claim still stands, and inserts the rows only then. */
+import { sha256 } from '../../domain/data/Digest.js'
+import type { Row, Save } from '../sql/Rows.js'
+import type { Database } from './Database.js'
+import type { PostgresStatement } from './Driver.js'
+
+/** `asks`: whether the result says, as `asked`, that the run has requests. It is empty if the head did not move. */
+export type StatementOf = (save: Save, asks: boolean, first: ReadonlyArray<unknown>) => PostgresStatement
+
+/** `$1` to `$7`: the run, its epoch, token and head, the next head, the summary, and the accepted settings. */
+const FIRST = 7
+
+/** Plain parameters are quicker than arrays. More rows than these are rare, and each number of rows is a statement of its own. */
+const FEW_ROWS = 4
+
+/** `isNamed`: whether a session keeps the plans of the common statements, because planning one takes longer than running it. A pooler could break that. */
+export const statementsOf = ({ table }: Database, keep: number, isNamed: boolean): StatementOf => {
+  const runs = table('runs')
+  const revisions = table('revisions')
+  const moved = `moved AS (UPDATE ${runs} SET head = $5::bigint, summary = $6
+    WHERE id = $1 AND epoch = $2::bigint AND token = $3::uuid AND head = $4::bigint AND current_setting('synchronous_commit') = ANY ($7::text[])
+    RETURNING id)`
+  const asked = (asks: boolean): string =>
+    asks ? `EXISTS (SELECT FROM ${table('requests')} q WHERE q.run = $1) AS asked` : 'NULL::boolean AS asked'
+  const few = (count: number, asks: boolean): string => {
+    const rows = Array.from({ length: count }, (_, row) => {
+      const [revision, ...texts] = Array.from({ length: 5 }, (_, n) => `$${FIRST + 1 + 5 * row + n}`)
+      return `(${revision}::bigint, ${texts.join(', ')})`
+    })
+    return `WITH ${moved} INSERT INTO ${revisions} (run, epoch, revision, kind, at, change, checksum)
+      SELECT moved.id, $2::bigint, row.* FROM moved, (VALUES ${rows.join(', ')}) AS row RETURNING ${asked(asks)}`
+  }
+  const named = new Map<string, PostgresStatement>()
+  const fewNamed = (count: number, asks: boolean): PostgresStatement => {
+    const key = `${count} ${asks}`
+    const known = named.get(key)
+    if (known !== undefined) return known
+    const text = few(count, asks)
+    const made = isNamed ? { text, name: `dogear-${sha256(text).slice(0, 16)}` } : { text }
+    named.set(key, made)
+    return made
+  }
+  const many = manyOf(revisions, moved, asked(true), keep)
+  return ({ rows, hasBase }, asks, first) =>
+    rows.length > FEW_ROWS || hasBase
+      ? { text: many(hasBase), values: [...first, ...columnsOf(rows)] }
+      : { ...fewNamed(rows.length, asks), values: [...first, ...rows.flatMap(fieldsOf)] }
+}
+
+/** The first save of a claim has a base: it deletes rows above the head, which are damaged, and rows below the oldest base to keep. */
+const manyOf = (revisions: string, moved: string, asked: string, keep: number): ((hasBase: boolean) => string) => {
+  const oldest =
+    keep < 2
+      ? '($8::bigint[])[1]'
+      : `(SELECT b.revision FROM ${revisions} b WHERE b.run = $1 AND b.checkpoint IS NOT NULL AND b.revision < ($8::bigint[])[1]
+        ORDER BY b.revision DESC OFFSET ${keep - 2} LIMIT 1)`
+  const pruned = `, damaged AS (DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision > $5::bigint),
+    old AS (DELETE FROM ${revisions} v USING moved WHERE v.run = moved.id AND v.revision < ${oldest})`
+  const replacing = ` ON CONFLICT (run, revision) DO UPDATE SET epoch = excluded.epoch, kind = excluded.kind, at = excluded.at,
+      change = excluded.change, checkpoint = excluded.checkpoint, checksum = excluded.checksum`
+  return (
+    hasBase
+  ) => `WITH ${moved}, saved AS (INSERT INTO ${revisions} (run, epoch, revision, kind, at, change, checkpoint, checksum)
+    SELECT moved.id, $2::bigint, row.* FROM moved, unnest($8::bigint[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]) AS row${hasBase ? replacing : ''})${hasBase ? pruned : ''}
+    SELECT ${asked} FROM moved`
+}
+
+const fieldsOf = ({ revision, kind, at, change, checksum }: Row): ReadonlyArray<unknown> => [
+  revision,
+  kind,
+  at,
+  change,
+  checksum
+]
+
+const columnsOf = (rows: ReadonlyArray<Row>): ReadonlyArray<unknown> =>
+  (['revision', 'kind', 'at', 'change', 'checkpoint', 'checksum'] as const).map((name) => rows.map((row) => row[name]))

@@ -1,0 +1,257 @@
+/** Cases about a network between the store and its storage: lost replies, broken connections, failovers, owners that slept. */
+import { strict as assert } from 'node:assert'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { CheckpointStorage, StorageError } from '../../../ports/CheckpointStorage.js'
+import type { CaseContext, ConformanceCase } from '../Case.js'
+import { conformanceCase } from '../Case.js'
+import { assertSame, inWords } from '../difference.js'
+import {
+  answerOf,
+  assertHolds,
+  assertLoads,
+  claimed,
+  left,
+  OTHER,
+  OWNER,
+  pause,
+  revisions,
+  right,
+  seed,
+  some,
+  until
+} from '../fixtures.js'
+
+/** How a connection that ends names it; the call may have taken effect. */
+const LOST = ['ECONNRESET', '08006', '57P01']
+
+/** A canceled statement and a read-only server: the call took no effect. */
+const REFUSED = ['57014', '25006']
+
+/** The most messages of one save. */
+const MESSAGES = 60
+
+const NETWORK = { needs: ['network'] } as const
+
+/** Each message takes a store of its own, and perhaps a timeout. */
+const CUTS = { needs: ['network'], level: 'stress' } as const
+
+export const networkCases: ReadonlyArray<ConformanceCase> = [
+  conformanceCase(
+    'CS-NET-01',
+    'a save whose reply is lost is stored once, and never reported as not committed',
+    async ({ lossy, reopen }) => {
+      for (const code of [...LOST, ...REFUSED]) {
+        const runId = `run-${code.toLowerCase()}`
+        const { storage, lose, heal } = await lossy()
+        const claim = await claimed(storage, runId)
+        await right(storage.save(claim, revisions([1])))
+        const isTaken = LOST.includes(code)
+        await lose('write', code, isTaken ? 'taken' : 'none')
+        const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+        await heal()
+        if (E.isRight(saved)) await right(storage.save(claim, revisions([1, 2, 3])))
+        await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2, 3] : [1, 2].slice(0, isTaken ? 2 : 1))
+      }
+    },
+    NETWORK
+  ),
+
+  conformanceCase(
+    'CS-NET-02',
+    'after a claim whose reply is lost, the same instance can claim the run',
+    async ({ storage, lossy, reopen }) => {
+      await seed(storage, 'a', [1])
+      const { storage: next, lose, heal } = await lossy()
+      await lose('write', 'ECONNRESET', 'taken')
+      const first = await answerOf(next.claim('a', OWNER))
+      await heal()
+      if (E.isLeft(first)) assertSame(first.left._tag, 'WriteFailed', 'the error of a claim whose reply was lost')
+      const { claim } = E.isRight(first) ? first.right : await right(next.claim('a', OWNER))
+      await right(next.save(claim, revisions([1, 2])))
+      await assertLoads(await reopen(), 'a', [1, 2])
+    },
+    NETWORK
+  ),
+
+  conformanceCase(
+    'CS-NET-03',
+    'a load whose reply is lost fails or finds the run, and never says that there is none',
+    async ({ storage, lossy }) => {
+      await seed(storage, 'a', [1, 2])
+      const { storage: next, lose, heal } = await lossy()
+      for (const code of LOST) {
+        await lose('read', code, 'taken')
+        const loaded = await answerOf(next.load('a'))
+        await heal()
+        if (E.isRight(loaded)) assertHolds(some(loaded.right, 'a run whose load had no reply'), [1, 2])
+        else assertSame(loaded.left._tag, 'ReadFailed', 'the error of a load whose reply was lost')
+      }
+    },
+    NETWORK
+  ),
+
+  conformanceCase(
+    'CS-NET-04',
+    'a release or removal whose reply is lost has happened once, and the run can be claimed',
+    async ({ lossy, reopen }) => {
+      const { storage, lose, heal } = await lossy()
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      await lose('write', 'ECONNRESET', 'taken')
+      await answerOf(storage.release(claim))
+      await heal()
+      await right(storage.release(await claimed(storage, 'a', OTHER)))
+      await lose('write', 'ECONNRESET', 'taken')
+      await answerOf(storage.remove('a'))
+      await heal()
+      await right(storage.remove('a'))
+      const next = await reopen()
+      const { claim: fresh, stored } = await right(next.claim('a', OTHER))
+      assertSame(stored, O.none, 'the run after its removal')
+      await right(next.save(fresh, revisions(['new'])))
+    },
+    NETWORK
+  ),
+
+  conformanceCase(
+    'CS-NET-05',
+    'a connection that breaks at any message of a save costs no acknowledged save and doubles none',
+    (context) => assertSurvivesCuts(context, 'break'),
+    CUTS
+  ),
+
+  conformanceCase(
+    'CS-NET-06',
+    'a connection that freezes at any message of a save does not hang it, costs no acknowledged save and doubles none',
+    (context) => assertSurvivesCuts(context, 'freeze'),
+    CUTS
+  ),
+
+  conformanceCase(
+    'CS-OVER-01',
+    'an owner whose acknowledged saves a failover lost is refused, and leaves no gap',
+    async ({ failover }) => {
+      const { storage, mark, rollBack } = await failover()
+      const claim = await claimed(storage, 'a')
+      await right(storage.save(claim, revisions([1])))
+      await mark()
+      await right(storage.save(claim, revisions([1, 2])))
+      await rollBack()
+      const saved = await answerOf(storage.save(claim, revisions([1, 2, 3])))
+      if (E.isRight(saved))
+        assert.fail('a save after a failover lost the one before it: expected an error, found success')
+      assert.ok(
+        saved.left._tag === 'RevisionConflict' || saved.left._tag === 'Fenced',
+        `a save after a failover: expected RevisionConflict or Fenced, found ${inWords(saved.left)}`
+      )
+      await assertLoads(storage, 'a', [1])
+    },
+    { needs: ['failover'] }
+  ),
+
+  conformanceCase(
+    'CS-OVER-02',
+    'an owner whose claim a failover lost is fenced, even if its epoch is granted again',
+    async ({ failover, reopen }) => {
+      const { storage, mark, rollBack } = await failover()
+      await seed(storage, 'a', [1])
+      await mark()
+      const lost = await claimed(storage, 'a', OWNER)
+      await rollBack()
+      const latter = await reopen()
+      const claim = await claimed(latter, 'a', OTHER)
+      await left(storage.save(lost, revisions([1, 'lost'])), 'Fenced', 'a save of a claim that a failover lost')
+      await right(latter.save(claim, revisions([1, 'kept'])))
+      await assertLoads(latter, 'a', [1, 'kept'])
+    },
+    { needs: ['failover'] }
+  ),
+
+  conformanceCase(
+    'CS-LEASE-01',
+    'an owner that sleeps past its lease is superseded, and fenced when it wakes',
+    async ({ sleeper, storage: other }) => {
+      const { storage, sleep, wake } = await sleeper()
+      const former = await claimed(storage, 'a', OWNER)
+      await right(storage.save(former, revisions([1])))
+      await sleep()
+      const claim = await claimed(other, 'a', OTHER)
+      await right(other.save(claim, revisions([1, 2])))
+      await wake()
+      await left(storage.save(former, revisions([1, 'late'])), 'Fenced', 'a save of an owner that slept')
+      await right(other.save(claim, revisions([1, 2, 3])))
+      await assertLoads(other, 'a', [1, 2, 3])
+    },
+    { needs: ['leases'] }
+  ),
+
+  conformanceCase(
+    'CS-LEASE-02',
+    'an owner that slept past its lease, and was not superseded, soon holds its run again or learns that it lost it',
+    async ({ sleeper, storage: other, isOver }) => {
+      const { storage, sleep, wake } = await sleeper()
+      const claim = await claimed(storage, 'a', OWNER)
+      await right(storage.save(claim, revisions([1])))
+      await sleep()
+      await wake()
+      let isHeld = false
+      const watching = (async () => {
+        while (!isHeld && !isOver()) {
+          const stored = some(await right(other.load('a')))
+          isHeld = O.isSome(stored.heldBy)
+          await pause(20)
+        }
+      })()
+      await until(() => isHeld || claim.lost.aborted, 10_000, 'the owner that woke holds its run, or has lost it')
+      isHeld = true
+      await watching
+      if (claim.lost.aborted) return
+      await left(other.claim('a', OTHER), 'HeldBy')
+      await right(storage.save(claim, revisions([1, 2])))
+    },
+    { needs: ['leases'] }
+  )
+]
+
+/** The next claim finds what was acknowledged, and goes on. `known`: the payloads that must be stored. */
+const assertDecides = async (
+  reopen: () => Promise<CheckpointStorage>,
+  runId: string,
+  saved: E.Either<StorageError, void>,
+  known: ReadonlyArray<number> | undefined
+): Promise<void> => {
+  const latter = await reopen()
+  const { claim, stored } = await right(latter.claim(runId, OTHER))
+  const found = some(stored, 'the acknowledged run')
+  if (E.isLeft(saved)) {
+    const { left } = saved
+    if (left._tag !== 'WriteFailed' && left._tag !== 'ReadFailed')
+      assert.fail(`a save without a reply: expected success, WriteFailed or ReadFailed, found ${inWords(left)}`)
+    assert.ok(
+      (left._tag === 'WriteFailed' && left.committed === 'unknown') || found.revision === 0,
+      'a save without a reply that is stored: expected WriteFailed with "unknown" as `committed`, found another error'
+    )
+  }
+  const payloads = known ?? [1, 2].slice(0, found.revision + 1)
+  assertHolds(found, payloads, 'the run after a save without a reply')
+  await right(latter.save(claim, revisions([...payloads, 'next'])))
+  await assertLoads(latter, runId, [...payloads, 'next'])
+}
+
+const assertSurvivesCuts = async ({ cutting, reopen, isOver }: CaseContext, how: 'break' | 'freeze'): Promise<void> => {
+  for (const direction of ['request', 'reply'] as const)
+    for (let n = 1; n <= MESSAGES && !isOver(); n++) {
+      const runId = `${direction}-${n}`
+      const { storage, cut, cuts, heal } = await cutting()
+      const claim = await claimed(storage, runId)
+      await right(storage.save(claim, revisions([1])))
+      await cut(direction, n, how)
+      const saved = await answerOf(storage.save(claim, revisions([1, 2])))
+      const wasCut = (await cuts()) > 0
+      assert.ok(wasCut || n > 1, 'a save over a connection that is cut: found no cut; check `cut` of the spec')
+      await heal()
+      await assertDecides(reopen, runId, saved, E.isRight(saved) ? [1, 2] : undefined)
+      if (!wasCut) break
+    }
+}
