@@ -508,7 +508,13 @@ describe('the output of a resume', () => {
     const { code, stderr } = await place.dogear(['resume', 'pay', '--confirm', 'pay=done'])
     expect([code, linesOf(timeless(stderr))]).toEqual([
       0,
-      ['Resuming run pay', 'Loaded checkpoint: 1/2 steps completed', 'Assumed done: pay', 'Run completed in T']
+      [
+        'Resuming run pay',
+        'Loaded checkpoint: 1/2 steps completed',
+        '↷ 1 step completed earlier: step-1',
+        'Assumed done: pay',
+        'Run completed in T: 2 steps skipped'
+      ]
     ])
     expect((await place.dogear(['resume', 'pay'])).stderr).toBe('Run pay: nothing left to do\n')
   })

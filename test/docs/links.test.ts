@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { anchors, outsideFences, pages, read, root } from './markdown.js'
@@ -46,5 +46,15 @@ describe('the documentation', () => {
     )
     const isPacked = (page: string): boolean => page !== 'README.md' && !files.includes(`!${page}`)
     expect(pages.filter((page) => isPacked(page) && !targets.has(page))).toEqual([])
+  })
+
+  test('every picture is shown by a page and takes at most 48 KB', () => {
+    const shown = new Set(links.map(({ page, to }) => normalize(join(dirname(page), to))))
+    const pictures = readdirSync(join(root, 'docs/pictures')).filter((name) => !name.endsWith('.mjs'))
+    expect(pictures).not.toEqual([])
+    for (const name of pictures) {
+      expect(shown).toContain(`docs/pictures/${name}`)
+      expect(statSync(join(root, 'docs/pictures', name)).size).toBeLessThanOrEqual(48 * 1_024)
+    }
   })
 })

@@ -1,7 +1,7 @@
 import { realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { blocks, read } from './markdown.js'
+import { blocks, read, table, tables } from './markdown.js'
 import { timeless } from '../cli/dogear.js'
 import type { Terminal } from './terminal.js'
 import { open } from './terminal.js'
@@ -57,4 +57,43 @@ describe('the pictures in the README', () => {
       }
     }
   )
+})
+
+describe('the comparison', () => {
+  const measured = read('benchmarks/peers/results.md')
+
+  /** The measured row of an engine: share at 1,000 steps, fsyncs a step, resume in milliseconds. */
+  const rowOf = (name: string): readonly [share: string, fsyncs: number, resume: string] => {
+    const line = measured.split('\n').find((one) => one.startsWith(`${name} `)) ?? ''
+    const [, thousand = ''] = [...line.matchAll(/([\d.]+) \([\d,]+\)/g)].map(([, share]) => share)
+    const [fsyncs = '', resume = ''] = line.replace(/.*(\)|fails|> 120 s) +/, '').split(/ +/)
+    return [thousand, Number(fsyncs), resume]
+  }
+
+  test.each([
+    ['Dogear, JSON files', 'dogear, JSON files'],
+    ['openworkflow, SQLite', 'openworkflow, SQLite'],
+    ['LangGraph, SQLite', 'LangGraph, SqliteSaver *'],
+    ['LangGraph, SQLite, made to sync', 'LangGraph, SqliteSaver, forced'],
+    ['DBOS, PostgreSQL', 'DBOS, PostgreSQL'],
+    ['Effect, SQLite', 'Effect, SQLite *'],
+    ['Effect, SQLite, made to sync', 'Effect, SQLite, forced'],
+    ['Mastra, LibSQL', 'Mastra, LibSQL *'],
+    ['Mastra, LibSQL, made to sync', 'Mastra, LibSQL, forced']
+  ])('the numbers of %s are the measured ones', (name, row) => {
+    const [share, fsyncs, resume] = rowOf(row)
+    const cells = tables(read('docs/guide/comparison.md'))
+      .flatMap(({ rows }) => rows)
+      .find(([first]) => first === name)
+    expect(cells?.[1]).toBe(share)
+    expect(Math.abs(Number(cells?.[2]) - fsyncs)).toBeLessThanOrEqual(0.05)
+    expect(cells?.[3]).toBe(`${resume} ms`)
+  })
+
+  test('every engine of the table in the README has a source for what it needs', () => {
+    const engines = table(read('README.md'), 'How it compares').rows.map(([first = '']) => first.replaceAll('*', ''))
+    const sources = table(read('docs/guide/comparison.md'), 'Needs').rows.map(([first = '']) => first)
+    expect(engines.map((name) => name.split(', ')[0])).toEqual(sources.map((name) => name.split(', ')[0]))
+    expect(engines.length).toBe(8)
+  })
 })

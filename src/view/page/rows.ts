@@ -154,17 +154,20 @@ const rectOf = (kind: string, x: number, width: number): string =>
 
 const short = (percent: number): string => String(Math.round(percent * 100) / 100)
 
-/** The labels of rests keep this distance, in percent. */
-const APART = 11
-
+/** Labels of rests that would overlap are left out, on a narrow page sooner. */
 const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
-  let last = -APART
+  let last = -100
+  let before = 0
   const rests = gaps.map((gap) => {
     const at = (place(gap.from) + place(gap.to ?? to)) / 2
-    if (at - last < APART) return ''
+    const { length } = WHY[gap.why]
+    const apart = (at - last) / (before + length)
+    if (apart < 0.65) return ''
     last = at
+    before = length
+    const near = apart < 0.85 ? ' near' : ''
     const anchor = at > 90 ? 'end' : at < 5 ? 'start' : 'middle'
-    return `<text class="why" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${restText(gap)}</title>${WHY[gap.why]}</text>`
+    return `<text class="why${near}" text-anchor="${anchor}" x="${short(at > 90 ? Math.max(at, 99) : at)}%" y="31"><title>${restText(gap)}</title>${WHY[gap.why]}</text>`
   })
   const times = ticks.map(({ at, label }) => `<text x="${short(at)}%" y="15">${label}</text>`)
   return `<svg aria-hidden="true">${times.join('')}${rests.join('')}</svg>`

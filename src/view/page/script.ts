@@ -75,7 +75,7 @@ const showDetails = (i) => {
     const item = make('li', '', list), at = new Date(read().start + from).toISOString()
     make('b', number ? 'attempt ' + number : 'wait', item)
     make('time', at.slice(0, 10) + ' ' + at.slice(11, 23), item).dateTime = at
-    make('span', end.startsWith('cut') ? end : end + ' after ' + (millis < 1e3 ? millis + 'ms' : millis < 6e4 ? (millis / 1e3).toFixed(1) + 's' : (millis / 6e4).toFixed(1) + 'min'), item)
+    make('span', end.startsWith('cut') ? end : end + ' after ' + (millis < 1e3 ? millis + ' ms' : millis < 6e4 ? (millis / 1e3).toFixed(1) + ' s' : (millis / 6e4).toFixed(1) + ' min'), item)
     if (message) make('pre', message, item)
   }
   if (d.error && !attempts.some((a) => a[4] === d.error)) make('pre', d.error, cell)

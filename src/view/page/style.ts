@@ -53,7 +53,7 @@ button{cursor:pointer}button:hover{border-color:var(--soft)}
 .chart thead{position:sticky;top:0;z-index:2;background:var(--paper)}
 .chart thead th{font-size:.8rem;font-weight:500;color:var(--soft);align-self:end;padding-bottom:.3rem}
 .chart th,.chart td{text-align:left;font-weight:400;padding:0 .6rem 0 0;min-width:0}
-.chart td:nth-child(3){text-align:right;padding-right:1.1rem;color:var(--soft)}.chart thead th:nth-child(3){text-align:right;padding-right:1.1rem}
+.chart td:nth-child(3){text-align:right;padding-right:1.1rem;color:var(--soft);white-space:nowrap}.chart thead th:nth-child(3){text-align:right;padding-right:1.1rem}
 .chart td:last-child,.chart th.axis{padding:0}
 .chart tbody th{overflow-wrap:anywhere;padding:.15rem .6rem .15rem 1.35rem}
 .chart tr[aria-expanded] th{display:flex;align-items:center;gap:.25rem;padding-left:0}
@@ -98,14 +98,15 @@ footer{color:var(--soft);font-size:.85rem;border-top:1px solid var(--line);paddi
 @media (max-width:640px){
 body{padding:.8rem .9rem 2rem}header{padding:1.1rem 1.1rem 1rem;margin-bottom:1.4rem;grid-template-columns:1fr}h1{font-size:1.5rem}.status{justify-self:start;margin:.5rem 0 0}dl{gap:.6rem 1.6rem}
 .chart tr{grid-template-columns:minmax(0,1fr) 8.7rem 4rem;min-height:46px;padding-top:.2rem}
-.chart td:nth-child(2){padding-right:.4rem}.axis text:nth-of-type(even):not(.why){display:none}.chart td:nth-child(3),.chart thead th:nth-child(3){padding-right:0}
+.chart td:nth-child(2){padding-right:.4rem}.axis text:nth-of-type(even):not(.why),.near{display:none}.chart td:nth-child(3),.chart thead th:nth-child(3){padding-right:0}
 .chart td:last-child,.chart th.axis{grid-column:1/-1}
 .chart svg{height:18px}.chart .axis svg{height:36px}rect{y:3px}.w,.s{y:6px}.d{y:7.5px}
 .chart .over{inset:0;width:100%!important;height:100%}.over pattern line{opacity:.22}.over rect{y:0}.over .hatch{opacity:.45}
 .moments li{grid-template-columns:1fr;padding:.3rem 0}
 .legend svg{height:18px;margin:0}}
+@page{margin:14mm}
 @media print{
-:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--faint:#f4f4f4;--done:#2c7a5a;--bad:#a3241d;--run:#1f66b5;--wait:#7a5cc0;--cut:#9a540b;--idle:#8a857d;--mark:#f3ead2}
+.near{display:none}.axis text,.axis .why{font-size:8px}:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--faint:#f4f4f4;--done:#2c7a5a;--bad:#a3241d;--run:#1f66b5;--wait:#7a5cc0;--cut:#9a540b;--idle:#8a857d;--mark:#f3ead2}
 html{font-size:10.5px}body{padding:0;max-width:none}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .tools,button{display:none!important}.chart tbody{content-visibility:visible}.chart thead{position:static}.chart tr,li,pre{break-inside:avoid}h2{break-after:avoid}.bad pre,.more pre{max-height:none}.plan{white-space:pre-wrap}}
 @media (prefers-reduced-motion:no-preference){tr[aria-expanded] th b::before{transition:transform .12s}}

@@ -113,20 +113,22 @@ const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].concat(
   [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 86_400, 604_800].map((s) => s * 1_000)
 )
 
-/** The minimum distance of two labels, in percent. */
-const APART = 9
+/** The width of a label on a narrow axis, in percent. */
+const widthOf = (label: string): number => 1.75 * label.length
 
 /** A clock time where work begins after a rest, and round distances from there. */
 const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray<Tick> => {
   const step = STEPS.find((one) => one >= busy / 7) ?? 604_800_000
   const ticks: Array<Tick> = []
   const add = (at: number, label: string): void => {
-    if (at - (ticks.at(-1)?.at ?? -APART) >= APART && at <= 94) ticks.push({ at, label })
+    const last = ticks.at(-1)
+    if ((last === undefined || at - last.at >= widthOf(last.label)) && at + widthOf(label) <= 104)
+      ticks.push({ at, label })
   }
   /** A clock time replaces a distance that is too near. */
   const addClock = (at: number, time: number): void => {
     const last = ticks.at(-1)
-    if (last !== undefined && at - last.at < APART && last.label.startsWith('+')) ticks.pop()
+    if (last !== undefined && at - last.at < widthOf(last.label) && last.label.startsWith('+')) ticks.pop()
     add(at, clock(time))
   }
   let origin = stretches.find(({ isIdle }) => !isIdle)?.from ?? 0
