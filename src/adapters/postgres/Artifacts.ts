@@ -6,7 +6,7 @@ import * as RunId from '../../domain/checkpoint/RunId.js'
 import * as ArtifactId from '../../domain/data/ArtifactId.js'
 import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/ArtifactStore.js'
 import * as Records from '../sql/Records.js'
-import type { PostgresDatabaseOptions } from './Database.js'
+import type { Database, PostgresDatabaseOptions } from './Database.js'
 import { ask, databaseOf, prepareToWrite, readFailed, writeFailed } from './Database.js'
 import type { Fields, PostgresPool } from './Driver.js'
 
@@ -32,33 +32,7 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
   const { maxBytes = Records.ARTIFACT_BYTES } = options
   const table = database.table('artifacts')
   const where = database.where('artifacts')
-  const on =
-    <A>(runId: string, act: () => Answer<A>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = RunId.parse(runId)
-      return E.isLeft(valid) ? Promise.resolve(valid) : act()
-    }
-  const at =
-    <A>(runId: string, id: string, act: () => Answer<A>): TaskEither<ArtifactError, A> =>
-    () => {
-      const valid = ArtifactId.parse(id)
-      return E.isLeft(valid) ? Promise.resolve(valid) : on(runId, act)()
-    }
-  const read = async (
-    runId: string,
-    text: string,
-    ...values: ReadonlyArray<unknown>
-  ): Answer<ReadonlyArray<Fields>> => {
-    const rows = await ask(database, { text, values: [runId, ...values] })
-    const place = { table: 'artifacts', operation: 'SELECT artifacts', runId }
-    return E.isLeft(rows) ? E.left(readFailed(database, place)(rows.left)) : rows
-  }
-  const write = async (runId: string, text: string, ...values: ReadonlyArray<unknown>): Answer<void> => {
-    const ready = await prepareToWrite(database)
-    const written = E.isLeft(ready) ? ready : await ask(database, { text, values: [runId, ...values] })
-    const place = { table: 'artifacts', operation: `${text.split(' ')[0]} artifacts`, runId }
-    return E.isLeft(written) ? E.left(writeFailed(database, place)(written.left)) : E.right(undefined)
-  }
+  const { on, at, read, write } = callsOf(database)
   return {
     put: (runId, id, data) =>
       at(runId, id, async () => {
@@ -112,6 +86,38 @@ export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifacts
       ),
     clear: (runId) => on(runId, () => write(runId, `DELETE FROM ${table} WHERE run = $1 AND id NOT LIKE '\\_%'`))
   }
+}
+
+/** Checks ids, and sends statements about artifacts; `$1` is the run. */
+const callsOf = (database: Database) => {
+  const on =
+    <A>(runId: string, act: () => Answer<A>): TaskEither<ArtifactError, A> =>
+    () => {
+      const valid = RunId.parse(runId)
+      return E.isLeft(valid) ? Promise.resolve(valid) : act()
+    }
+  const at =
+    <A>(runId: string, id: string, act: () => Answer<A>): TaskEither<ArtifactError, A> =>
+    () => {
+      const valid = ArtifactId.parse(id)
+      return E.isLeft(valid) ? Promise.resolve(valid) : on(runId, act)()
+    }
+  const read = async (
+    runId: string,
+    text: string,
+    ...values: ReadonlyArray<unknown>
+  ): Answer<ReadonlyArray<Fields>> => {
+    const rows = await ask(database, { text, values: [runId, ...values] })
+    const place = { table: 'artifacts', operation: 'SELECT artifacts', runId }
+    return E.isLeft(rows) ? E.left(readFailed(database, place)(rows.left)) : rows
+  }
+  const write = async (runId: string, text: string, ...values: ReadonlyArray<unknown>): Answer<void> => {
+    const ready = await prepareToWrite(database)
+    const written = E.isLeft(ready) ? ready : await ask(database, { text, values: [runId, ...values] })
+    const place = { table: 'artifacts', operation: `${text.split(' ')[0]} artifacts`, runId }
+    return E.isLeft(written) ? E.left(writeFailed(database, place)(written.left)) : E.right(undefined)
+  }
+  return { on, at, read, write }
 }
 
 const infoOf = (row: Fields): ArtifactInfo => ({

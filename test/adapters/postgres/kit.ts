@@ -36,14 +36,18 @@ export const poolOf = ({ server }: Pick<Place, 'server'>, options: pg.PoolConfig
 
 type Query = PostgresPool['query']
 
-/** Options of `open`. `around`: what happens before each statement of the pool. */
+/** Options of `open`. `around`: what happens before each statement of the pool; `make`: makes the store. */
 export interface OpenOptions extends PostgresOptions {
   readonly around?: (text: string) => Promise<void> | undefined
   readonly config?: pg.PoolConfig
+  readonly make?: typeof postgresStorage
 }
 
 /** A store with a pool of its own, as in a process of its own. */
-export const open = (where: Place, { around, config, ...options }: OpenOptions = {}): Opened => {
+export const open = (
+  where: Place,
+  { around, config, make = postgresStorage, ...options }: OpenOptions = {}
+): Opened => {
   const clients: Array<pg.Client> = []
   let isDead = false
   class Client extends pg.Client {
@@ -60,7 +64,7 @@ export const open = (where: Place, { around, config, ...options }: OpenOptions =
     return query(statement)
   }
   pool.query = late as typeof pool.query
-  const storage = postgresStorage(pool, { schema: where.schema, checkIntervalMillis: 50, ...options })
+  const storage = make(pool, { schema: where.schema, checkIntervalMillis: 50, ...options })
   const opened = {
     pool,
     storage,

@@ -111,6 +111,19 @@ describe('an inbox in PostgreSQL', () => {
     assert.deepEqual(await right(artifacts.list('r')), [])
   })
 
+  test('a request that is left during a removal of its run waits for it, is refused, and leaves no row', async () => {
+    const remover = await where.admin.connect()
+    await remover.query('BEGIN')
+    await remover.query(`DELETE FROM ${where.schema}.runs WHERE id = 'r'`)
+    const leaving = requests.leave(cancelAt(1))()
+    await later(300)
+    await remover.query('COMMIT')
+    remover.release()
+    const left = await leaving
+    assert.ok(E.isLeft(left) && left.left._tag === 'WriteFailed' && left.left.code === 'NO_SUCH_RUN')
+    assert.deepEqual(await listed(), [])
+  })
+
   test('an owner learns of a request that another process leaves, with a save or within the check interval', async () => {
     const other = poolOf(where)
     const claim = await claimed(opened.storage, 'r')
