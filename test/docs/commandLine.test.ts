@@ -52,7 +52,10 @@ describe('the commands and flags in the guide', () => {
   })
 
   test('the source reads or sets every environment variable of the guide', () => {
-    const sets = [...read('src/cli/steps/stepEnvironment.ts').matchAll(/set\('(\w+)'/g)].map(([, name]) => name ?? '')
+    const sets = [
+      ...read('src/cli/steps/stepEnvironment.ts').matchAll(/set\('(\w+)'/g),
+      ...read('src/cli/commands/Context.ts').matchAll(/^ +(DOGEAR_\w+):/gm)
+    ].map(([, name]) => name ?? '')
     expect(sorted(column(table(guide, 'Variables'), 'variable').flatMap(codes))).toEqual(sorted(sets))
     const sources = ['src/cli/terminal/Style.ts', 'src/cli/terminal/Symbols.ts', 'src/cli/commands/Context.ts']
     const read_ = sources.map(read).join('')
