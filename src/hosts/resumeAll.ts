@@ -37,6 +37,7 @@ export type AnyProgram = Program<unknown, never, unknown, unknown>
 export interface ResumeAllOptions extends Pick<ResumeOptions, 'changes' | 'onChanged'> {
   readonly concurrency?: number
   readonly watch?: boolean
+  /** Called for each run when it was resumed or left, and again when that changes. */
   readonly onRun?: (run: ResumedRun) => void
   readonly undecidedMillis?: number
 }

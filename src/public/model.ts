@@ -3,7 +3,7 @@
  *
  * @module
  */
-export type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
+export type { Checkpoint, Move, Origin } from '../domain/checkpoint/Checkpoint.js'
 export type { CheckpointState } from '../domain/checkpoint/CheckpointState.js'
 export type { Json } from '../domain/data/Json.js'
 export type { PlanError } from '../domain/plan/Plan.js'

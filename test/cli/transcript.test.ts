@@ -200,7 +200,7 @@ steps:
   test('a pipe gets no control characters', async () => {
     place = sandbox({ 'w.yml': release })
     const { stdout, stderr } = await place.process(['run', 'w.yml'])
-     
+
     expect(stdout + stderr).not.toMatch(/[\x00-\x09\x0b-\x1f]/)
   })
 })
@@ -208,7 +208,7 @@ steps:
 /** What a terminal shows after this output. Knows the control sequences that dogear writes. */
 const screenAfter = (output: string): readonly string[] => {
   const lines = ['']
-   
+
   for (const part of output.split(/(\r\n|\r|\n|\x1b\[2K|\x1b\[1A|\x1b\[\d*m)/)) {
     if (part === '\n' || part === '\r\n') lines.push('')
     else if (part === '\x1b[2K') lines[lines.length - 1] = ''
@@ -243,14 +243,14 @@ steps:
     place = sandbox({ 'w.yml': wave })
     const { stdout } = await onTerminal(place, ['run', 'w.yml', '--id', 'a'], { TERM: 'dumb' }).ended
     expect(stdout).toContain('+ checks/unit (')
-     
+
     expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(/[\x00-\x09\x0b-\x1f]/)
   })
 
   test('the mark of a completed step is green and its duration dim', async () => {
     place = sandbox({ 'w.yml': 'steps: [{ name: build, shell: "true" }]' })
     const { stdout } = await onTerminal(place, ['run', 'w.yml'], { NO_COLOR: '' }).ended
-     
+
     expect(stdout).toMatch(/\x1b\[32m✓\x1b\[39m build \x1b\[2m\(\d+ ms\)\x1b\[22m/)
   })
 })

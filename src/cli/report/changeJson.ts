@@ -31,6 +31,8 @@ const factsOf = (change: Change): JsonObject => {
       return { run_name: change.workflow.name }
     case 'Forked':
       return { forked_from: change.from.runId }
+    case 'Moved':
+      return { way: change.way, store: change.store }
     case 'Recovered':
       return { from: change.from, lost: change.lost }
     case 'Expanded':
