@@ -166,12 +166,13 @@ async function bundle() {
   return metafile
 }
 
-/** Shortens what only the command loads, and takes the white space out of the kit, whose names stay for stack traces. */
+/** Takes the white space out of the library, whose names and lines stay for stack traces, and shortens what only the command loads. */
 async function shorten(outputs) {
   const library = reachable(outputs, entries.map(outputOf))
-  const kit = outputOf('testing/index')
-  for (const path of Object.keys(outputs).filter((one) => one.endsWith('.js') && (one === kit || !library.has(one)))) {
-    const options = path === kit ? { minifyWhitespace: true, minifySyntax: true } : { minify: true }
+  for (const path of Object.keys(outputs).filter((one) => one.endsWith('.js'))) {
+    const options = library.has(path)
+      ? { minifyWhitespace: true, minifySyntax: true, lineLimit: 120 }
+      : { minify: true }
     const { code } = await transform(await readFile(path, 'utf8'), options)
     await writeFile(path, code)
   }
