@@ -136,7 +136,7 @@ const act = async (
   verbose: boolean
 ): Promise<Result> => {
   if (command._tag === 'Plain') return (await command.load())(context, ...operands)
-  const [action, { withPrompt }] = await Promise.all([command.load(), import('./commands/actions.js')])
+  const [action, { withPrompt }] = await Promise.all([command.load(), import('./actions.js')])
   return withPrompt(context, verbose, async (prompting) => action(prompting, ...operands))
 }
 

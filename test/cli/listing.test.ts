@@ -70,9 +70,9 @@ test('`show` marks every step and group, and prints the errors and variables', a
     `folder    ${place.folder}`
   ])
   expect(lines.slice(lines.indexOf('') + 1)).toEqual([
-    expect.stringMatching(/^✓ {3}1 version {2}completed, \d+ms$/),
+    expect.stringMatching(/^✓ {3}1 version {2}completed, \d+ ms$/),
     '✗   2 checks   failed, 1/2 groups',
-    expect.stringMatching(/^✓ {7}unit {3}completed, \d+ms$/),
+    expect.stringMatching(/^✓ {7}unit {3}completed, \d+ ms$/),
     '✗       lint   failed',
     '        exit code 1: no semicolons',
     '○   3 pack     not started',
@@ -114,13 +114,13 @@ test('`show --history` prints the change of each revision', async () => {
   const { stdout } = await place.dogear(['show', uuid, '--history'])
   const lines = linesOf(stdout)
   const history = lines.slice(lines.indexOf('history') + 1)
-  const facts = history.map((line) => line.replace(/^ +(\d+) {2}\S+ {2}/, '').replace(/\d+ms/, 'Nms'))
+  const facts = history.map((line) => line.replace(/^ +(\d+) {2}\S+ {2}/, '').replace(/\d+ ms/, 'N ms'))
   expect(facts).toEqual(
     expect.arrayContaining([
       'UnitFailed      checks',
       'UnitFailed      checks/lint, attempt 1: exit code 1: no semicolons',
-      'UnitCompleted   checks/unit, attempt 1, Nms',
-      'UnitCompleted   version, attempt 1, Nms',
+      'UnitCompleted   checks/unit, attempt 1, N ms',
+      'UnitCompleted   version, attempt 1, N ms',
       'AttemptStarted  version, attempt 1',
       'Started'
     ])

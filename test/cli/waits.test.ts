@@ -25,8 +25,9 @@ const started = async (text: string, ...words: readonly string[]) => {
 test('a run that waits for an answer exits with 75 and prints the command that answers', async () => {
   const { code, stderr } = await started(release)
   expect(code).toBe(75)
-  expect(linesOf(stderr).slice(-3)).toEqual([
+  expect(linesOf(stderr).slice(-4)).toEqual([
     'Waiting for an answer to approve: Publish?',
+    expect.stringMatching(/^Run pending after .*: 1 step completed, 1 pending$/),
     'Answer it with:',
     '  dogear answer r-1 approve --value JSON'
   ])
@@ -81,7 +82,7 @@ steps:
 test('a run that sleeps exits with 75 and prints when to resume it with which command', async () => {
   const { code, stderr } = await started(nap('14d'))
   expect(code).toBe(75)
-  const [waits, lead, command] = linesOf(stderr).slice(-3)
+  const [waits, , lead, command] = linesOf(stderr).slice(-4)
   const time = /^Waiting until (\S+) \(nap\)$/.exec(waits ?? '')?.[1] ?? ''
   expect(Date.parse(time) - Date.now()).toBeGreaterThan(13.9 * 86_400_000)
   expect([lead, command]).toEqual([`Resume at ${time} or later with:`, '  dogear resume r-1'])

@@ -107,7 +107,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       EVENTS
     ],
     example: 'dogear run release.yml --input channel=beta',
-    load: async () => (await import('./actions.js')).runCommand
+    load: async () => (await import('../actions.js')).runCommand
   },
   {
     _tag: 'Prompting',
@@ -129,7 +129,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       EVENTS
     ],
     example: 'dogear resume 3f2a81c0 --from-step build',
-    load: async () => (await import('./actions.js')).resumeCommand
+    load: async () => (await import('../actions.js')).resumeCommand
   },
   {
     _tag: 'Plain',
@@ -139,7 +139,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Shows what "dogear resume" would do, and why. Runs and writes nothing. [Long lists](#the-offer) are shortened.',
     flags: [...PLANNING, JSON_FLAG],
     example: 'dogear plan 3f2a81c0 --force',
-    load: async () => (await import('./actions.js')).planCommand
+    load: async () => (await import('../actions.js')).planCommand
   },
   {
     _tag: 'Prompting',
@@ -149,7 +149,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Polls the [jobs](#jobs) that a run waits for, and records their results. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if all are done.',
     flags: [JSON_FLAG],
     example: 'dogear poll 3f2a81c0',
-    load: async () => (await import('./actions.js')).pollCommand
+    load: async () => (await import('../actions.js')).pollCommand
   },
   {
     _tag: 'Plain',
@@ -162,7 +162,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear pause 3f2a81c0',
-    load: async () => (await import('./actions.js')).pauseCommand
+    load: async () => (await import('../actions.js')).pauseCommand
   },
   {
     _tag: 'Plain',
@@ -172,7 +172,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Cancels a run [at the next safe point](#cancelling): its current steps end, no other starts, and a resume without --reopen is refused. Submitted jobs are not cancelled. Exits with 0 if the run is cancelled or its owner was asked, and with 4 if it has completed.',
     flags: [JSON_FLAG],
     example: 'dogear cancel 3f2a81c0',
-    load: async () => (await import('./actions.js')).cancelCommand
+    load: async () => (await import('../actions.js')).cancelCommand
   },
   {
     _tag: 'Plain',
@@ -192,7 +192,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear answer 3f2a81c0 approve --value \'"yes"\'',
-    load: async () => (await import('./actions.js')).answerCommand
+    load: async () => (await import('../actions.js')).answerCommand
   },
   {
     _tag: 'Plain',
@@ -207,7 +207,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear fork 3f2a81c0 --from-step build',
-    load: async () => (await import('./actions.js')).forkCommand
+    load: async () => (await import('../actions.js')).forkCommand
   },
   {
     _tag: 'Plain',
@@ -224,7 +224,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear runs --status failed',
-    load: async () => (await import('./actions.js')).runsCommand
+    load: async () => (await import('../actions.js')).runsCommand
   },
   {
     _tag: 'Plain',
@@ -245,7 +245,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear show 3f2a81c0 --history',
-    load: async () => (await import('./actions.js')).showCommand
+    load: async () => (await import('../actions.js')).showCommand
   },
   {
     _tag: 'Plain',
@@ -255,7 +255,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
     flags: [JSON_FLAG],
     example: 'dogear watch 3f2a81c0',
-    load: async () => (await import('./actions.js')).watchCommand
+    load: async () => (await import('../actions.js')).watchCommand
   },
   {
     _tag: 'Prompting',
@@ -269,7 +269,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear clean 3f2a81c0',
-    load: async () => (await import('./actions.js')).cleanCommand
+    load: async () => (await import('../actions.js')).cleanCommand
   },
   {
     _tag: 'Plain',
@@ -279,7 +279,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Checks that the stored state is intact, and lists [everything that a resume would meet](#before-a-resume): obstacles, questions, steps that run again, and steps that were in flight when their process ended. Without an id, checks all runs.',
     flags: [JSON_FLAG],
     example: 'dogear verify',
-    load: async () => (await import('./actions.js')).verifyCommand
+    load: async () => (await import('../actions.js')).verifyCommand
   },
   {
     _tag: 'Prompting',
@@ -300,7 +300,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       JSON_FLAG
     ],
     example: 'dogear prune --keep 10 --older-than 30d --dry-run',
-    load: async () => (await import('./actions.js')).pruneCommand
+    load: async () => (await import('../actions.js')).pruneCommand
   },
   {
     _tag: 'Plain',
@@ -310,7 +310,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Moves a run with its artifacts [to another store](#moving-a-run). If it breaks off, repeat it. Exits with 4 if a process holds the run, or the store has a run with this id.',
     flags: [{ syntax: '--to <store>', text: 'the other store, as for --store' }, JSON_FLAG],
     example: 'dogear move 3f2a81c0 --to sqlite:state.db',
-    load: async () => (await import('./actions.js')).moveCommand
+    load: async () => (await import('../actions.js')).moveCommand
   },
   {
     _tag: 'Plain',
@@ -320,7 +320,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     text: 'Prints the JSON Schema of workflow files, with which [editors](#workflow-files) complete and check them.',
     flags: [],
     example: 'dogear schema > workflow.schema.json',
-    load: async () => (await import('./actions.js')).schemaCommand
+    load: async () => (await import('../actions.js')).schemaCommand
   },
   {
     _tag: 'Plain',

@@ -79,12 +79,18 @@ describe('killed owners', () => {
       await wait(Math.random() * 40)
       owner.child.kill('SIGKILL')
       await ended(owner.child)
-      const storage = jsonFileStorage(root)
-      const begun = performance.now()
-      const { claim } = await right(storage.claim(runId, OTHER))
-      const took = performance.now() - begun
-      assert.ok(took < 1000, `took ${took} ms`)
-      await right(storage.release(claim))
+      const claiming = async (): Promise<number> => {
+        const storage = jsonFileStorage(root)
+        const begun = performance.now()
+        const { claim } = await right(storage.claim(runId, OTHER))
+        const took = performance.now() - begun
+        await right(storage.release(claim))
+        return took
+      }
+      const took = await claiming()
+      // What the claim of a free run takes here and now: other programs may be at work.
+      const free = await claiming()
+      assert.ok(took < 1000 + free, `took ${took} ms, and ${free} ms without an owner`)
       await assertAllThere(root, runId, [owner], [0])
     }
   })
