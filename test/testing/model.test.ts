@@ -4,6 +4,7 @@ import { describe, test } from 'vitest'
 import { memoryData, memoryStorage } from '../../src/adapters/memory.js'
 import { checkModel, ModelReport } from '../../src/testing/index.js'
 import { mutants, sampleSpec } from './mutants/index.js'
+import { NETWORK_KILLED_BY } from './mutants/networkFlaws.js'
 import { seed, sweep } from '../sweep.js'
 import { jsonFileSpec } from './conformance/jsonFile.js'
 
@@ -30,8 +31,9 @@ describe('random commands of several clients', () => {
   })
 })
 
-/** Flaws that show only with content that the commands lack, or below the store, or over time. */
-const UNSEEN = [
+/** Flaws that show only with content that the commands lack, or below the store, or over time, or behind a network. */
+const UNSEEN: ReadonlyArray<string> = [
+  ...Object.keys(NETWORK_KILLED_BY),
   'folds the case of ids',
   'loses keys such as __proto__',
   'replaces lone surrogates',
