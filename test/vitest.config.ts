@@ -1,9 +1,20 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
+import type { TestSpecification } from 'vitest/node'
+import { BaseSequencer } from 'vitest/node'
 
 const sweep = process.env['DOGEAR_SWEEP'] === '1'
 const minutes = 60_000
+
+/** A long file that starts last would run alone. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const all = await super.sort(files)
+    const isLong = ({ moduleId }: TestSpecification): boolean => /postgres\/conformance\.test\.ts$/.test(moduleId)
+    return [...all.filter(isLong), ...all.filter((one) => !isLong(one))]
+  }
+}
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -12,6 +23,7 @@ export default defineConfig({
     // Sweeps take long: they are files of their own, or tests that do more when DOGEAR_SWEEP is set.
     exclude: [...configDefaults.exclude, 'test/.tmp/**', ...(sweep ? [] : ['test/**/*.sweep.test.ts'])],
     pool: 'forks',
+    sequence: { sequencer: LongFirst },
     // Many tests mostly wait for other processes.
     maxWorkers: availableParallelism() * 2,
     testTimeout: sweep ? 60 * minutes : minutes / 2,
