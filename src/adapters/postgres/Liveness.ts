@@ -132,12 +132,15 @@ export const leaseLiveness = (database: Database, leaseMillis: number): Liveness
   const until = `clock_timestamp() + make_interval(secs => $2::float8 / 1000)`
   /** A lease that has run out may have cost claims: only a new key, which the rows of the others then carry, is safe. */
   const beat = async (): Promise<E.Either<Failure, void>> => {
-    const now = performance.now()
+    const [renewing, now] = [key, performance.now()]
+    if (renewing === undefined) return E.right(undefined)
     const renewed = await send(database, {
       text: `UPDATE ${leases} SET until = ${until} WHERE key = $1::bigint AND until > clock_timestamp() RETURNING key`,
-      values: [key, leaseMillis]
+      values: [renewing, leaseMillis]
     })
     if (E.isLeft(renewed)) return renewed
+    // A claim may have drawn another key meanwhile.
+    if (key !== renewing) return E.right(undefined)
     if (renewed.right.length > 0) renewedAt = now
     else key = undefined
     return E.right(undefined)
