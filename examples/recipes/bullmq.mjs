@@ -34,7 +34,7 @@ const work = async (job, token) => {
     await job.moveToDelayed(time, token)
     throw new DelayedError()
   }
-  // Whoever answers a run that waits for an answer promotes its job.
+  // The program that answers such a run also promotes its job.
   if (outcome._tag === 'Pending') return later(Date.parse(outcome.wakeAt ?? '') || Date.now() + 24 * 3_600_000)
   // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
   if (outcome.retryLater || outcome._tag === 'Interrupted') return later(Date.now() + 2_000)

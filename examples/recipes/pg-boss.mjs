@@ -37,7 +37,7 @@ const work = async ([job]) => {
   const outcome = await runOutcome(order, { id, storage, signal, environment: { requests } })
   console.log(`${id}: ${outcome._tag}`)
   if (outcome._tag === 'Completed') return outcome.outputs
-  // The run comes back at its time; one that waits for an answer is sent by whoever answers.
+  // The run comes back at its time; the program that answers sends a run that waits for an answer.
   if (outcome._tag === 'Pending') return outcome.wakeAt && (await enqueue(id, outcome.wakeAt))
   // Failed, interrupted, or held by another worker, because this job was delivered twice: pg-boss tries again.
   throw new Error(`${id}: ${outcome._tag}`)

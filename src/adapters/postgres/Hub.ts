@@ -57,7 +57,7 @@ export interface Hub {
   readonly lose: (holding: Holding, reason: StorageError) => void
   /** Clears a row later, which may still carry the token of a claim that is forgotten. */
   readonly abandon: (runId: string, token: string) => void
-  /** Whether the holder of a row lives, as this process finds. `undefined`: nobody holds it. */
+  /** Whether the holder of a row lives, as this process finds. `undefined`: no process holds it. */
   readonly holderOf: (row: Fields) => Holder | undefined
   readonly close: () => Promise<void>
 }
@@ -233,7 +233,7 @@ export const hubOf = (database: Database, options: HubOptions): Hub => {
   }
 }
 
-/** The columns of a row that nobody holds. */
+/** The columns of a row that no process holds. */
 export const RELEASED = 'token = NULL, key = NULL, host = NULL, pid = NULL, since = NULL'
 
 export const fencedBy = ({ runId, epoch }: Claim, row: Fields | 'removed' = {}, database?: Database): Fenced => {

@@ -20,7 +20,7 @@ import { read, sql } from './Connection.js'
 import type { Judged, Owners } from './Owners.js'
 import { livenessOf } from './Owners.js'
 
-/** The row of a run. `owner` is null while nobody holds the run; `token` is that of the last claim. */
+/** The row of a run. `owner` is null while no process holds the run; `token` is that of the last claim. */
 export interface RunRow {
   readonly id: string
   readonly format: number

@@ -9,7 +9,7 @@ import * as Units from '../checkpoint/Units.js'
 
 /**
  * Returns revision 0 of a fork. It keeps the records of completed units and the items of maps. Open attempts, failures, jobs, waits and answers
- * stay with the old run, so every other unit starts anew, under keys of its own.
+ * stay with the old run, so every other unit starts again, under a new key.
  */
 export const forked = (rewound: Checkpoint, { at, runId, from }: Omit<Change.Forked, '_tag'>): Checkpoint =>
   make({
