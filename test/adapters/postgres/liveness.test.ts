@@ -140,6 +140,22 @@ describe('a lease', () => {
     assert.equal(refused.holder.liveness, 'undecided')
     await right(storage.save(claim, revisions([1])))
   })
+
+  test('that a claim draws during a renewal stays in use', async () => {
+    const first = open(where, { liveness: 'lease' }).storage
+    await right(first.release(await claimed(first, 'z')))
+    let renewals = 0
+    const around = (text: string): Promise<void> | undefined => {
+      if (text.startsWith('UPDATE') && text.includes('leases') && renewals++ === 0) return later(300)
+      return text.includes('INSERT INTO') && text.includes('leases') ? later(150) : undefined
+    }
+    // The first renewal begins while the claim draws its key.
+    const { storage } = open(where, { liveness: 'lease', leaseMillis: 4_000, checkIntervalMillis: 50, around })
+    await claimed(storage, 'a')
+    const key = await keyOf('a')
+    await later(600)
+    assert.equal(await keyOf('a'), key)
+  })
 })
 
 test('after a failed save and a failed release the same process claims the run again, and its row is cleared later', async () => {
