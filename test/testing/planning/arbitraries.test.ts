@@ -25,7 +25,7 @@ const COUNT = 50
 
 describe('arbitrary checkpoints', () => {
   law(
-    'has a plan for that workflow, and gives outputs that were given for it',
+    'an arbitrary checkpoint of a workflow can be planned, and has the outputs that were passed for it',
     Arbitrary.checkpoint({ workflow: release, outputs }),
     (checkpoint) => {
       assert.ok(E.isRight(planResume(checkpoint, release)))
@@ -38,7 +38,7 @@ describe('arbitrary checkpoints', () => {
   )
 
   law(
-    'is what the changes of its run lead to',
+    'an arbitrary checkpoint results from the changes of its run',
     Arbitrary.run({ workflow: release }),
     ({ changes, trail, checkpoint }) => {
       const [first] = trail
@@ -75,6 +75,14 @@ describe('arbitrary runs', () => {
     for (const tag of ['WaitStarted', 'Answered', 'Suspended'] as const)
       assert.ok(share(tag) >= 0.05, `${tag}: ${share(tag)}`)
     for (const tag of ['WorkflowEdited', 'Assumed'] as const) assert.ok(share(tag) >= 0.05, `${tag}: ${share(tag)}`)
+  })
+
+  test('a stopped sub-step that did nothing occurs in at least ten of 1,500 arbitrary runs', () => {
+    const runs = fc.sample(Arbitrary.run(), { numRuns: 1500, seed: 1 })
+    const count = runs.filter(({ changes }) =>
+      changes.some((one) => one._tag === 'AttemptFailed' && isSubStep(one.unit))
+    ).length
+    assert.ok(count >= 10, String(count))
   })
 })
 
@@ -126,7 +134,7 @@ describe('sub-steps and waits of arbitrary runs', () => {
 
 describe('damaged checkpoints', () => {
   law(
-    'differs in one place, and is refused or planned for; nothing throws',
+    'a damaged checkpoint differs in one place, and is refused or planned; nothing throws',
     Arbitrary.damagedCheckpoint({ workflow: release }),
     ({ content, path }) => {
       assert.ok(path.length > 0)
@@ -161,7 +169,7 @@ describe('damaged checkpoints', () => {
 
 describe('arbitrary plan options and edits', () => {
   law(
-    'name steps that there are',
+    'arbitrary plan options name steps that exist',
     Arbitrary.moment({ workflow: release }).chain((moment) =>
       fc.tuple(fc.constant(moment), Arbitrary.planOptions(moment, outputs))
     ),

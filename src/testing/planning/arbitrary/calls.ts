@@ -85,8 +85,13 @@ function* perform(run: CallingRun, task: Unit, call: Call, unit: Unit): Generato
   yield
   const fate = choices.below(8)
   if (fate === 7) return 'crashed'
+  const last = failedAttempt(recorder, choices, 1)
+  if (fate === 6 && subStep.idempotent === false) {
+    const undone = { ...last, outcome: 'notApplied', delayBeforeNextMillis: 0 } as const
+    recorder.put({ _tag: 'AttemptFailed', at: recorder.at(), unit, ...undone })
+    return 'crashed'
+  }
   if (fate > 3) {
-    const last = failedAttempt(recorder, choices, 1)
     recorder.put({ _tag: 'UnitFailed', at: recorder.at(), unit, retryable: choices.below(2) === 1, last, subStep })
   } else recorder.put({ ...completion(recorder, choices, undefined, unit, 1), subStep })
   return 'done'
