@@ -98,15 +98,15 @@ export const persist = async <A>(
   act: (attempt: number) => Promise<E.Either<Failure, A>>,
   lost?: AbortSignal
 ): Promise<E.Either<Failure, A>> => {
-  const end = Date.now() + retryMillis
+  const end = performance.now() + retryMillis
   let effect: Failure['effect'] = 'none'
   for (let attempt = 0; ; attempt++) {
     const result = await act(attempt)
     if (E.isRight(result)) return result
     if (result.left.effect === 'unknown') effect = 'unknown'
-    const isOver = Date.now() >= end || signal?.aborted === true || lost?.aborted === true
+    const isOver = performance.now() >= end || signal?.aborted === true || lost?.aborted === true
     if (!result.left.passes || isOver) return E.left({ ...result.left, effect })
-    const pause = Math.min(LONGEST_PAUSE_MILLIS, 20 * 2 ** attempt, Math.max(0, end - Date.now()))
+    const pause = Math.min(LONGEST_PAUSE_MILLIS, 20 * 2 ** attempt, Math.max(0, end - performance.now()))
     await paused(pause * (0.5 + Math.random() / 2), signal, lost)
   }
 }

@@ -16,6 +16,7 @@ interface Message {
   readonly runId?: string
   readonly ended?: string
   readonly failed?: string
+  readonly message?: string
   readonly over?: boolean
 }
 
@@ -90,6 +91,29 @@ test('of two workers that start the same runs at once each run has one owner, an
     assert.ok(workers.some(({ messages }) => messages.some(({ ended }) => ended === runId)))
   }
 })
+
+test.each(['lock', 'lease'] as const)(
+  'with clocks two days apart and a %s, a live owner keeps its run, and that of a killed one is finished with each step done once',
+  async (liveness) => {
+    const [day, runId] = [86_400_000, `skew-${liveness}`]
+    const options = { liveness, runIds: [runId] }
+    const ahead = worker({ ...options, clockAheadMillis: day, hangAt: 3 })
+    await until(() => ahead.messages.some(({ step }) => step === 3), 'step 3')
+    // Longer than a lease.
+    await later(1_500)
+    const behind = async (): Promise<Message | undefined> => {
+      const { messages } = worker({ ...options, clockAheadMillis: -day })
+      await until(() => messages.some(({ over }) => over === true), 'the worker whose clock is behind')
+      return messages.find(({ failed, ended }) => failed !== undefined || ended !== undefined)
+    }
+    assert.match((await behind())?.message ?? '', / (is already|may be) in progress/)
+    ahead.child.kill('SIGKILL')
+    for (const end = performance.now() + 20_000; (await behind())?.ended !== runId; await later(100))
+      assert.ok(performance.now() < end, 'the run of the killed worker is not taken over')
+    assert.deepEqual(await stepsOf(runId), TEN)
+  },
+  60_000
+)
 
 test('a process ends by itself once its runs have ended, and stays while a call is under way', async () => {
   const { child, messages } = worker({ runIds: ['ends'] })

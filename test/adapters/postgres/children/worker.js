@@ -4,9 +4,22 @@ import pg from 'pg'
 import { postgresStorage } from '../../../../src/adapters/postgres/index.ts'
 import { runOrResume, workflow } from '../../../../src/promise/index.ts'
 
-const { host, port, schema, runIds, hangAt = -1, owner } = JSON.parse(process.argv[2])
+const { host, port, schema, runIds, hangAt = -1, owner, liveness, clockAheadMillis = 0 } = JSON.parse(process.argv[2])
+
+const Real = Date
+globalThis.Date = class extends Real {
+  constructor(...given) {
+    super(...(given.length === 0 ? [Real.now() + clockAheadMillis] : given))
+  }
+
+  static now() {
+    return Real.now() + clockAheadMillis
+  }
+}
+
 const pool = new pg.Pool({ host, port, user: 'postgres', max: 2, allowExitOnIdle: true })
-const store = postgresStorage(pool, { schema, checkIntervalMillis: 100 })
+const leased = { liveness, leaseMillis: 1_000 }
+const store = postgresStorage(pool, { schema, checkIntervalMillis: 100, ...(liveness === 'lease' ? leased : {}) })
 /** As on a host of that name. */
 const claim = (runId, { pid }, options) => store.claim(runId, { host: owner ?? hostname(), pid }, options)
 const storage = { ...store, claim }
