@@ -83,38 +83,42 @@ describe('a server', () => {
     assert.deepEqual([refused.code, refused.committed], ['25006', 'no'])
   })
 
-  test.skipIf(!canMount())('has a full disk, and the run fails, loses no save and finishes once there is space', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'dogear-postgres-disk-'))
-    const { uid, gid } = statSync(server.socket)
-    const run = (name: string, ...args: ReadonlyArray<string>): void => {
-      assert.equal(spawnSync(name, args).status, 0, `${name} ${args.join(' ')}`)
-    }
-    run('mount', '-t', 'tmpfs', '-o', `size=8m,mode=0700,uid=${uid},gid=${gid}`, 'tmpfs', folder)
-    const small = await place(server)
-    try {
-      await small.admin.query(`CREATE TABLESPACE small LOCATION '${folder}'`)
-      const { storage } = open(small, { config: { options: '-c default_tablespace=small' } })
-      const done: Array<string> = []
-      let flow = workflow('large')
-      for (let n = 0; n < 20; n++)
-        flow = flow.step(`s${n}`, () => (done.push(`s${n}`), randomBytes(500_000).toString('base64')))
-      const failed = await runOutcome(flow, { id: 'r', storage })
-      assert.ok(failed._tag === 'Refused', failed._tag)
-      const { error } = failed
-      assert.ok(error._tag === 'WriteFailed', JSON.stringify(error))
-      assert.deepEqual([error.code, error.committed], ['53100', 'no'])
-      const units = (await viewRun({ id: 'r', storage }))?.units ?? []
-      assert.equal(units.filter(({ status }) => status === 'completed').length, done.length - 1)
-      run('mount', '-o', 'remount,size=64m', folder)
-      assert.equal((await runOutcome(flow, { id: 'r', storage }))._tag, 'Completed')
-      assert.equal(done.length, 21)
-    } finally {
-      await destroy(small)
-      await where.admin.query('DROP TABLESPACE IF EXISTS small')
-      run('umount', folder)
-      rmSync(folder, { recursive: true })
-    }
-  }, 60_000)
+  test.skipIf(!canMount())(
+    'has a full disk, and the run fails, loses no save and finishes once there is space',
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'dogear-postgres-disk-'))
+      const { uid, gid } = statSync(server.socket)
+      const run = (name: string, ...args: ReadonlyArray<string>): void => {
+        assert.equal(spawnSync(name, args).status, 0, `${name} ${args.join(' ')}`)
+      }
+      run('mount', '-t', 'tmpfs', '-o', `size=8m,mode=0700,uid=${uid},gid=${gid}`, 'tmpfs', folder)
+      const small = await place(server)
+      try {
+        await small.admin.query(`CREATE TABLESPACE small LOCATION '${folder}'`)
+        const { storage } = open(small, { config: { options: '-c default_tablespace=small' } })
+        const done: Array<string> = []
+        let flow = workflow('large')
+        for (let n = 0; n < 20; n++)
+          flow = flow.step(`s${n}`, () => (done.push(`s${n}`), randomBytes(500_000).toString('base64')))
+        const failed = await runOutcome(flow, { id: 'r', storage })
+        assert.ok(failed._tag === 'Refused', failed._tag)
+        const { error } = failed
+        assert.ok(error._tag === 'WriteFailed', JSON.stringify(error))
+        assert.deepEqual([error.code, error.committed], ['53100', 'no'])
+        const units = (await viewRun({ id: 'r', storage }))?.units ?? []
+        assert.equal(units.filter(({ status }) => status === 'completed').length, done.length - 1)
+        run('mount', '-o', 'remount,size=64m', folder)
+        assert.equal((await runOutcome(flow, { id: 'r', storage }))._tag, 'Completed')
+        assert.equal(done.length, 21)
+      } finally {
+        await destroy(small)
+        await where.admin.query('DROP TABLESPACE IF EXISTS small')
+        run('umount', folder)
+        rmSync(folder, { recursive: true })
+      }
+    },
+    60_000
+  )
 
   test('cannot be reached, and a run that may exist is never reported as missing', async () => {
     const nowhere = { ...where, server: { host: '127.0.0.1', port: 1 }, opened: [] }

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { pipe } from 'fp-ts/lib/function.js'
+import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
+import { test } from 'vitest'
+import type { CheckpointStorage, Stored } from '../../src/index.js'
+import { planRun, Program, resume, run } from '../../src/index.js'
+import { ended, newProcess, newWorld, refused, right } from './fixtures.js'
+
+const found = { _tag: 'Recovered', from: 'revision 3', lost: 'revision 4' } as const
+
+const recovered = O.map((stored: Stored) => ({ ...stored, found }))
+
+/** A store that lost the newest revision of each run. */
+const losing = (storage: CheckpointStorage): CheckpointStorage => ({
+  ...storage,
+  load: (runId) => TE.map(recovered)(storage.load(runId)),
+  claim: (...call) =>
+    pipe(
+      storage.claim(...call),
+      TE.map((claimed) => ({ ...claimed, stored: recovered(claimed.stored) }))
+    )
+})
+
+test('planRun finds missing evidence and a recovered state, and a resume follows only the plan with its hash', async () => {
+  const world = newWorld()
+  const { files } = world.tree
+  const program = pipe(
+    Program.start('w'),
+    Program.step('make', { evidence: [{ _tag: 'Artifact', path: 'made' }], run: () => void files.set('made', '1') }),
+    Program.step('check', { run: () => (files.has('ok') ? TE.right(1) : TE.left(new Error('no'))) })
+  )
+  ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
+  files.delete('made')
+  files.set('ok', '1')
+  const { environment } = newProcess(world, { around: losing })
+  const planned = right(await planRun(program, 'r', {})(environment)())
+  assert.deepEqual(planned.found, found)
+  assert.deepEqual(
+    planned.plan.decisions.map(({ unit, _tag, reason }) => [unit, _tag, reason._tag]),
+    [
+      ['make', 'Run', 'EvidenceMissing'],
+      ['check', 'Run', 'EarlierStepRunsAgain']
+    ]
+  )
+  const onRecovered = () => Promise.resolve(O.some('ada'))
+  const resumed = (planHash: string) =>
+    newProcess(world, { around: losing }).perform(resume(program, 'r', { onRecovered, planHash }))
+  refused(await resumed('0'.repeat(planned.hash.length)), 'PlanChanged')
+  ended(await resumed(planned.hash), 'Completed')
+})
