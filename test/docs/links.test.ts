@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join, normalize } from 'node:path'
+import { basename, dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { anchors, outsideFences, pages, read, root } from './markdown.js'
+import { anchors, codes, outsideFences, pages, read, root, table } from './markdown.js'
 
 interface Link {
   readonly page: string
@@ -18,6 +18,13 @@ const links: readonly Link[] = pages.flatMap((page) =>
 )
 
 const { files } = JSON.parse(read('package.json')) as { readonly files: ReadonlyArray<string> }
+
+/** Whether a path from the root exists; its last part may contain `*`. */
+const exists = (path: string): boolean => {
+  const folder = join(root, dirname(path))
+  const name = new RegExp(`^${basename(path).replaceAll('.', '\\.').replaceAll('*', '.*')}$`)
+  return existsSync(folder) && readdirSync(folder).some((one) => name.test(one))
+}
 
 const isOutside = (to: string): boolean => /^[a-z]+:/.test(to)
 
@@ -46,6 +53,21 @@ describe('the documentation', () => {
     )
     const isPacked = (page: string): boolean => page !== 'README.md' && !files.includes(`!${page}`)
     expect(pages.filter((page) => isPacked(page) && !targets.has(page))).toEqual([])
+  })
+
+  test('every file and folder that docs/ARCHITECTURE.md names exists', () => {
+    const cells = table(read('docs/ARCHITECTURE.md'), 'Where do I find …').rows.flatMap(([, place = '']) => place)
+    const missing = cells.flatMap((cell) => {
+      let folder = 'src'
+      return codes(cell).flatMap((path) => {
+        if (!/\/|\.ts$/.test(path)) return []
+        const found = ['', 'src', folder].map((base) => join(base, path)).find(exists)
+        folder = found === undefined ? folder : dirname(found)
+        return found === undefined ? [path] : []
+      })
+    })
+    expect(cells.length).toBeGreaterThan(20)
+    expect(missing).toEqual([])
   })
 
   test('every picture is shown by a page and takes at most 48 KB', () => {
