@@ -304,7 +304,7 @@ const sentence = (error: SingleLine): string => {
     case 'NoWorkspaces':
       return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
-      return `Cannot leave a request for run ${error.runId}: its environment has no inbox; set \`requests\``
+      return `Cannot reach the owner of run ${error.runId}: the environment has no inbox; set \`requests\` in it, as in { requests: fileRequests(folder) }`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':

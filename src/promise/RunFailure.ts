@@ -1,4 +1,5 @@
 /** The error that a run rejects with, and the refusal of a call as data. */
+import type { PendingUnit } from '../domain/checkpoint/Pending.js'
 import { nameOf, parent } from '../domain/workflow/Unit.js'
 import type { RunError } from '../executor/RunError.js'
 import { describe } from '../executor/RunError.js'
@@ -56,7 +57,10 @@ export class RunFailure extends Error {
 export const isRunFailure = (error: unknown): error is RunFailure =>
   typeof error === 'object' && error !== null && BRAND in error
 
-const NEXT = { Job: 'poll its job', Timer: 'wait for its time', Answer: 'answer it' } as const
+const NEXT = { Job: 'poll it', Answer: 'answer it' } as const
+
+const waitingText = (one: PendingUnit): string =>
+  `${one.unit} ${one._tag === 'Timer' ? `sleeps until ${one.wakeAt}` : `waits for ${one._tag === 'Job' ? 'its job' : 'an answer'}`}`
 
 const messageOf = (outcome: RunFailure['outcome']): string => {
   switch (outcome._tag) {
@@ -70,8 +74,9 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
     case 'Interrupted':
       return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
     case 'Pending': {
-      const units = outcome.units.map(({ unit, _tag }) => `${unit} (${NEXT[_tag]})`).join(', ')
-      return `Run ${outcome.runId} is pending: ${units}. Then resume it`
+      const next = new Set(outcome.units.flatMap(({ _tag }) => (_tag === 'Timer' ? [] : NEXT[_tag])))
+      const remedy = [...next, 'then resume it'].join(', ')
+      return `Run ${outcome.runId} is pending: ${outcome.units.map(waitingText).join(', ')}; ${remedy}`
     }
     case 'Fenced':
       return describeFenced(outcome)

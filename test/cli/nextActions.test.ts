@@ -221,7 +221,7 @@ describe('an unreadable run', () => {
     const verified = await place.dogear(['verify'])
     expect(verified.code).toBe(5)
     expect(verified.stdout).toMatch(
-      /broken {2}damaged: .*\n {4}Restore its folder from a backup .*\n {6}dogear verify broken\n$/
+      /broken {2}damaged: .*\n {4}After restoring .*broken from a backup:\n {6}dogear verify broken\n$/
     )
     const json = await place.dogear(['runs', '--json'])
     expect(json.code).toBe(5)

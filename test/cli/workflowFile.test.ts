@@ -238,7 +238,10 @@ test.each([
   ['steps: [{shell: x, expect: {files: [""]}}]', 'w.yml:1:37: "files" must not list an empty name'],
   ['steps: [{shell: x, onCheckFailure: abort}]', 'w.yml:1:20: "onCheckFailure" has no effect'],
   ['steps: [{shell: x, expect: {commits: yes}}]', '"commits" must be true, or a whole number from 0 to 10000'],
-  ['steps: [{shell: x, retry: true}]', '"retry" must be a mapping or false, not the boolean true'],
+  [
+    'steps: [{shell: x, retry: true}]',
+    '"retry" must be a mapping like { attempts: 3 }, or false, not the boolean true'
+  ],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
 ])('the file %j is refused: %s', (text, message) => {

@@ -236,8 +236,8 @@ describe('a stored error', () => {
     [7, '7'],
     [1n, '1'],
     [true, 'true'],
-    [null, 'null'],
-    [undefined, 'undefined'],
+    [null, 'threw null'],
+    [undefined, 'threw undefined'],
     [Symbol('x'), 'Symbol(x)'],
     [Object.create(null), '{}'],
     [[1, 2], '[1,2]']

@@ -13,14 +13,14 @@ const two = (log: Array<string>) =>
   ])
 
 describe('the text of a failed save', () => {
-  test('the text of a failed save says that it may still take effect, which is true', async () => {
+  test('the text of a failed save says that its effect is unknown, and the save may have taken effect', async () => {
     const world = newWorld()
     const process = newProcess(world, { around: failingSave(3, 'after') })
     const error = refused(await process.perform(run(two(world.log), 'r', {})), 'WriteFailed')
     assert.match(RunError.describe(error), /^Writing the disk failed: fdatasync: ENOSPC/)
     assert.match(
       RunError.describe(error),
-      /Earlier saves are intact\. This write may still take effect; the next claim of the run finds it or makes it impossible/
+      /Earlier saves are intact\. It is unknown whether this write took effect; the next claim of the run decides it/
     )
     ended(await newProcess(world).perform(resume(two(world.log), 'r')), 'Completed')
     assert.deepEqual(world.log, ['one', 'two'])
@@ -81,8 +81,30 @@ describe('the text of an error', () => {
   const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
     [
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
-      /The stored state was not changed; restore it from a backup, or remove the run$/,
+      /The stored state was not changed; restore it from a backup, or delete it and start a new run$/,
       /files/
+    ],
+    [
+      { _tag: 'Insecure', where: '/a', why: 'it is a symbolic link' },
+      /^Cannot use \/a: it is a symbolic link; move it away$/,
+      /not used/
+    ],
+    [
+      { _tag: 'Insecure', where: '/a', why: 'it is a symbolic link; move the state folder' },
+      /^Cannot use \/a: it is a symbolic link; move the state folder$/,
+      /move it away/
+    ],
+    [{ _tag: 'NoRequests', runId: 'r' }, /^Cannot reach the owner of run r: .*; set `requests` in it/, /leave/],
+    [
+      {
+        _tag: 'ReadFailed',
+        where: 'dogear.runs',
+        operation: 'SELECT runs',
+        code: 'ECONNREFUSED',
+        cause: new AggregateError([new Error('connect ECONNREFUSED 127.0.0.1:1')])
+      },
+      /SELECT runs: ECONNREFUSED: connect ECONNREFUSED 127\.0\.0\.1:1 \(no server listens there/,
+      /UNKNOWN/
     ],
     [{ _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 }, /`onRecovered`/, /--/],
     [

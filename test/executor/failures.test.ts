@@ -72,7 +72,7 @@ describe('the text of a storage error', () => {
     const holds = {
       no: 'Earlier saves are intact; nothing of this write is stored, and a resume continues without it',
       unknown:
-        'Earlier saves are intact. This write may still take effect; the next claim of the run finds it or makes it impossible'
+        'Earlier saves are intact. It is unknown whether this write took effect; the next claim of the run decides it'
     }
     for (const committed of ['no', 'unknown'] as const)
       assert.equal(
@@ -315,14 +315,14 @@ describe('the end of a step', () => {
     ['throws when it is started', () => () => assert.fail('thrown'), 'thrown'],
     ['rejects', () => rejecting(new Error('rejected')), 'rejected'],
     ['rejects with a string', () => rejecting('text' as unknown as Error), 'text'],
-    ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'undefined'],
-    ['fails with null', () => TE.left(null), 'null'],
+    ['rejects with nothing', () => rejecting(undefined as unknown as Error), 'threw undefined'],
+    ['fails with null', () => TE.left(null), 'threw null'],
     ['fails with a number', () => TE.left(7), '7'],
     ['fails with a symbol', () => TE.left(Symbol('sign')), 'Symbol(sign)'],
     [
       'returns no Either',
       () => () => Promise.resolve('well') as never,
-      'the returned function did not resolve to an Either; return a TaskEither, a promise or a value'
+      'the step returned a function; return a value or a promise (with fp-ts, a TaskEither)'
     ],
     ['returns no promise', () => (() => E.left('sync')) as never, 'sync']
   ])('the run is Failed with the message of the step: %s', async (_, make, message) => {

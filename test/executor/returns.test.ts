@@ -89,7 +89,7 @@ describe('a function of an author', () => {
   ])('a step fails permanently if the function that it returned resolves to %s, not to an Either', async (_, act) => {
     const { code, message } = errorOf(await only(act))
     assert.equal(code, 'WRONG_RETURN')
-    assert.match(message, /did not resolve to an Either; return a TaskEither, a promise or a value/)
+    assert.match(message, /the step returned a function; return a value or a promise/)
   })
 
   test.each([

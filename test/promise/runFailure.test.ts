@@ -45,6 +45,22 @@ describe('the message of a RunFailure', () => {
   })
 })
 
+test.each([
+  [
+    'an answer',
+    dogear.workflow('w').waitFor('ask'),
+    'Run r is pending: ask waits for an answer; answer it, then resume it'
+  ],
+  [
+    'a time',
+    dogear.workflow('w').sleep('nap', { until: '2126-01-02T03:04:05Z' }),
+    'Run r is pending: nap sleeps until 2126-01-02T03:04:05.000Z; then resume it'
+  ]
+])('a run that waits for %s rejects with what to do', async (_, flow, message) => {
+  const failed = dogear.run(flow, { id: 'r', storage: memoryStorage() })
+  await assert.rejects(failed, { message })
+})
+
 describe('planRun', () => {
   test('planRun returns only options of the plan', async () => {
     const storage = memoryStorage()

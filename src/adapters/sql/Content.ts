@@ -97,7 +97,7 @@ const extended = (
       : {
           _tag: 'Recovered',
           from: `revision ${revision} in ${run.where}`,
-          lost: `${damage.join('; ')}. Lost: every saved revision after ${revision}`
+          lost: `${damage.join('; ')}; all revisions after ${revision} are lost`
         }
   return { content: { revision, checkpoint: checkpoint as Json, changes, found }, damage }
 }

@@ -214,16 +214,17 @@ const READY: E.Either<never, void> = E.right(undefined)
 
 /** Checks what is expected of the connection and brings the schema up to date. */
 const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
+  if (!isDatabase(self.database)) return E.left(noDatabase(self.database))
   try {
     self.statement = 'PRAGMA busy_timeout'
     self.database.exec('PRAGMA busy_timeout = 0')
-    const { isOwn = false, synchronous = 'FULL' } = self.options
-    if (isOwn) self.database.exec(`PRAGMA synchronous = ${synchronous}`)
     const main = sql(self, 'PRAGMA database_list').all() as ReadonlyArray<{
       readonly name: string
       file: string | null
     }>
     self.file = main.find(({ name }) => name === 'main')?.file ?? ''
+    const { isOwn = false, synchronous = 'FULL' } = self.options
+    if (isOwn) self.database.exec(`PRAGMA synchronous = ${synchronous}`)
     const mode = pragma(self, 'journal_mode')
     const now = mode === 'wal' ? mode : pragma(self, 'journal_mode', 'WAL')
     if (now !== 'wal' || self.file === '') return E.left(refused(self, 'journal_mode', 'NO_WAL', noWal(now)))
@@ -234,6 +235,20 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
     return thrown(cause)
   }
 }
+
+/** Untyped hosts may pass a path. */
+const isDatabase = (database: unknown): boolean =>
+  typeof (database as Partial<SqliteDatabase> | null | undefined)?.exec === 'function'
+
+const noDatabase = (given: unknown): ReadFailed => ({
+  _tag: 'ReadFailed',
+  where: 'the database',
+  operation: 'open',
+  code: 'NO_DATABASE',
+  cause: new Error(
+    `a SQLite store needs an open database, not ${typeof given}; pass one, such as new DatabaseSync('state.db')`
+  )
+})
 
 const noWal = (mode: string): string =>
   `the journal mode is ${mode}, not wal; keep the database in a file on a local disk, because a store needs WAL`

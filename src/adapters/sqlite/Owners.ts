@@ -45,10 +45,10 @@ export const threads = (): Threads => {
 }
 
 /** Opens lock files with the class of the connection. */
-export const openerOf = (database: SqliteDatabase): Owners['open'] => {
-  const driver = database.constructor as SqliteDriver
-  return (file) => new driver(file)
-}
+export const openerOf =
+  (database: SqliteDatabase): Owners['open'] =>
+  (file) =>
+    new (database.constructor as SqliteDriver)(file)
 
 export const folderOf = (file: string): string => `${file}-owners`
 

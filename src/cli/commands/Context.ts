@@ -64,7 +64,9 @@ export const homeOf = (
   if (flag === '') return E.left(usage('--home: the value is empty; pass a folder'))
   const variable = inherited['DOGEAR_HOME']
   const home = resolve(folder, flag ?? (variable === undefined || variable === '' ? DEFAULT_HOME : variable))
-  return isOther(home) ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder' })) : E.right(home)
+  return isOther(home)
+    ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder; pass another one' }))
+    : E.right(home)
 }
 
 /** The store reports a path that cannot be read. */

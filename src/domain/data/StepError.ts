@@ -69,6 +69,7 @@ export const make = (
  */
 export const fromUnknown = (thrown: unknown): StepError => {
   if (typeof thrown === 'string') return make('Error', thrown)
+  if (thrown === undefined || thrown === null) return make('Error', `threw ${thrown}`)
   if (typeof thrown !== 'object' || thrown === null) return make('Error', attempt(() => String(thrown)) ?? 'unknown')
   const name = text(thrown, 'name') ?? text(thrown, '_tag') ?? 'Error'
   const stack = text(thrown, 'stack')

@@ -41,8 +41,6 @@ const isEither = (value: unknown): value is E.Either<unknown, unknown> => {
 const wrongReturn = (message: string): Failure.StepFailure =>
   Failure.permanent(StepError.make('WrongReturn', message, { code: 'WRONG_RETURN' }))
 
-const NO_EITHER = wrongReturn(
-  'the returned function did not resolve to an Either; return a TaskEither, a promise or a value'
-)
+const NO_EITHER = wrongReturn('the step returned a function; return a value or a promise (with fp-ts, a TaskEither)')
 
 const BARE_EITHER = wrongReturn('the returned value is an Either; return the TaskEither itself')

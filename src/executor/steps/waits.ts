@@ -60,17 +60,21 @@ export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undef
   return found?._tag === 'Job' ? undefined : found
 }
 
-export const timeout = ({ unit, startedAt }: PendingWait, at: string) => ({
+export const timeout = (wait: PendingWait, at: string) => ({
   _tag: 'UnitFailed' as const,
   at,
-  unit,
+  unit: wait.unit,
   retryable: false,
   last: {
     attempt: 1,
-    startedAt,
-    error: StepError.make('WaitTimeout', `no answer came since ${startedAt}; resume to wait again`, {
-      code: 'WAIT_TIMEOUT'
-    }),
+    startedAt: wait.startedAt,
+    error: StepError.make(
+      'WaitTimeout',
+      `no answer came from ${wait.startedAt} to ${endOf(wait)}; resume to wait again`,
+      {
+        code: 'WAIT_TIMEOUT'
+      }
+    ),
     outcome: 'notApplied' as const
   }
 })

@@ -14,7 +14,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'RevisionConflict':
       return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
     case 'Corrupt':
-      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or remove the run`
+      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or delete it and start a new run`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
@@ -22,7 +22,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
-      return `${error.where} is not used: ${error.why}`
+      return `Cannot use ${error.where}: ${error.why.includes(';') ? error.why : `${error.why}; move it away`}`
     case 'ReadFailed':
       return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':
@@ -32,7 +32,7 @@ export const describeStorage = (error: StorageError): string => {
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   no: '; nothing of this write is stored, and a resume continues without it',
-  unknown: '. This write may still take effect; the next claim of the run finds it or makes it impossible'
+  unknown: '. It is unknown whether this write took effect; the next claim of the run decides it'
 }
 
 /** Describes how a process lost a run; an outcome does not know the claims. */
@@ -56,7 +56,9 @@ export const describeFenced = ({
 }
 
 const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
-  const said: unknown = typeof cause === 'object' && cause !== null ? (cause as { message?: unknown }).message : cause
+  const { message: own = cause, errors } = Object(cause) as { readonly message?: unknown; readonly errors?: unknown }
+  // That of an AggregateError may be empty.
+  const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
   if (code === 'THREW' && message !== '') return `it threw: ${message}`
   const hasNone = message === '' || message === code
@@ -110,7 +112,9 @@ const HINTS: Readonly<Record<string, string>> = {
   EDQUOT: ' (the quota is used up: free some space and resume)',
   EACCES: ' (no permission)',
   EROFS: ' (the file system is read-only)',
-  EIO: ' (the device reports an error)'
+  EIO: ' (the device reports an error)',
+  ECONNREFUSED: ' (no server listens there: start it, or correct the address)',
+  SQLITE_NOTADB: ' (pass another file)'
 }
 
 /** The limits of a process. Their text replaces that of the cause. */

@@ -207,6 +207,7 @@ describe('checkpoint.json', () => {
     const { revision, found, checkpoint } = some(await right(next(root).load('a')))
     assert.deepEqual([revision, checkpoint], [2, { format: 1, revision: 2, payloads: [1, 2, 3] }])
     assert.ok(found._tag === 'Recovered' && found.lost.includes('e000001.jsonl'))
+    assert.match(found.lost, /; revisions after 2, if there were any, are lost$/)
     const storage = next(root)
     const { claim } = await right(storage.claim('a', OTHER))
     await right(storage.save(claim, revisions([1, 2, 3, 4])))

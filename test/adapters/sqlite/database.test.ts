@@ -26,6 +26,7 @@ import {
   some,
   upTo
 } from '../../../src/testing/conformance/fixtures.js'
+import * as RunError from '../../../src/executor/RunError.js'
 import { sweep } from '../../sweep.js'
 import { drivers, folder } from './kit.js'
 
@@ -229,6 +230,13 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
     const broken = connect(file, driver.open).storage
     assert.equal((await left(broken.load('a'), 'Corrupt')).runId, 'a')
     assert.equal((await left(broken.list(), 'ReadFailed')).code, 'SQLITE_NOTADB')
+    const first = await left(connect(file, driver.open).storage.list(), 'ReadFailed')
+    assert.equal(first.where, file)
+  })
+
+  test.each(['state.db', undefined])('%j in place of an open database is refused with an example', async (given) => {
+    const refused = await left(sqliteStorage(given as unknown as SqliteDatabase).list(), 'ReadFailed')
+    assert.match(RunError.describe(refused), /a SQLite store needs an open database, not \w+; pass one, such as new /)
   })
 
   test('artifacts above the limit are TooLarge, and the default limit is 64 MiB', async () => {

@@ -216,7 +216,9 @@ export const contentOf = async (
   const isForeign = probed._tag === 'Copy' && journals.lineage !== undefined && probed.of.lineage !== journals.lineage
   return probed._tag === 'Absent' || isForeign
     ? E.right(O.none)
-    : E.left(corrupt(layout.runId, layout.copy, 'it was changed, and no journal has a checkpoint'))
+    : E.left(
+        corrupt(layout.runId, layout.copy, 'it does not match its checksum, and no file in history/ has a checkpoint')
+      )
 }
 
 const corrupt = (runId: string, where: string, why: string): Corrupt => ({ _tag: 'Corrupt', runId, where, why })
@@ -242,15 +244,15 @@ const fromJournal = ({ number, journal }: Numbered, above: ReadonlyArray<string>
         : {
             _tag: 'Recovered',
             from: `history/${Layout.journalName(number)}, revision ${revision}`,
-            lost: `${damage.join('; ')}. Lost: ${lossOf(journal, above, revision)}`
+            lost: `${damage.join('; ')}; ${lossOf(journal, above, revision)}`
           }
   }
 }
 
 const lossOf = ({ damage }: Journal.Journal, above: ReadonlyArray<string>, revision: number): string =>
-  above.length === 0 && damage.every(({ line }) => line === 1)
-    ? 'no revision, only the claim record'
-    : `every saved revision after ${revision}`
+  above.length === 0 && damage.every(({ line }) => line === 1) ? 'no revision is lost' : lostAfter(revision)
+
+const lostAfter = (revision: number): string => `revisions after ${revision}, if there were any, are lost`
 
 const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, reached: number): Content => ({
   revision: of.revision,
@@ -259,7 +261,7 @@ const fromCopy = ({ of, checkpoint }: Copy.Copy, { newest, damage }: Journals, r
   found: {
     _tag: 'Recovered',
     from: `checkpoint.json, revision ${of.revision}`,
-    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}. Lost: every saved revision after ${of.revision}`
+    lost: `${[...damage, ...shortfallOf(newest, reached)].join('; ')}; ${lostAfter(of.revision)}`
   }
 })
 

@@ -92,7 +92,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'Corrupt':
       return [
         {
-          text: `Restore ${typed.store.isFolder ? `its folder from a backup (${join(typed.store.shown, 'runs', error.runId)})` : 'it from a backup of the database'}, or start a new run. To check the backup:`,
+          text: `After restoring ${typed.store.isFolder ? join(typed.store.shown, 'runs', error.runId) : 'it'} from a backup:`,
           command: dogearCommand(typed, ['verify', error.runId])
         }
       ]

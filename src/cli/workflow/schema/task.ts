@@ -125,7 +125,7 @@ const retry: Schema<RetryPolicy> = mapped(
         `The fraction by which each delay varies, up or down. Default: ${standard.jitter}.`
       )
     },
-    { otherwise: (kind) => `"retry" must be a mapping or false, not ${kind}` }
+    { otherwise: (kind) => `"retry" must be a mapping like { attempts: 3 }, or false, not ${kind}` }
   ),
   ({ strategy, attempts, delay, maxDelay, jitter }, { report }) => {
     const delayMillis = delay?.value ?? standard.delayMillis
