@@ -688,17 +688,52 @@ describe('a task that ends while sub-steps run', () => {
     assert.match(await planned(() => undefined), /confirm +pay +failed after 1 attempt: its step ended before it did/)
   })
 
-  test('a call after the end of its attempt never settles and records nothing', async () => {
+  test.each([
+    ['step', (late: Context) => late.step('late', () => assert.fail('it ran'))],
+    ['sleep', (late: Context) => late.sleep('late', { millis: 1 })],
+    ['waitFor', (late: Context) => late.waitFor('late')]
+  ] as const)('a call of %s after the task returned or threw is refused and records nothing', async (_, call) => {
+    for (const fails of [false, true]) {
+      let late: Context | undefined
+      const { go, environment } = runs()
+      await go((context) => {
+        late = context
+        if (fails) throw new Error('broken')
+      })
+      const stored = await environment.storage.load('r')()
+      const refused = await call(late as Context).then(assert.fail, (error: unknown) => error)
+      assert.equal((refused as { code?: string }).code, 'SUB_STEP_OUTSIDE')
+      assert.match((refused as Error).message, /^"late" was called after "agent" had ended; await each call/)
+      assert.deepEqual(await environment.storage.load('r')(), stored)
+    }
+  })
+
+  test('a call after the sub-step around it ended is refused', async () => {
     const { go } = runs()
-    let late: RunSubStep | undefined
+    const outcome = await go(async ({ step }) => {
+      let late: RunSubStep | undefined
+      await step('turn', ({ step: inner }) => void (late = inner))
+      await late?.('late', () => assert.fail('it ran'))
+    })
+    assert.match(errorOf(outcome).message, /^"late" was called after "agent\/turn" had ended/)
+  })
+
+  test('a call of code that overran its grace never settles and records nothing', async () => {
+    const { go } = runs({ graceMillis: 10 })
     let isSettled = false
-    let hasRun = false
-    const outcome = await go(({ step }) => void (late = step))
-    const run = (): void => void (hasRun = true)
-    void late?.('late', run).finally(() => (isSettled = true))
+    let goOn: () => void = () => undefined
+    const blocked = new Promise<void>((resolve) => (goOn = resolve))
+    const outcome = await go(
+      async ({ step }) => {
+        await blocked
+        await step('late', () => assert.fail('it ran')).finally(() => (isSettled = true))
+      },
+      { timeoutMillis: 10 }
+    )
+    assert.equal(errorOf(outcome).code, 'TIMEOUT')
+    goOn()
     await sleep(20)
-    assert.deepEqual({ isSettled, hasRun }, { isSettled: false, hasRun: false })
-    assert.deepEqual(units(outcome), ['agent'])
+    assert.deepEqual({ isSettled, units: units(outcome) }, { isSettled: false, units: [] })
   })
 })
 

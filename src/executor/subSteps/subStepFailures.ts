@@ -43,6 +43,13 @@ export const outerStep = (unit: Unit, name: string): StepFailure =>
     'SUB_STEP_OUTSIDE'
   )
 
+export const afterEnd = (unit: Unit, name: string): StepFailure =>
+  wrong(
+    'SubStepOutside',
+    `"${name}" was called after "${unit}" had ended; await each call before the code of "${unit}" returns`,
+    'SUB_STEP_OUTSIDE'
+  )
+
 export const ambiguous = (name: string): StepFailure =>
   wrong(
     'SubStepAmbiguous',

@@ -10,7 +10,7 @@ import type { Attempt } from '../steps/Attempt.js'
 import { signalOf } from '../steps/Attempt.js'
 import { onAbort } from '../onAbort.js'
 import type { RunScope } from '../RunScope.js'
-import { ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
+import { afterEnd, ambiguous, errorOf, HAS_SECRET, NO_NAME, notHere, notSaved, outerStep } from './subStepFailures.js'
 import type { Place } from '../Values.js'
 
 export interface Root {
@@ -45,6 +45,8 @@ export interface Level {
   /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
   stopping: AbortController | undefined
   isClosed: boolean
+  /** Nothing waits for this code any more, and another attempt may already run it: its calls never settle. */
+  isDropped: boolean
   /** Why a call of this code was refused after the attempt was refused: the result of that code is not recorded. */
   refused: StepFailure | undefined
 }
@@ -61,6 +63,7 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
   calls: 0,
   stopping: undefined,
   isClosed: false,
+  isDropped: false,
   refused: undefined
 })
 
@@ -86,6 +89,13 @@ export const named = (name: unknown): E.Either<StepFailure, string> =>
   typeof name === 'string' && name !== '' ? E.right(name) : E.left(NO_NAME)
 
 export const never = (): Promise<never> => new Promise(() => undefined)
+
+/** Ends a call that code makes after its level was closed. */
+export const tooLate = async ({ unit, isDropped }: Level, name: unknown): Promise<never> => {
+  if (isDropped) return await never()
+  const text = named(name)
+  return await Promise.reject(errorOf(E.isLeft(text) ? text.left : afterEnd(unit, text.right)))
+}
 
 /** Stops the open sub-steps and returns them. Open waits are forgotten. */
 export const closeLevel = async (level: Level): Promise<ReadonlyArray<Unit>> => {

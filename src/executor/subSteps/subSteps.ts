@@ -33,7 +33,7 @@ import { waitOf } from '../steps/waits.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
 import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
-import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { closeLevel, ENDED, levelOf, named, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
@@ -46,6 +46,7 @@ export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   readonly attempt: Attempt
   readonly settle: (end: { readonly _tag: 'Suspended' }) => void
   isClosed: boolean
+  isDropped: boolean
   level: Level | undefined
 }
 
@@ -65,7 +66,7 @@ export const subStepsOfAttempt = (
   settle: AttemptCalls['settle']
 ): AttemptCalls => {
   const isRepeated = scope.interruptedUnits.delete(due.place.unit)
-  return { isRepeated, scope, due, attempt, settle, isClosed: false, level: undefined, callsOf }
+  return { isRepeated, scope, due, attempt, settle, isClosed: false, isDropped: false, level: undefined, callsOf }
 }
 
 const callsOf = (self: AttemptCalls): Calls => {
@@ -83,15 +84,18 @@ const callsOf = (self: AttemptCalls): Calls => {
   }
   const level = levelOf(root, place.unit, task.idempotent, attempt)
   level.isClosed = self.isClosed
+  level.isDropped = self.isDropped
   self.level = level
   return { step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
 }
 
-/** Stops the open sub-steps, and waits for them until the grace is over. Calls that come later never settle. Undefined: there was no call. */
-export const closeCalls = (self: AttemptCalls): Promise<Closed> | undefined => {
+/** Stops the open sub-steps, and waits for them until the grace is over. `isDropped`: the code itself has not ended. Undefined: there was no call. */
+export const closeCalls = (self: AttemptCalls, isDropped: boolean): Promise<Closed> | undefined => {
   self.isClosed = true
+  self.isDropped = isDropped
   if (self.level === undefined) return undefined
   self.level.isClosed = true
+  self.level.isDropped = isDropped
   return self.level.calls === 0 ? undefined : closed(self.level)
 }
 
@@ -133,7 +137,7 @@ const callSubStep = async (
   more: ReadonlyArray<unknown>,
   onClosed: () => void
 ): Promise<unknown> => {
-  if (level.isClosed) return await never()
+  if (level.isClosed) return await tooLate(level, name)
   level.calls += 1
   const { root } = level
   const called = root.refused === undefined ? callOf(level, name, more) : E.left(root.refused)
@@ -150,8 +154,6 @@ const callSubStep = async (
   level.open.delete(unit)
   if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
   if (level.waits.size > 0) onClosed()
-  // A call of an ended attempt never settles, because the next attempt may already run the same code.
-  if (level.isClosed && level.attempt.isOver) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
@@ -303,7 +305,8 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   )
   const end: CodeEnd = await Promise.race([around.run(), givenUp])
   around.cut(end)
-  level.root.isOverrun ||= end._tag === 'GraceExpired'
+  inner.isDropped = end._tag === 'GraceExpired'
+  level.root.isOverrun ||= inner.isDropped
   const open = await closeLevel(inner)
   Attempts.end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>

@@ -18,7 +18,7 @@ import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepS
 import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
-import { named, never, placed, save, stoppingOf } from './subStepLevel.js'
+import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { endOfWait, timeout, waitOf } from '../steps/waits.js'
 
 export type Suspend = () => void
@@ -47,7 +47,7 @@ const call = (level: Level, suspend: Suspend, name: string, asked: WaitCall): Pr
 }
 
 const callWait = async (level: Level, suspend: Suspend, name: string, asked: WaitCall): Promise<unknown> => {
-  if (level.isClosed) return await never()
+  if (level.isClosed) return await tooLate(level, name)
   level.calls += 1
   const { refused } = level.root
   const checked = refused === undefined ? callOf(level, name, asked) : E.left(refused)
