@@ -84,6 +84,8 @@ export const lockLiveness = (pool: PostgresPool, onBroken: () => void): Liveness
       await opening
       const client = session?.client
       session = undefined
+      // The process stays until the server has seen the end.
+      client?.ref?.()
       await client?.end().catch(() => undefined)
     }
   }
