@@ -241,7 +241,7 @@ A workflow file:
       groups:
         unit: { shell: npm test }
         lint: { shell: npm run lint }
-    - run: [npm, publish, --tag, "v\${version}"]
+    - run: [git, tag, "v\${version}"]
       idempotent: false                # ask before it runs twice
 
 When a step fails: fix the cause or the file, then run "dogear resume".
