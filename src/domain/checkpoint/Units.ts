@@ -193,8 +193,8 @@ const newestOf = (placed: Placed | number): number => (typeof placed === 'number
 
 /** Returns the record of a unit. O(log n). `expected`: its usual place, which is tried first. */
 export const get = <A extends OfUnit>(self: Units<A>, unit: Unit, expected = -1): A | undefined => {
-  const there = Vec.at(self.inner.places, expected)
-  if (there?.unit === unit && self.twice === undefined) return there
+  const likely = Vec.at(self.inner.places, expected)
+  if (likely?.unit === unit && self.twice === undefined) return likely
   const place = placeOf(self, unit)
   return place === undefined ? undefined : Vec.at(self.inner.places, place)
 }

@@ -30,7 +30,7 @@ export const overrides = (
   options: PlanOptions,
   at: string
 ): ReadonlyArray<Change.Change> => {
-  const adopted = edited(checkpoint, workflow.identity, at)
+  const adopted = adoptedEdit(checkpoint, workflow.identity, at)
   const known: PlanFacts = { checkpoint, workflow, plan }
   const isPlain = plan.input === undefined && options.confirm === undefined
   if (isPlain && plan.decisions.every((decision) => isAsRecorded(known, decision))) return adopted
@@ -71,7 +71,7 @@ interface PlanFacts {
 const definitionOf = ({ checkpoint, workflow }: PlanFacts, { unit, stepIndex }: Decision): Step | undefined =>
   find<Step>(workflow, checkpoint.items, unit, stepIndex)?.definition
 
-const edited = (
+const adoptedEdit = (
   checkpoint: Checkpoint,
   identity: WorkflowIdentity,
   at: string

@@ -139,7 +139,7 @@ export type PollReason =
 export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
- * What a resume will do. `decisions` has one entry for each unit in document order: a composite before its parts, a due task before its
+ * What a resume will do. `decisions` has one entry for each unit in document order: a composite before its parts, a task that runs before its
  * recorded sub-steps. The other fields are derived from it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
@@ -238,7 +238,7 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  * - `WorkflowChanged`: an edit that the policy refuses, with the recorded and the present fingerprint, if any; for a composite, those of
  *   its own settings. `movedTo`: the new place of a removed task, with `*` for the key of an item. `inDoubt`: the step did not complete but
  *   may have taken effect, so it must not be removed. `pending`: its job is pending, and was submitted with the recorded definition.
- * - `NothingToConfirm`: for a unit that is due to run, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
+ * - `NothingToConfirm`: for a unit that runs, an answer declares it done although it is not in doubt, or keeps (`keep`) evidence
  *   that did not change.
  * - `UnitPending`: an answer says that a pending unit runs again or is done.
  * - `UnknownStep`: an option names an unknown step; `available`: the known ones.

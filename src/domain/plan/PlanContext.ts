@@ -56,7 +56,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     checkpoint,
     workflow,
     options,
-    demandsOf(workflow, items, { ...targets, ...NOTHING_DUE })
+    demandsOf(workflow, items, { ...targets, ...NOTHING_RERUN })
   )
   const { confirm = new Map(), outputs = new Map(), recovered = false } = options
   return {
@@ -70,7 +70,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
     confirm,
     outputs,
     evidence,
-    demands: demandsOf(workflow, items, { ...targets, due: evidence.due, again: evidence.again }),
+    demands: demandsOf(workflow, items, { ...targets, rerun: evidence.rerun, again: evidence.again }),
     answerable: confirm.size + outputs.size === 0 ? undefined : new Set(),
     recovered,
     subSteps,
@@ -78,7 +78,7 @@ export const contextOf = (checkpoint: Checkpoint, workflow: Workflow, options: P
   }
 }
 
-const NOTHING_DUE = { due: new Map<Unit, never>(), again: [] }
+const NOTHING_RERUN = { rerun: new Map<Unit, never>(), again: [] }
 
 /** Returns the units that the options name, if they exist. */
 export const targetsOf = (

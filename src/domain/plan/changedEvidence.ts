@@ -14,7 +14,7 @@ import type { Step, Workflow } from '../workflow/Workflow.js'
 export type Missing = RunReason & { readonly _tag: 'EvidenceMissing' }
 
 /** Why a unit runs again or needs an answer: its evidence changed. */
-export type Edited = RunReason & { readonly _tag: 'EvidenceChanged' }
+export type EvidenceChanged = RunReason & { readonly _tag: 'EvidenceChanged' }
 
 /**
  * The accepted changes of a unit. `evidence`: its new record. `own`: an answer names this unit, so it is skipped even if an earlier one
@@ -30,20 +30,20 @@ export interface Kept {
  * Decisions about evidence, by unit name.
  *
  * - `missing`: the missing evidence of recorded units.
- * - `due`: units that run again because of their own evidence.
+ * - `rerun`: units that run again because of their own evidence.
  * - `again`: these, and composites that were declared done although their evidence changed: what follows them runs again.
  * - `kept`: units whose record stays, with the current evidence.
- * - `edited`: units that would overwrite a user's change and need an answer to run.
- * - `open`: units in `edited` with an open question that nothing else schedules.
+ * - `changedByUser`: units that would overwrite a user's change and need an answer to run.
+ * - `open`: units in `changedByUser` with an open question that nothing else schedules.
  * - `covered`: units that run again because of another unit's answer; they may be declared done instead.
  * - `changed`: all changes by unit, including groups whose map runs again as a whole.
  */
 export interface EvidencePlan {
   readonly missing: ReadonlyMap<string, Missing>
-  readonly due: ReadonlyMap<string, Missing | Edited>
+  readonly rerun: ReadonlyMap<string, Missing | EvidenceChanged>
   readonly again: ReadonlySet<Unit>
   readonly kept: ReadonlyMap<string, Kept>
-  readonly edited: ReadonlyMap<string, Edited>
+  readonly changedByUser: ReadonlyMap<string, EvidenceChanged>
   readonly open: ReadonlySet<string>
   readonly covered: ReadonlySet<string>
   readonly changed: ReadonlyMap<string, ReadonlyArray<Changed>>
@@ -55,14 +55,14 @@ interface RecordedAt {
   readonly record: CompletedStep
   readonly was: Evidence
   readonly isWhole: boolean
-  readonly isThere: boolean
+  readonly exists: boolean
 }
 
 interface Draft {
   readonly missing: Map<string, Array<Evidence>>
-  readonly due: Map<string, Array<Changed>>
+  readonly rerun: Map<string, Array<Changed>>
   readonly kept: Map<string, { readonly record: CompletedStep; readonly changed: Array<Changed>; own: boolean }>
-  readonly edited: Map<string, Array<Changed>>
+  readonly changedByUser: Map<string, Array<Changed>>
   readonly open: Set<string>
   readonly covered: Set<string>
   readonly changed: Map<string, Array<Changed>>
@@ -72,10 +72,10 @@ interface Draft {
 
 const NOTHING: EvidencePlan = {
   missing: new Map(),
-  due: new Map(),
+  rerun: new Map(),
   again: new Set(),
   kept: new Map(),
-  edited: new Map(),
+  changedByUser: new Map(),
   open: new Set(),
   covered: new Set(),
   changed: new Map()
@@ -92,9 +92,9 @@ export const planEvidence = (
   if (evidence.length === 0) return NOTHING
   const draft: Draft = {
     missing: new Map(),
-    due: new Map(),
+    rerun: new Map(),
     kept: new Map(),
-    edited: new Map(),
+    changedByUser: new Map(),
     open: new Set(),
     covered: new Set(),
     changed: new Map(),
@@ -109,11 +109,11 @@ export const planEvidence = (
     const all = recorders.get(place) ?? []
     const last = all.at(-1)
     // Accepting the removal of the last recorder accepts its evidence.
-    if (last === undefined || !last.isThere || isSame(last.was, is)) continue
-    const there = all.filter(({ isThere }) => isThere)
-    for (const one of there) add(draft.changed, one, is)
-    const beside = fromStep === undefined ? there : there.filter(({ unit }) => isBeside(unit, options, demands))
-    if (!beside.includes(last)) keepBefore(draft, there, is, demands)
+    if (last === undefined || !last.exists || isSame(last.was, is)) continue
+    const present = all.filter(({ exists }) => exists)
+    for (const one of present) add(draft.changed, one, is)
+    const beside = fromStep === undefined ? present : present.filter(({ unit }) => isBeside(unit, options, demands))
+    if (!beside.includes(last)) keepBefore(draft, present, is, demands)
     else if (beside.some(({ was }) => isSame(was, is)) || !isExplained(begun, last)) judge(draft, beside, is, options)
     // The unit that explains the change is declared done, so no unit restores the evidence.
     else if (!isExplained(open, last)) keepOne(draft, last, is, false)
@@ -168,16 +168,16 @@ const recordersOf = (
     const isFound = missing.has(unit) || changed.has(unit)
     if (!isFound && (now.size === 0 || record.evidence.length === 0)) continue
     const step = find<Step>(workflow, checkpoint.items, unit, record.stepIndex)?.definition
-    const isThere = step !== undefined || record.subStep !== undefined
+    const exists = step !== undefined || record.subStep !== undefined
     const lost = missing.get(unit)
-    if (isThere && lost !== undefined) draft.missing.set(unit, lost)
+    if (exists && lost !== undefined) draft.missing.set(unit, lost)
     const left = new Map([...(changed.get(unit) ?? []), ...record.evidence].map((one) => [placeOf(one), one]))
     for (const [place, was] of left) {
       if (!now.has(place)) continue
-      const one = { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', isThere }
-      const there = recorders.get(place)
-      if (there === undefined) recorders.set(place, [one])
-      else there.push(one)
+      const one = { unit, record, was, isWhole: step !== undefined && step._tag !== 'Task', exists }
+      const known = recorders.get(place)
+      if (known === undefined) recorders.set(place, [one])
+      else known.push(one)
     }
   }
   return recorders
@@ -193,9 +193,9 @@ const byUnit = (
   const missing = new Map<string, Array<Evidence>>()
   const changed = new Map<string, Array<Evidence>>()
   const add = (all: Map<string, Array<Evidence>>, unit: string, more: ReadonlyArray<Evidence>): void => {
-    const there = all.get(unit)
-    if (there === undefined) all.set(unit, [...more])
-    else for (const one of more) there.push(one)
+    const known = all.get(unit)
+    if (known === undefined) all.set(unit, [...more])
+    else for (const one of more) known.push(one)
   }
   for (const found of evidence) {
     if ('missing' in found) add(missing, found.unit, found.missing)
@@ -236,10 +236,10 @@ const keepCommits = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence 
 }
 
 const keepOne = ({ kept }: Draft, { unit, record, was }: RecordedAt, is: Evidence | undefined, own: boolean): void => {
-  const there = kept.get(unit) ?? { record, changed: [], own: false }
-  if (!there.changed.some((one) => placeOf(one.was) === placeOf(was))) there.changed.push(changedTo(was, is))
-  there.own ||= own
-  kept.set(unit, there)
+  const accepted = kept.get(unit) ?? { record, changed: [], own: false }
+  if (!accepted.changed.some((one) => placeOf(one.was) === placeOf(was))) accepted.changed.push(changedTo(was, is))
+  accepted.own ||= own
+  kept.set(unit, accepted)
 }
 
 const changedTo = (was: Evidence, is: Evidence | undefined): Changed => (is === undefined ? { was } : { was, is })
@@ -250,7 +250,7 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
   // The state matches an earlier recorder, so running the later ones again overwrites no user's work.
   const match = all.findLastIndex(({ was }) => isSame(was, is))
   if (match >= 0) {
-    for (const one of all.slice(match + 1)) add(draft.due, one, is)
+    for (const one of all.slice(match + 1)) add(draft.rerun, one, is)
     return
   }
   const { answerOf, isExempt } = answersAt(all, options)
@@ -259,17 +259,17 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
     for (const one of all) {
       draft.covered.add(one.unit)
       if (answerOf(one) === 'Keep') keepOne(draft, one, is, true)
-      else add(draft.due, one, is)
+      else add(draft.rerun, one, is)
     }
     return
   }
   if (answer === 'Keep') keepAll(draft, all, is)
   else if (answer === 'Done' && !last.isWhole) {
-    add(draft.due, last, is)
+    add(draft.rerun, last, is)
     keepCommits(draft, all.slice(0, -1), is)
   } else if (answer === undefined && !isExempt(last)) draft.open.add(last.unit)
   for (const one of all) {
-    if (!isExempt(one)) add(draft.edited, one, is)
+    if (!isExempt(one)) add(draft.changedByUser, one, is)
     if (one.isWhole && answerOf(one) === 'Done') {
       keepOne(draft, one, is, true)
       draft.done.add(one.unit)
@@ -278,9 +278,9 @@ const judge = (draft: Draft, all: ReadonlyArray<RecordedAt>, is: Evidence | unde
 }
 
 const add = (to: Map<string, Array<Changed>>, { unit, was }: RecordedAt, is: Evidence | undefined): void => {
-  const there = to.get(unit)
-  if (there === undefined) to.set(unit, [changedTo(was, is)])
-  else there.push(changedTo(was, is))
+  const known = to.get(unit)
+  if (known === undefined) to.set(unit, [changedTo(was, is)])
+  else known.push(changedTo(was, is))
 }
 
 /** The answers for one place. Restarting a wave exempts its units from the question, unless an answer keeps one of the recorders. */
@@ -304,11 +304,11 @@ const answersAt = (
 
 const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: Demands): EvidencePlan => {
   const hasStart = fromStep !== undefined
-  const isDue = (unit: Unit): boolean => !hasStart || isBeside(unit, { fromStep, restartWave }, demands)
+  const mayRerun = (unit: Unit): boolean => !hasStart || isBeside(unit, { fromStep, restartWave }, demands)
   const { open, covered, changed, done } = draft
   const missing = new Map<string, Missing>()
   for (const [unit, lost] of draft.missing) missing.set(unit, { _tag: 'EvidenceMissing', missing: lost })
-  const withMissing = (unit: string, changed: ReadonlyArray<Changed>): Edited => {
+  const withMissing = (unit: string, changed: ReadonlyArray<Changed>): EvidenceChanged => {
     const lost = draft.missing.get(unit)
     return { _tag: 'EvidenceChanged', changed, ...(lost === undefined ? {} : { missing: lost }) }
   }
@@ -319,12 +319,12 @@ const planned = (draft: Draft, { fromStep, restartWave }: PlanOptions, demands: 
     kept.set(unit, { changed: all, evidence: evidenceWith(record, all, lost), own })
   }
   const isKept = (unit: string): boolean => kept.get(unit)?.own === true
-  const due = new Map<string, Missing | Edited>()
-  for (const [unit, reason] of missing) if (isDue(unit) && !isKept(unit)) due.set(unit, reason)
-  for (const [unit, all] of draft.due) if (!isKept(unit)) due.set(unit, withMissing(unit, all))
-  const edited = new Map<string, Edited>()
-  for (const [unit, all] of draft.edited) edited.set(unit, withMissing(unit, all))
-  return { missing, due, again: new Set([...due.keys(), ...done]), kept, edited, open, covered, changed }
+  const rerun = new Map<string, Missing | EvidenceChanged>()
+  for (const [unit, reason] of missing) if (mayRerun(unit) && !isKept(unit)) rerun.set(unit, reason)
+  for (const [unit, all] of draft.rerun) if (!isKept(unit)) rerun.set(unit, withMissing(unit, all))
+  const changedByUser = new Map<string, EvidenceChanged>()
+  for (const [unit, all] of draft.changedByUser) changedByUser.set(unit, withMissing(unit, all))
+  return { missing, rerun, again: new Set([...rerun.keys(), ...done]), kept, changedByUser, open, covered, changed }
 }
 
 /** The evidence of a record, with changes applied and missing entries dropped. */

@@ -1,6 +1,6 @@
 /** Decides about the units of a workflow: a fold over its tree. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Edited, Kept } from './changedEvidence.js'
+import type { EvidenceChanged, Kept } from './changedEvidence.js'
 import { isRerun } from './demands.js'
 import type { Item } from '../checkpoint/Items.js'
 import type { Decision, Run, RunReason } from './Plan.js'
@@ -23,7 +23,7 @@ import {
   run,
   skip,
   skipReasonOf,
-  trace
+  lastAttempt
 } from './decideTask.js'
 import { decideWithSubSteps } from './decideSubSteps.js'
 
@@ -116,14 +116,14 @@ const decideUnknown = (context: PlanContext, map: Placed<MapStep>, out: Planned)
   }
   const isInside = (one: Unit): boolean => isWithin(one, unit)
   const [pending] = Units.within(context.checkpoint.pending, unit)
-  const edited = editedIn(context, unit)
+  const changedByUser = changedIn(context, unit)
   const placed: Placed<Task> = {
     ...map,
     task,
     ownFingerprint,
     hasBegun: hasRecords(context, unit) || [...context.inDoubt].some(isInside),
     ...(pending === undefined ? {} : { pending }),
-    ...(edited === undefined ? {} : { edited })
+    ...(changedByUser === undefined ? {} : { changedByUser })
   }
   out.decisions.push(decideTask(context, placed, out))
   return placed.record !== undefined && repeats(context, placed) === undefined
@@ -137,8 +137,8 @@ const hasHarmfulSubSteps = ({ subSteps }: PlanContext, map: Unit): boolean => {
 }
 
 /** The user's changes to evidence of a map's parts, which running the whole map again would overwrite. */
-const editedIn = ({ evidence: { edited } }: PlanContext, map: Unit): Edited | undefined => {
-  const [first, ...more] = [...edited].flatMap(([unit, reason]) =>
+const changedIn = ({ evidence: { changedByUser } }: PlanContext, map: Unit): EvidenceChanged | undefined => {
+  const [first, ...more] = [...changedByUser].flatMap(([unit, reason]) =>
     unit !== map && isWithin(unit, map) ? [reason] : []
   )
   if (first === undefined) return undefined
@@ -211,26 +211,26 @@ const decideParts = (
 /** The changed evidence of a composite itself: kept, in need of an answer, or in question. */
 interface OwnEvidence {
   readonly kept: Kept | undefined
-  readonly edited: Edited | undefined
+  readonly changedByUser: EvidenceChanged | undefined
   readonly isOpen: boolean
 }
 
 const ownEvidenceOf = ({ confirm, evidence }: PlanContext, unit: Unit): OwnEvidence => ({
   kept: evidence.kept.get(unit),
-  edited: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.edited.get(unit),
+  changedByUser: confirm.get(unit)?._tag === 'Again' ? undefined : evidence.changedByUser.get(unit),
   isOpen: evidence.open.has(unit)
 })
 
 /** Decides about the evidence of a composite itself, unless its parts decide. */
 const decideByEvidence = (
   placed: Placed,
-  { kept, edited, isOpen }: OwnEvidence,
+  { kept, changedByUser, isOpen }: OwnEvidence,
   parts: ReadonlyArray<Decision>
 ): Decision | undefined => {
   const runs = parts.some(({ _tag }) => _tag !== 'Skip')
   if (kept !== undefined) return runs ? undefined : skip(placed, keptReason(kept))
-  if (parts.some(({ _tag }) => _tag === 'Confirm') || edited === undefined || !(isOpen || runs)) return undefined
-  return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
+  if (parts.some(({ _tag }) => _tag === 'Confirm') || changedByUser === undefined || !(isOpen || runs)) return undefined
+  return { _tag: 'Confirm', ...aboutOf(placed), reason: changedByUser }
 }
 
 /**
@@ -246,16 +246,16 @@ const compositeDecision = (
 ): Decision => {
   const inQuestion = parts.find((part) => part._tag === 'Confirm')
   if (inQuestion !== undefined) return { _tag: 'Confirm', ...aboutOf(placed), reason: inQuestion.reason }
-  const due = _tag === 'Sequence' ? parts.filter((part) => part._tag !== 'Skip').slice(0, 1) : parts
-  const retried = due.find((part) => part._tag === 'Retry')
+  const next = _tag === 'Sequence' ? parts.filter((part) => part._tag !== 'Skip').slice(0, 1) : parts
+  const retried = next.find((part) => part._tag === 'Retry')
   if (retried !== undefined)
     return { _tag: 'Retry', ...aboutOf(placed), attempt: retried.attempt, reason: retried.reason }
-  const started = due.find((part) => part._tag === 'Run')
-  const failed = trace(context, placed)
+  const started = next.find((part) => part._tag === 'Run')
+  const failed = lastAttempt(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
   if (started !== undefined) return run(placed, started.reason)
-  const waiting = due.find((part) => part._tag === 'Poll')
+  const waiting = next.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }
   const record = isDone ? placed.record : undefined
   if (record !== undefined) return skip(placed, skipReasonOf(placed, record))

@@ -21,7 +21,7 @@ export const decideWithSubSteps = (
   const { evidence, from } = context
   const { unit, stepIndex, task, record } = at
   const whole = repeats(context, at)
-  const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.due) : undefined
+  const restart = whole === undefined && at.demand !== 'assumed' ? restartOf(all, from, evidence.rerun) : undefined
   const restarted = restart === undefined ? undefined : restartedBy(all, restart)
   const demand = restart?.reason ?? at.demand
   const wait = demand === 'none' && task.wait === undefined ? suspendedBy(context, at, all) : undefined

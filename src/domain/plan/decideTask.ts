@@ -1,6 +1,6 @@
 /** Decides about a task from its record, its state, its evidence and the options. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Edited, Kept } from './changedEvidence.js'
+import type { EvidenceChanged, Kept } from './changedEvidence.js'
 import { evidenceWith } from './changedEvidence.js'
 import type { CompletedStep, Evidence } from '../checkpoint/CompletedStep.js'
 import type { Demand } from './demands.js'
@@ -28,7 +28,7 @@ export interface Planned {
 /**
  * A unit with its definition, its record, and what the plan demands of it. `summary`: of an item, its key unless the body of its map has
  * one; `keptAbove`: the accepted evidence of an ancestor; `ownFingerprint`: of a composite, the fingerprint in its record. For a map
- * without items: `hasBegun`: a part of it started; `pending`: what a part waits for; `edited`: changed evidence of its parts.
+ * without items: `hasBegun`: a part of it started; `pending`: what a part waits for; `changedByUser`: changed evidence of its parts.
  */
 export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly record: CompletedStep | undefined
@@ -37,7 +37,7 @@ export interface Placed<A extends Described = Described> extends Subject<A> {
   readonly hasBegun?: boolean
   readonly ownFingerprint?: string
   readonly pending?: PendingUnit
-  readonly edited?: Edited
+  readonly changedByUser?: EvidenceChanged
 }
 
 type Described = Pick<Task, 'fingerprint'>
@@ -116,15 +116,15 @@ export const decideTask = (context: PlanContext, placed: Placed<Task>, out: Plan
     if (answer !== undefined) out.problems.push({ _tag: 'UnitPending', unit: placed.unit })
     return poll(context, placed, pending)
   }
-  const due = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
+  const decision = schedule(context, placed, { record, scheduled, pending }, answer?._tag === 'Again')
   const isCovered = record !== undefined && context.evidence.covered.has(placed.unit)
-  if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered)) {
+  if (answer?._tag === 'Done' && (decision._tag === 'Confirm' || isCovered)) {
     return assume(placed, given === undefined ? record?.output : given, out, evidenceNow(context, placed, record))
   }
   // "Again" for a unit that runs anyway is harmless. "Done" would skip work that never ran.
   if (answer?._tag === 'Done') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit })
   if (answer?._tag === 'Keep') out.problems.push({ _tag: 'NothingToConfirm', unit: placed.unit, keep: true })
-  return due
+  return decision
 }
 
 /** Returns what a unit waits for. A wait that an edit turned into something else is over. */
@@ -138,8 +138,8 @@ const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean =>
 /** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
 const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
   const { kept, missing } = context.evidence
-  const there = kept.get(placed.unit)
-  if (there !== undefined && (scheduled === undefined || there.own)) return there
+  const accepted = kept.get(placed.unit)
+  if (accepted !== undefined && (scheduled === undefined || accepted.own)) return accepted
   const record = scheduled === undefined || placed.keptAbove === undefined ? undefined : placed.record
   if (record === undefined) return undefined
   return { changed: [], evidence: evidenceWith(record, [], missing.get(placed.unit)?.missing ?? []), own: true }
@@ -209,9 +209,9 @@ const assume = (
 }
 
 /** Returns why a unit runs whatever is recorded, or undefined. */
-export const repeats = ({ evidence: { due } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
+export const repeats = ({ evidence: { rerun } }: PlanContext, { unit, demand }: Placed): RunReason | undefined => {
   if (demand === 'assumed' || isRerun(demand)) return demand === 'assumed' ? undefined : demand
-  return due.get(unit) ?? (demand === 'none' ? undefined : demand)
+  return rerun.get(unit) ?? (demand === 'none' ? undefined : demand)
 }
 
 const poll = (context: PlanContext, placed: Placed, pending: PendingUnit): Poll => ({
@@ -240,8 +240,8 @@ const pollReason = ({ answers }: PlanContext, pending: PendingUnit): PollReason 
   }
 }
 
-/** The facts about a unit that is due. */
-interface DueUnit {
+/** The facts about a unit that may have to run. */
+interface Facts {
   readonly record: CompletedStep | undefined
   readonly scheduled: RunReason | undefined
   readonly pending: PendingUnit | undefined
@@ -254,12 +254,12 @@ interface DueUnit {
 const schedule = (
   context: PlanContext,
   placed: Placed<Task>,
-  { record, scheduled, pending }: DueUnit,
+  { record, scheduled, pending }: Facts,
   again: boolean
 ): Decision => {
-  const started = pending === undefined ? trace(context, placed) : undefined
-  const edited = placed.edited ?? context.evidence.edited.get(placed.unit)
-  if (edited !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: edited }
+  const started = pending === undefined ? lastAttempt(context, placed) : undefined
+  const changedByUser = placed.changedByUser ?? context.evidence.changedByUser.get(placed.unit)
+  if (changedByUser !== undefined && !again) return { _tag: 'Confirm', ...aboutOf(placed), reason: changedByUser }
   const mayHaveActed =
     record !== undefined ||
     pending !== undefined ||
@@ -273,8 +273,8 @@ const schedule = (
     return { _tag: 'Confirm', ...aboutOf(placed), reason }
   }
   if (scheduled !== undefined) {
-    const due = run(placed, scheduled)
-    return pending === undefined ? due : { ...due, abandons: pollReason(context, pending) }
+    const decision = run(placed, scheduled)
+    return pending === undefined ? decision : { ...decision, abandons: pollReason(context, pending) }
   }
   if (started === undefined) return run(placed, { _tag: 'NotStarted' })
   return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
@@ -288,7 +288,7 @@ const mayRunTwice = ({ checkpoint }: PlanContext, { unit, stepIndex, task }: Pla
 }
 
 /** Returns how a unit ended or was interrupted according to the state, and its next attempt. */
-export const trace = (
+export const lastAttempt = (
   context: PlanContext,
   placed: Placed
 ): { readonly reason: RetryReason; readonly attempt: number; readonly mayHaveActed: boolean } | undefined => {

@@ -25,13 +25,13 @@ export const isRerun = (demand: Demand): demand is RunReason =>
  * The units that options and evidence name.
  *
  * - `from`: the unit to run from; `restart`: the wave or map to restart.
- * - `due`: composites whose own evidence makes all their parts run again.
+ * - `rerun`: composites whose own evidence makes all their parts run again.
  * - `again`: recorded units that run again because of their evidence.
  */
 export interface PlanTargets {
   readonly from: Unit | undefined
   readonly restart: Unit | undefined
-  readonly due: ReadonlyMap<Unit, RunReason>
+  readonly rerun: ReadonlyMap<Unit, RunReason>
   readonly again: Iterable<Unit>
 }
 
@@ -55,7 +55,7 @@ export const demandsOf = (workflow: Workflow, items: Items, targets: PlanTargets
   const levels = new Map<Unit | undefined, OfPart>()
   const isFirst = isRestartFirst(workflow, items, targets)
   const make: Demands['ofParts'] = (parent, composite, demand) => {
-    const whole = demand !== 'none' || parent === undefined ? demand : (targets.due.get(parent) ?? demand)
+    const whole = demand !== 'none' || parent === undefined ? demand : (targets.rerun.get(parent) ?? demand)
     if (whole !== 'none') return ofAllParts(composite, parent, whole)
     const { from, restart } = targets
     const childOf = (target: Unit | undefined): Unit | undefined => target && childToward(parent, target)

@@ -23,7 +23,7 @@ export const unitsInNeed = (
     subStepsOf(checkpoint)
   )
   if (from === undefined) return { ...run, completedSteps }
-  const demands = demandsOf(workflow, items, { from, restart: undefined, due: new Map(), again: [] })
+  const demands = demandsOf(workflow, items, { from, restart: undefined, rerun: new Map(), again: [] })
   const stays = [...completedSteps].some(({ unit, evidence, subStep }) => {
     const isThere = subStep !== undefined || find<Step>(workflow, items, unit) !== undefined
     if (evidence.length === 0 || !isThere) return false

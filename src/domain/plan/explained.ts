@@ -50,9 +50,9 @@ export const unfinishedIn = (
     if (task === undefined || isDone(unit)) continue
     note(begun.all, step, until)
     for (const path of pathsOf(checkpoint, task, unit)) {
-      const there = begun.paths.get(path) ?? new Map<string, string>()
-      begun.paths.set(path, there)
-      note(there, step, until)
+      const known = begun.paths.get(path) ?? new Map<string, string>()
+      begun.paths.set(path, known)
+      note(known, step, until)
     }
   }
   return begun

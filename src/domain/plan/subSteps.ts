@@ -58,7 +58,7 @@ const FORCED: RunReason = { _tag: 'Forced' }
 export const restartOf = (
   all: ReadonlyArray<KnownSubStep>,
   from: Unit | undefined,
-  due: ReadonlyMap<Unit, RunReason>
+  rerun: ReadonlyMap<Unit, RunReason>
 ): Restart | undefined => {
   if (from !== undefined) {
     const named = all.findIndex(({ unit }) => unit === from)
@@ -66,7 +66,7 @@ export const restartOf = (
     return index === -1 ? undefined : { unit: from, index, reason: FORCED }
   }
   for (const [index, { unit }] of all.entries()) {
-    const reason = due.get(unit)
+    const reason = rerun.get(unit)
     if (reason !== undefined) return { unit, index, reason }
   }
   return undefined

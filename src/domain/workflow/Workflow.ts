@@ -419,10 +419,10 @@ const captureProblems = (steps: ReadonlyArray<Step>): ReadonlyArray<WorkflowProb
   const visit = (step: Step, place: string, setters: Setters, depth: number): void => {
     if (step._tag === 'Task') {
       for (const variable of step.captures) {
-        const there = setters.get(variable)
-        if (there === undefined) setters.set(variable, place)
-        else if (typeof there === 'string') setters.set(variable, [there, place])
-        else there.push(place)
+        const known = setters.get(variable)
+        if (known === undefined) setters.set(variable, place)
+        else if (typeof known === 'string') setters.set(variable, [known, place])
+        else known.push(place)
       }
     } else if (depth >= MAX_DEPTH) return
     else if (step._tag === 'Map') {

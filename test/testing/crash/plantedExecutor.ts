@@ -129,7 +129,7 @@ const PAUSING: ReadonlyArray<Fault> = [
     await scope.requests.look()
     done(E.right({ _tag: 'Stopped' }))
   }
-  start({ ...run, due: { ...due, stopping: halt.signal }, onEnd: onEndOrHalt })
+  start({ ...run, toRun: { ...toRun, stopping: halt.signal }, onEnd: onEndOrHalt })
 `,
     breaks: 'PauseKept'
   },
@@ -200,10 +200,10 @@ const PAUSING: ReadonlyArray<Fault> = [
     spec: [task(), task()],
     only: told([pause('s0')]),
     module: 'executor/steps/runTask.ts',
-    text: '  const end = (how: TaskResult): void => done(E.right(staged(scope, due, how)))\n',
+    text: '  const end = (how: TaskResult): void => done(E.right(staged(scope, toRun, how)))\n',
     instead: `  const asked = scope.requests.look()
   const isAsked = asked !== false && (await asked)
-  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, due, how)))
+  const end = (how) => done(E.right(isAsked && how._tag === 'Done' ? { _tag: 'Done' } : staged(scope, toRun, how)))
 `,
     breaks: 'NothingLost'
   },
@@ -382,11 +382,11 @@ export const FAULTS: ReadonlyArray<Fault> = [
     module: 'executor/steps/runTask.ts',
     text: `  const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const ended = await new Promise<Ending>((resolve) => runStarted(scope, due, attempt, resolve))
+  const ended = await new Promise<Ending>((resolve) => runStarted(scope, toRun, attempt, resolve))
 `,
     instead: `  const saving = recorder.commit()
   const isTold = recorder.checkpoint().generation > 0
-  const run = () => new Promise((resolve) => runStarted(scope, due, attempt, resolve))
+  const run = () => new Promise((resolve) => runStarted(scope, toRun, attempt, resolve))
   const ended = isTold || E.isRight(await saving) ? await run() : await saving
   const started = await saving
   if (E.isLeft(started)) return started
@@ -455,8 +455,8 @@ export const FAULTS: ReadonlyArray<Fault> = [
     spec: [task(ARTIFACT), task()],
     only: told([edited('s0', 'again')]),
     module: 'domain/plan/decideTask.ts',
-    text: 'if (edited !== undefined && !again)',
-    instead: 'if (edited !== undefined && again)',
+    text: 'if (changedByUser !== undefined && !again)',
+    instead: 'if (changedByUser !== undefined && again)',
     breaks: 'EvidenceSeen'
   },
   {

@@ -70,8 +70,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-CHANGED-01',
     {
       module: 'decideTask.ts',
-      text: 'if (edited !== undefined && !again)',
-      instead: 'if (edited !== undefined && again)'
+      text: 'if (changedByUser !== undefined && !again)',
+      instead: 'if (changedByUser !== undefined && again)'
     }
   ],
   [
@@ -84,8 +84,8 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-CHANGED-03',
     {
       module: 'changedEvidence.ts',
-      text: 'else add(draft.due, one, is)',
-      instead: 'else if (one === last) add(draft.due, one, is)'
+      text: 'else add(draft.rerun, one, is)',
+      instead: 'else if (one === last) add(draft.rerun, one, is)'
     }
   ],
   [
@@ -129,7 +129,7 @@ const FAULTS: ReadonlyArray<readonly [what: string, law: string, fault: Fault]> 
     'PL-DOUBT-05',
     {
       module: 'decideTask.ts',
-      text: "if (answer?._tag === 'Done' && (due._tag === 'Confirm' || isCovered))",
+      text: "if (answer?._tag === 'Done' && (decision._tag === 'Confirm' || isCovered))",
       instead: "if (answer?._tag === 'Done')"
     }
   ],

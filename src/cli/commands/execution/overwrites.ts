@@ -1,6 +1,6 @@
 /** Finds a user's changes that a forced run would overwrite. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Edited } from '../../../domain/plan/changedEvidence.js'
+import type { EvidenceChanged } from '../../../domain/plan/changedEvidence.js'
 import { planEvidence } from '../../../domain/plan/changedEvidence.js'
 import { demandsOf } from '../../../domain/plan/demands.js'
 import { describeChanged } from '../../../domain/explain/Explain.js'
@@ -16,7 +16,7 @@ import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 
-export type Overwrite = Confirm & { readonly reason: Edited }
+export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
 
 /** The forced units whose changes no answer covers, or why they are unknown. */
 export const findOverwrites = async (
@@ -32,15 +32,15 @@ export const findOverwrites = async (
     return E.left(
       `warning: cannot read the evidence of steps, so changes to it are unknown: ${describe(notDone(evidence.left)).join(' ')}`
     )
-  const asked = { from: undefined, restart: undefined, due: new Map(), again: [] }
+  const asked = { from: undefined, restart: undefined, rerun: new Map(), again: [] }
   const demands = demandsOf(program, checkpoint.items, asked)
-  const { edited } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
+  const { changedByUser } = planEvidence(checkpoint, program, { evidence: evidence.right }, demands)
   const isMap = ({ unit }: Decision): boolean => find<Step>(program, checkpoint.items, unit)?.definition._tag === 'Map'
   return E.right(
     forced.flatMap((decision): ReadonlyArray<Overwrite> => {
       const name = decision.unit
       if (options.confirm?.get(name)?._tag === 'Again') return []
-      const changed = [...edited].flatMap(([unit, reason]) =>
+      const changed = [...changedByUser].flatMap(([unit, reason]) =>
         unit === name || (isMap(decision) && isWithin(unit, name)) ? reason.changed : []
       )
       const { stepIndex, summary, fingerprint } = decision
@@ -50,7 +50,7 @@ export const findOverwrites = async (
   )
 }
 
-export const overwriteWarning = (edited: ReadonlyArray<Overwrite>): string => {
-  const names = edited.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
+export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string => {
+  const names = overwrites.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
   return `This would overwrite changes to ${listed(names)}.`
 }
