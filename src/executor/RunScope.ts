@@ -54,14 +54,14 @@ export type StepEnd =
   | { readonly _tag: 'Restart'; readonly unit: Unit; readonly stepIndex: number; readonly otherwise?: StepFailure }
 
 /** A step to run: its decisions, and the signal that stops it. */
-export interface DueStep<S extends ProgramStep = ProgramStep> {
+export interface StepToRun<S extends ProgramStep = ProgramStep> {
   readonly place: Place
   readonly step: S
   readonly node: DecisionTree
   readonly stopping: AbortSignal
 }
 
-export type RunStep = (scope: RunScope, due: DueStep) => Promise<E.Either<RecordError, StepEnd>>
+export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<E.Either<RecordError, StepEnd>>
 
 /** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. */
 export interface RunScope {

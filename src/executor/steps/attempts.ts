@@ -16,7 +16,7 @@ import { subStepsUndone } from '../storage/changes.js'
 import { toJson } from '../program/conversions.js'
 import { guarded, NOT_STARTED } from './guarded.js'
 import type { ProgramTask } from '../program/Program.js'
-import type { DueStep, RunScope } from '../RunScope.js'
+import type { StepToRun, RunScope } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import type { AttemptCalls, Closed } from '../subSteps/subSteps.js'
@@ -28,7 +28,7 @@ import { ownPlace, seenFrom } from '../workspace/workspace.js'
 /** The code of one attempt. Thousands may run at once, so it is one record, and no async function or promise of ours waits for it. */
 export interface Running<Self> {
   readonly scope: RunScope
-  readonly due: DueTask
+  readonly toRun: TaskToRun
   readonly number: number
   /** Called once, when the code has ended, or is not waited for any more. */
   readonly onEnd: (running: Self, end: Settled) => void
@@ -38,21 +38,21 @@ export interface Running<Self> {
   cut?: Wrapped<Settled>['cut']
 }
 
-export type DueTask = Pick<DueStep<ProgramTask>, 'place' | 'step' | 'stopping'>
+export type TaskToRun = Pick<StepToRun<ProgramTask>, 'place' | 'step' | 'stopping'>
 
 type OneAttempt = Running<OneAttempt>
 
 /** Runs a task's code once, and stops waiting when the grace after a stop or timeout is over. */
-export const runAttempt = async (scope: RunScope, due: DueTask, number: number): Promise<AttemptResult> =>
+export const runAttempt = async (scope: RunScope, toRun: TaskToRun, number: number): Promise<AttemptResult> =>
   await new Promise((resolve) => {
     const onEnd: OneAttempt['onEnd'] = (running, end) => resolve(conclude(running, end))
-    start<OneAttempt>({ scope, due, number, onEnd, calls: undefined })
+    start<OneAttempt>({ scope, toRun, number, onEnd, calls: undefined })
   })
 
 /** Calls a task's code; at once, unless it needs a folder of its own first. */
 export const start = <R extends Running<R>>(running: R): void => {
-  const { scope, due } = running
-  const { place, step: task, stopping } = due
+  const { scope, toRun } = running
+  const { place, step: task, stopping } = toRun
   if (stopping.aborted) return running.onEnd(running, NEVER_STARTED)
   if (task.workspace === undefined) return callCode(running, undefined)
   void ownPlace(scope, place, task.workspace).then((own) =>
@@ -65,16 +65,16 @@ export const start = <R extends Running<R>>(running: R): void => {
 const NEVER_STARTED: Settled = { _tag: 'NotStarted', result: { _tag: 'Stopped', failure: NOT_STARTED } }
 
 const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): void => {
-  const { scope, due, number } = running
+  const { scope, toRun, number } = running
   const { environment } = scope
-  const { place, step: task, stopping } = due
+  const { place, step: task, stopping } = toRun
   const settle = (end: Settled): void => {
     if (running.calls?.isClosed !== false) return
     running.cut?.(end)
     running.onEnd(running, end)
   }
   const attempt = begin(number, { environment, stopping, timeoutMillis: task.timeoutMillis, giveUp: settle })
-  const calls = subStepsOfAttempt(scope, due, attempt, settle)
+  const calls = subStepsOfAttempt(scope, toRun, attempt, settle)
   running.calls = calls
   const context = contextFor(scope, place, attempt, { own: own?.folder, lazy: calls })
   const code =
@@ -84,16 +84,16 @@ const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): 
   code.then(settle, (error: unknown) => settle({ _tag: 'Error', error }))
 }
 
-/** Apart, because each attempt in flight holds the variables that closures beside it name. */
+/** A separate function, so that its closures retain nothing else of an attempt in flight. */
 const callAround = <R extends Running<R>>(
   running: R,
   own: OwnPlace | undefined,
   context: ReturnType<typeof contextFor>,
   attempt: Attempt
 ): Promise<Settled> => {
-  const { scope, due, number } = running
-  const around = wrapped<Settled>(scope, due.place, number, () =>
-    callTask(own?.scope ?? scope, due.place, due.step, context, attempt)
+  const { scope, toRun, number } = running
+  const around = wrapped<Settled>(scope, toRun.place, number, () =>
+    callTask(own?.scope ?? scope, toRun.place, toRun.step, context, attempt)
   )
   running.cut = around.cut
   return around.run()
@@ -101,7 +101,7 @@ const callAround = <R extends Running<R>>(
 
 /** Judges how a task's code ended. */
 export const conclude = async (
-  { scope, due: { place, step: task }, ...running }: Pick<Running<never>, 'scope' | 'due' | 'calls'>,
+  { scope, toRun: { place, step: task }, ...running }: Pick<Running<never>, 'scope' | 'toRun' | 'calls'>,
   ended: Settled
 ): Promise<AttemptResult> => {
   if (ended._tag === 'NotStarted') return ended.result

@@ -13,7 +13,7 @@ import { mapExpanded } from '../storage/changes.js'
 import { failComposite } from './compositeChecks.js'
 import type { ProgramGroup, ProgramMap, ProgramStep, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
 import { runWave } from './wave.js'
@@ -21,7 +21,7 @@ import { runWave } from './wave.js'
 /** Runs a map as the wave of its items: the recorded ones, or newly computed ones, which are durable before the first of them starts. */
 export const runMap = async (
   scope: RunScope,
-  { place, step: map, node, stopping }: DueStep<ProgramMap>,
+  { place, step: map, node, stopping }: StepToRun<ProgramMap>,
   run: RunStep
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()

@@ -24,7 +24,7 @@ import { endFailed } from './ends.js'
 import { CHECK_FAILED } from './guarded.js'
 import type { ProgramStep, ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { AttemptTimes, DueStep, RunScope, StepEnd, TaskResult } from '../RunScope.js'
+import type { AttemptTimes, StepToRun, RunScope, StepEnd, TaskResult } from '../RunScope.js'
 import { report } from '../RunScope.js'
 import { sleepUnless } from '../sleep.js'
 import type { Place } from '../Values.js'
@@ -32,21 +32,24 @@ import type { Place } from '../Values.js'
 export const hasCode = <S extends ProgramStep>(step: S): step is S & ProgramTask =>
   step._tag === 'Task' && (step.awaits === undefined || E.isLeft(step.awaits))
 
-export const runTask = async (scope: RunScope, due: DueStep<ProgramTask>): Promise<E.Either<RecordError, StepEnd>> => {
+export const runTask = async (
+  scope: RunScope,
+  toRun: StepToRun<ProgramTask>
+): Promise<E.Either<RecordError, StepEnd>> => {
   const { recorder } = scope
-  const { place, step: task, node } = due
+  const { place, step: task, node } = toRun
   const { unit } = place
   const attempt = nextAttempt(scope, node.decision)
   recorder.stage([attemptsStart(scope, [{ unit, attempt }], task.job === undefined ? [] : [unit])])
   const started = await recorder.commit()
   if (E.isLeft(started)) return started
-  const ended = await new Promise<Ending>((resolve) => runStarted(scope, due, attempt, resolve))
+  const ended = await new Promise<Ending>((resolve) => runStarted(scope, toRun, attempt, resolve))
   return E.isRight(ended) && ended.right._tag === 'Failed' ? await endFailed(scope, [], ended.right.retryable) : ended
 }
 
 /** A task whose start is recorded. Later attempts are recorded, each before it starts. */
 interface TaskRun extends Running<TaskRun> {
-  readonly due: DueStep<ProgramTask>
+  readonly toRun: StepToRun<ProgramTask>
   readonly done: (ending: Ending | Promise<Ending>) => void
   readonly startedAt: number
   readonly begunAt: number
@@ -57,13 +60,13 @@ type Ending = E.Either<RecordError, StepEnd>
 /** Runs a task whose start is recorded, stages its end, and calls `done`. */
 export const runStarted = (
   scope: RunScope,
-  due: DueStep<ProgramTask>,
+  toRun: StepToRun<ProgramTask>,
   number: number,
   done: TaskRun['done'],
-  begunAt = number === 1 ? undefined : begunBefore(scope, due.place)
+  begunAt = number === 1 ? undefined : begunBefore(scope, toRun.place)
 ): void => {
   const startedAt = scope.environment.clock.now()
-  const run: TaskRun = { scope, due, number, onEnd, calls: undefined, done, startedAt, begunAt: begunAt ?? startedAt }
+  const run: TaskRun = { scope, toRun, number, onEnd, calls: undefined, done, startedAt, begunAt: begunAt ?? startedAt }
   start(run)
 }
 
@@ -71,12 +74,12 @@ const onEnd = (run: TaskRun, settled: Settled): void =>
   void goOn(run, settled).catch((bug: unknown) => run.done(Promise.reject(bug as Error)))
 
 const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
-  const { scope, due, number: attempt, startedAt, begunAt, done } = run
-  const { place, step: task, stopping } = due
+  const { scope, toRun, number: attempt, startedAt, begunAt, done } = run
+  const { place, step: task, stopping } = toRun
   const { environment, recorder } = scope
   const result = redacted(environment, task, await conclude(run, settled))
   const ended = { attempt, startedAt, endedAt: environment.clock.now() }
-  const end = (how: TaskResult): void => done(E.right(staged(scope, due, how)))
+  const end = (how: TaskResult): void => done(E.right(staged(scope, toRun, how)))
   if (result._tag === 'Done') return end({ ...result, ...ended })
   if (result._tag === 'Suspended') return end(result)
   if (result._tag === 'Stopped') return end(stopped(result.failure, ended))
@@ -98,10 +101,10 @@ const goOn = async (run: TaskRun, settled: Settled): Promise<void> => {
   const { unit } = place
   recorder.stage([attemptsStart(scope, [{ unit, attempt: attempt + 1 }], task.job === undefined ? [] : [unit])])
   const started = await recorder.commit()
-  return E.isLeft(started) ? done(started) : runStarted(scope, due, attempt + 1, done, begunAt)
+  return E.isLeft(started) ? done(started) : runStarted(scope, toRun, attempt + 1, done, begunAt)
 }
 
-const staged = (scope: RunScope, { place, step: task }: DueStep<ProgramTask>, ended: TaskResult): StepEnd => {
+const staged = (scope: RunScope, { place, step: task }: StepToRun<ProgramTask>, ended: TaskResult): StepEnd => {
   const { recorder } = scope
   switch (ended._tag) {
     case 'Stopped':

@@ -5,14 +5,14 @@ import { stageCompleted, unitCompleted } from '../storage/changes.js'
 import { endFailed } from './ends.js'
 import type { ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { DueStep, RunScope, StepEnd } from '../RunScope.js'
+import type { StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { endOfWait, timeout, waitOf } from './waits.js'
 
 /** Starts a wait, or ends it: with the recorded answer, at its time, or as failed at its time limit. */
 export const runWait = async (
   scope: RunScope,
-  { place, step: task }: DueStep<ProgramTask>,
+  { place, step: task }: StepToRun<ProgramTask>,
   awaits: StartWait
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const { recorder, environment } = scope

@@ -9,28 +9,28 @@ import { endFailedBy } from './ends.js'
 import { runMap } from './map.js'
 import type { ProgramSequence, ProgramStep } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
-import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { isToStop } from '../requests/RequestWatch.js'
 import { runTask } from './runTask.js'
 import { runWait } from './runWait.js'
 import { runWave } from './wave.js'
 
-export const runStep: RunStep = async (scope, due) => {
-  const { step } = due
+export const runStep: RunStep = async (scope, toRun) => {
+  const { step } = toRun
   if (step._tag === 'Task') {
     const { awaits } = step
-    const task = { ...due, step }
+    const task = { ...toRun, step }
     return awaits === undefined || E.isLeft(awaits)
       ? await runTask(scope, task)
       : await runWait(scope, task, awaits.right)
   }
   switch (step._tag) {
     case 'Sequence':
-      return await runSequence(scope, { ...due, step })
+      return await runSequence(scope, { ...toRun, step })
     case 'Wave':
-      return await runWave(scope, { ...due, step }, runStep)
+      return await runWave(scope, { ...toRun, step }, runStep)
     case 'Map':
-      return await runMap(scope, { ...due, step }, runStep)
+      return await runMap(scope, { ...toRun, step }, runStep)
   }
 }
 
@@ -40,7 +40,7 @@ export interface PartsEnd {
   readonly index: number
 }
 
-/** Runs the due steps of a sequence or workflow in order, until one does not succeed. */
+/** Runs the remaining steps of a sequence or workflow in order, until one does not succeed. */
 export const runParts = async (
   scope: RunScope,
   parent: { readonly unit: Unit | undefined; readonly stepIndex?: number },
@@ -67,7 +67,7 @@ const NOT_RESUMED =
 
 const runSequence = async (
   scope: RunScope,
-  { place, step, node, stopping }: DueStep<ProgramSequence>
+  { place, step, node, stopping }: StepToRun<ProgramSequence>
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
   // A step that only waits starts nothing, so its `before` check does not run. Waves in it run their own.

@@ -13,7 +13,7 @@ import { onAbort } from '../onAbort.js'
 import type { ProgramGroup, ProgramWave } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import { hasCode, runStarted } from './runTask.js'
-import type { DueStep, RunScope, RunStep, StepEnd } from '../RunScope.js'
+import type { StepToRun, RunScope, RunStep, StepEnd } from '../RunScope.js'
 import { nextTurn } from '../sleep.js'
 import type { Place } from '../Values.js'
 
@@ -27,7 +27,7 @@ interface GroupEnd {
 type Ending = E.Either<RecordError, StepEnd>
 
 /** `unmet`: how many of the groups that it needs are not done. */
-interface DueGroup {
+interface GroupToRun {
   readonly group: ProgramGroup
   readonly name: string
   readonly index: number
@@ -37,9 +37,9 @@ interface DueGroup {
 
 /** `ready`: groups that only need a free slot, in the order of the wave. */
 interface Board {
-  readonly waiting: Map<string, DueGroup>
-  readonly needing: Map<string, Array<DueGroup>>
-  readonly ready: Array<DueGroup>
+  readonly waiting: Map<string, GroupToRun>
+  readonly needing: Map<string, Array<GroupToRun>>
+  readonly ready: Array<GroupToRun>
   readonly running: Set<string>
   readonly done: Set<string>
   /** For each failed group, whether the failure looked transient. */
@@ -52,22 +52,22 @@ interface Board {
 /** Groups that end during a save share the next one. */
 export const runWave = async (
   scope: RunScope,
-  due: DueStep<ProgramWave>,
+  toRun: StepToRun<ProgramWave>,
   run: RunStep
 ): Promise<E.Either<RecordError, StepEnd>> => {
   const startedAt = scope.environment.clock.now()
-  const { place, step: wave } = due
-  const board = boardOf(scope, due)
+  const { place, step: wave } = toRun
+  const board = boardOf(scope, toRun)
   // A wave that only waits starts nothing, so its `before` check does not run.
   const isWaiting = board.ready.length === 0 && board.pendingCount > 0
   const ended = isWaiting ? E.right(undefined) : await endBefore(scope, place, wave)
   if (E.isLeft(ended)) return ended
   if (ended.right !== undefined) return E.right(ended.right)
-  const halt = linkedTo(due.stopping)
+  const halt = linkedTo(toRun.stopping)
   const mailbox = makeMailbox<GroupEnd>()
-  const launch = ({ name, group, node }: DueGroup): void => {
+  const launch = ({ name, group, node }: GroupToRun): void => {
     board.running.add(name)
-    // No spreads: each of the objects that they make has a shape of its own.
+    // No spreads: each would create a hidden class.
     const at = { unit: join(place.unit, name), stepIndex: place.stepIndex }
     const stopping = halt.signal
     const put = (result: GroupEnd['result']): void => mailbox.put({ name, group, result })
@@ -90,7 +90,7 @@ export const runWave = async (
     if (E.isLeft(saved)) failure ??= saved
     if (failure === undefined) ready.forEach(launch)
     else halt.abort(NOT_SAVED)
-    // Not kept while they run.
+    // Releases the groups while they run.
     ready = []
     if (board.running.size === 0) break
     for (const ended of await mailbox.take(board.running.size)) {
@@ -103,11 +103,11 @@ export const runWave = async (
   halt.dispose()
   if (failure?._tag === 'Bug') return await Promise.reject(failure.bug)
   if (failure !== undefined) return failure
-  return await conclude(scope, board, due, startedAt)
+  return await conclude(scope, board, toRun, startedAt)
 }
 
 /** One change starts all groups that are tasks. Other groups record their own start. */
-const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<DueGroup>): ReadonlyArray<Change> => {
+const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<GroupToRun>): ReadonlyArray<Change> => {
   const tasks = ready.flatMap(({ name, group, node }) =>
     hasCode(group) ? [{ unit: join(wave, name), attempt: nextAttempt(scope, node.decision), job: group.job }] : []
   )
@@ -122,7 +122,7 @@ const tasksStart = (scope: RunScope, wave: Unit, ready: ReadonlyArray<DueGroup>)
   ]
 }
 
-const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: DueStep<ProgramWave>): Board => {
+const boardOf = ({ awake }: RunScope, { step: wave, node: { parts } }: StepToRun<ProgramWave>): Board => {
   const board: Board = {
     waiting: new Map(),
     needing: new Map(),
@@ -182,14 +182,14 @@ const mayStart = ({ failed }: Board, { onFailure }: ProgramWave): boolean =>
   failed.length === 0 || onFailure === 'continue'
 
 /** Returns the groups that start now; none once the run must pause. */
-const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<DueGroup>> => {
+const next = async (scope: RunScope, board: Board, wave: ProgramWave): Promise<ReadonlyArray<GroupToRun>> => {
   if (board.ready.length === 0 || board.running.size >= wave.concurrency) return []
   if (await isToStop(scope)) board.paused = true
   return board.paused || scope.stopping.aborted ? [] : take(board, wave)
 }
 
 /** Takes ready groups while there is room and no failure forbids it. */
-const take = (board: Board, wave: ProgramWave): ReadonlyArray<DueGroup> => {
+const take = (board: Board, wave: ProgramWave): ReadonlyArray<GroupToRun> => {
   if (!mayStart(board, wave)) return []
   const taken = board.ready.splice(0, wave.concurrency - board.running.size)
   for (const { name } of taken) board.waiting.delete(name)
@@ -222,7 +222,7 @@ const NOT_RESUMED = 'in flight when the process ended, and not started again bec
 const conclude = async (
   scope: RunScope,
   board: Board,
-  { place, step: wave }: DueStep<ProgramWave>,
+  { place, step: wave }: StepToRun<ProgramWave>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
   if (board.done.size === wave.groups.length) return await closeComposite(scope, place, wave, startedAt)

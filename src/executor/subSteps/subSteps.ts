@@ -24,7 +24,7 @@ import { judge, mayRetry, redacted } from '../steps/AttemptResult.js'
 import { conversions, toJson } from '../program/conversions.js'
 import type { ProgramTask } from '../program/ProgramStep.js'
 import { attemptFailed, subStepFailed, subStepsUndone, unitCompleted } from '../storage/changes.js'
-import type { Calls, DueStep, LazyCalls, RunScope } from '../RunScope.js'
+import type { Calls, StepToRun, LazyCalls, RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 import { NOT_STARTED } from '../steps/guarded.js'
 import { settle } from '../steps/settle.js'
@@ -42,7 +42,7 @@ import type { Place } from '../Values.js'
 export interface AttemptCalls extends LazyCalls<AttemptCalls> {
   readonly isRepeated: boolean
   readonly scope: RunScope
-  readonly due: Pick<DueStep<ProgramTask>, 'place' | 'step'>
+  readonly toRun: Pick<StepToRun<ProgramTask>, 'place' | 'step'>
   readonly attempt: Attempt
   readonly settle: (end: { readonly _tag: 'Suspended' }) => void
   isClosed: boolean
@@ -61,17 +61,17 @@ export interface Closed {
 
 export const subStepsOfAttempt = (
   scope: RunScope,
-  due: AttemptCalls['due'],
+  toRun: AttemptCalls['toRun'],
   attempt: Attempt,
   settle: AttemptCalls['settle']
 ): AttemptCalls => {
-  const isRepeated = scope.interruptedUnits.delete(due.place.unit)
-  return { isRepeated, scope, due, attempt, settle, isClosed: false, isDropped: false, level: undefined, callsOf }
+  const isRepeated = scope.interruptedUnits.delete(toRun.place.unit)
+  return { isRepeated, scope, toRun, attempt, settle, isClosed: false, isDropped: false, level: undefined, callsOf }
 }
 
 const callsOf = (self: AttemptCalls): Calls => {
-  const { scope, due, isRepeated, attempt, settle } = self
-  const { place, step: task } = due
+  const { scope, toRun, isRepeated, attempt, settle } = self
+  const { place, step: task } = toRun
   const suspend = (): void => settle({ _tag: 'Suspended' })
   const root: Root = {
     scope,
