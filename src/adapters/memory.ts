@@ -73,7 +73,7 @@ type Artifacts = Map<string, StoredArtifact>
 type Inbox = Map<string, string>
 
 /**
- * What a memory store holds, apart from the store, so that a test can hand it to a second one.
+ * What a memory store holds, separate from the store, so that a test can hand it to a second one.
  *
  * @category model
  */

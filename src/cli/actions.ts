@@ -1,4 +1,4 @@
-/** The actions of the commands. They load together, because each file costs more than it saves; only the kit's is apart. */
+/** The actions of the commands. They load together, because each separate file would cost more than it saves; only that of the kit is separate. */
 export { answerCommand } from './commands/answer.js'
 export { cancelCommand } from './commands/cancel.js'
 export { cleanCommand } from './commands/clean.js'

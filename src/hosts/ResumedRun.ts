@@ -12,7 +12,7 @@ import type { Holder } from '../ports/CheckpointStorage.js'
  * - `Resumed`: it was resumed. `outcome`: how that ended; `wakeAt`: when a `Pending` run is due.
  * - `Left`: it was left as it is. `why`: it is `Cancelled`, `Moved` to another store, `Paused` or `Failed`; it is `Waiting`, until `wakeAt` or for an answer or a job; a live
  *   process holds it, or one whose liveness stayed undecided (`Held`, by `holder`); it needs an answer first (`Questioned`), or its resume was
- *   refused or broke off (`Refused`), with the `error`; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
+ *   refused or ended with an error (`Refused`), with the `error`; no workflow has its name (`UnknownWorkflow`); its state cannot be read (`Unreadable`).
  *
  * @category model
  */

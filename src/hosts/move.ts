@@ -1,4 +1,4 @@
-/** Moves a run to another store. At no time are there two copies that can be resumed, and a repeated move finishes a broken one. */
+/** Moves a run to another store. At no time can two copies be resumed, and a repeated move finishes an interrupted one. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Moved } from '../domain/change/Change.js'
@@ -61,8 +61,8 @@ const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Ei
 }
 
 /**
- * Returns whether an earlier move has only the removal left. Removes the copy of one that broke off before the source had moved: the source may
- * have changed since. A copy that is missing although the source has moved was removed after it arrived, and may have been resumed.
+ * Returns whether an earlier move has only the removal left. Removes the copy of an interrupted move whose source is still active: the source may
+ * have changed since. If the source has moved and the copy is missing, the copy was removed after it arrived, and may have been resumed.
  */
 const clearTarget = async (source: Checkpoint, { from, to, target }: Moving): Promise<E.Either<RunError, boolean>> => {
   const { runId } = source

@@ -19,7 +19,7 @@ import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './fi
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import * as Layout from './files/Layout.js'
 
-/** The largest request apart from an answer's value. */
+/** The largest request, without the value of an answer. */
 const REQUEST_BYTES = 65_536
 
 /** The largest value of an answer. */

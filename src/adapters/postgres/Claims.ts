@@ -70,7 +70,7 @@ const MOST_TRIES = 100
 
 const NOW = `to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
-/** Takes the row if no process holds it, or the holder that was judged before still does. The epoch is drawn under the lock of the row. */
+/** Takes the row if no process holds it, or if the holder judged before still does. The epoch is incremented under the lock of the row. */
 const take = ({ database }: Hub): string => `INSERT INTO ${database.table('runs')} AS r
     (id, format, epoch, token, key, host, pid, since)
   VALUES ($1, ${FORMAT}, 1, $2::uuid, $3::bigint, $4, $5::bigint, ${NOW})
@@ -121,7 +121,7 @@ const lookAt = async (hub: Hub, runId: string): Promise<E.Either<Failure, Fields
   return E.map((rows: ReadonlyArray<Fields>) => rows[0])(await send(database, { text, values: [runId] }))
 }
 
-/** Frees the row of a run, if it still carries the token. This process takes the run for free in any case. */
+/** Frees the row of a run, if it still has the token. This process treats the run as free in any case. */
 export const giveBack = async (hub: Hub, runId: string, token: string): Promise<E.Either<StorageError, void>> => {
   const { database } = hub
   hub.forget(token)

@@ -45,7 +45,7 @@ export interface Database {
   readonly allow: ReadonlyArray<PostgresWeakness>
   readonly retryMillis: number
   readonly signal: AbortSignal | undefined
-  /** Whether the tables are there. */
+  /** Whether the tables exist. */
   prepared: Promise<E.Either<Failure, Preparation>> | undefined
 }
 
@@ -122,7 +122,7 @@ const paused = (millis: number, ...signals: ReadonlyArray<AbortSignal | undefine
     for (const signal of signals) signal?.addEventListener('abort', go)
   })
 
-/** Sends a statement, once the tables are there, until its result is known. Repeating it must do no harm. */
+/** Sends a statement, once the tables exist, until its result is known. Repeating it must do no harm. */
 export const ask = (
   database: Database,
   statement: PostgresStatement
@@ -207,7 +207,7 @@ export const weak = (weakness: string): Failure =>
     `an acknowledged save may be lost with ${weakness}; change the setting, or pass \`allow: ['${weakness}']\``
   )
 
-/** The tables are there, and an acknowledged write will last. */
+/** Ensures that the tables exist, and that an acknowledged write is durable. */
 export const prepareToWrite = async (database: Database): Promise<E.Either<Failure, void>> => {
   const prepared = await persist(database, () => prepare(database))
   if (E.isLeft(prepared)) return prepared

@@ -19,7 +19,7 @@ export interface Liveness {
   readonly close: () => Promise<void>
 }
 
-/** A key that no other process draws. */
+/** A key that no other process generates. */
 const newKey = (): string => randomBytes(8).readBigInt64BE().toString()
 
 // --- locks
@@ -141,7 +141,7 @@ export const leaseLiveness = (database: Database, leaseMillis: number): Liveness
       values: [renewing, leaseMillis]
     })
     if (E.isLeft(renewed)) return renewed
-    // A claim may have drawn another key meanwhile.
+    // A claim may have generated another key meanwhile.
     if (key !== renewing) return E.right(undefined)
     if (renewed.right.length > 0) renewedAt = now
     else key = undefined
@@ -156,15 +156,15 @@ export const leaseLiveness = (database: Database, leaseMillis: number): Liveness
         if (E.isLeft(beaten)) return beaten
       }
       if (key !== undefined) return E.right(key)
-      const [drawn, now] = [newKey(), performance.now()]
+      const [fresh, now] = [newKey(), performance.now()]
       const made = await send(database, {
         text: `WITH swept AS (DELETE FROM ${leases} WHERE until < clock_timestamp() - interval '1 day')
           INSERT INTO ${leases} (key, until) VALUES ($1::bigint, ${until})`,
-        values: [drawn, leaseMillis]
+        values: [fresh, leaseMillis]
       })
       if (E.isLeft(made)) return made
       // Another claim may have been as quick.
-      if (key === undefined) [key, renewedAt] = [drawn, now]
+      if (key === undefined) [key, renewedAt] = [fresh, now]
       return E.right(key)
     },
     current: () => key,

@@ -11,7 +11,7 @@ import type { InvalidPointer } from '../../ports/Requests.js'
 
 // --- requests
 
-/** The largest request apart from an answer's value. */
+/** The largest request, without the value of an answer. */
 const REQUEST_BYTES = 65_536
 
 /** The largest value of an answer. */

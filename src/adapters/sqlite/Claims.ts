@@ -42,7 +42,7 @@ export const claim = async (
   owner: Owner,
   { takeOver = false }: ClaimOptions = {}
 ): Promise<E.Either<StorageError, Granted>> => {
-  // An owner that claims in between was not meant.
+  // `takeOver` applies only to the owner seen first.
   let undecided: string | undefined
   const mayTakeOver = ({ token }: RunRow): boolean => takeOver && (undecided ??= token) === token
   for (let n = 0; n < ATTEMPTS; n++) {
@@ -141,7 +141,7 @@ const MOVE = `UPDATE runs SET head = ?, summary = ? WHERE id = ? AND epoch = ? A
 
 const INSERT = `INSERT INTO revisions (run, revision, epoch, kind, at, change, checkpoint, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
-/** Deletes what no base to keep is below. */
+/** Deletes revisions older than the oldest base to keep. */
 const PRUNE = `DELETE FROM revisions WHERE run = ? AND revision < (SELECT revision FROM revisions
   WHERE run = ? AND checkpoint IS NOT NULL ORDER BY revision DESC LIMIT 1 OFFSET ?)`
 
@@ -190,7 +190,7 @@ const isWritten = ({ connection, claim, token, progress }: Holding, save: Save, 
   return true
 }
 
-/** A superseded owner learns that first. */
+/** `Fenced` takes precedence over an invalid save. */
 const isCurrent = ({ connection, claim, token }: Holding): boolean => runRow(connection, claim.runId)?.token === token
 
 /** An invalid save leaves the claim as it was; after any other failure it is unusable. */

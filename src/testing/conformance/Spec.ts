@@ -132,7 +132,7 @@ export interface Sleeper {
   readonly storage: CheckpointStorage
   /** Stops the process. Resolves once others find it dead. */
   readonly sleep: () => Promise<void>
-  /** Lets it go on. */
+  /** Lets the process continue. */
   readonly wake: () => void | Promise<void>
 }
 

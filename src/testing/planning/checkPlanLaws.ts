@@ -15,15 +15,16 @@ import { samplesFor } from './arbitrary/runs.js'
 import { withoutSample } from './arbitrary/Samples.js'
 
 /**
- * The laws of the planner. Plans are total and deterministic · every unit is recorded completed or scheduled, never
- * neither · no completed unit is scheduled unless something is forced, rewound or missing · completing more never
- * schedules more · editing a step changes no decision before it · a plan followed to its end leaves nothing to schedule
- * · any prefix of a run's changes gives a checkpoint that plans and finishes · recorded overrides bind later resumes ·
- * a non-idempotent unit in doubt gets a question, and no other does · a started unit continues where it stopped · plan
- * options and missing evidence make exactly the required units run again · changed evidence raises a question, is kept,
- * or makes its unit run again · a record that no longer fits refuses the plan · a workflow wrapped in a sequence has
- * the same decisions · a rewind drops exactly the subtrees that it names, and changes no decision and no key but theirs
- * and those of what follows · recorded sub-steps are skipped, open waits polled, and each is decided about once.
+ * The laws of the planner. Plans are total and deterministic · exactly the completed units are skipped, and exactly the
+ * waiting ones polled · no completed unit is scheduled unless something is forced, rewound or missing · completing a
+ * unit never schedules another one · editing a step changes no decision before it · a plan followed to its end leaves
+ * nothing to schedule · any prefix of a run's changes gives a checkpoint that plans and finishes · recorded overrides
+ * bind later resumes · a non-idempotent unit in doubt gets a question, and no other does · a started unit continues
+ * where it stopped · plan options and missing evidence make exactly the required units run again · changed evidence
+ * raises a question, is kept, or makes its unit run again · a record that no longer fits refuses the plan · a workflow
+ * wrapped in a sequence has the same decisions · a rewind drops exactly the subtrees that it names, and changes no
+ * decision and no key but theirs and those of what follows · recorded sub-steps are skipped, open waits polled, and
+ * each is decided about once.
  *
  * @example
  * import { planLaws } from 'dogear/testing'

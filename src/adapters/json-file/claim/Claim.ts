@@ -43,7 +43,7 @@ interface Attempt {
   readonly record: Omit<ClaimRecord, 'epoch' | 'lineage' | 'socket'>
   readonly reads: boolean
   readonly takeOver: boolean
-  /** The one owner that `takeOver` applies to; an owner that claims in between was not meant. */
+  /** The only owner that `takeOver` applies to: the one seen first. */
   undecided: string | undefined
   holding: Holding | undefined
   heartbeat: Heartbeat.Heartbeat | undefined

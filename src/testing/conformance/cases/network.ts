@@ -33,7 +33,7 @@ const MESSAGES = 60
 
 const NETWORK = { needs: ['network'] } as const
 
-/** Each message takes a store of its own, and perhaps a timeout. */
+/** Each message needs a separate store, and perhaps a timeout. */
 const CUTS = { needs: ['network'], level: 'stress' } as const
 
 export const networkCases: ReadonlyArray<ConformanceCase> = [
@@ -214,7 +214,7 @@ export const networkCases: ReadonlyArray<ConformanceCase> = [
   )
 ]
 
-/** The next claim finds what was acknowledged, and goes on. `known`: the payloads that must be stored. */
+/** The next claim finds what was acknowledged, and continues. `known`: the payloads that must be stored. */
 const assertDecides = async (
   reopen: () => Promise<CheckpointStorage>,
   runId: string,

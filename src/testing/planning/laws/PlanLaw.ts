@@ -118,7 +118,7 @@ export const unitsOf = ({ checkpoint, workflow }: Moment): ReadonlyMap<string, T
 export const recorded = ({ completedSteps }: Checkpoint): ReadonlySet<string> =>
   new Set([...completedSteps].map(({ unit }) => unit))
 
-/** The pending units, and the suspended tasks. The code of a task that an edit made non-idempotent does not go on. */
+/** The pending units, and the suspended tasks. The code of a task that an edit made non-idempotent does not continue. */
 export const waiting = (moment: Moment): ReadonlySet<string> => {
   const { pending, state } = moment.checkpoint
   const tasks = unitsOf(moment)

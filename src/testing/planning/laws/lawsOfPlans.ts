@@ -40,7 +40,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   }),
   law(
     'PL-PLAN-03',
-    'a plan has each unit recorded completed, scheduled or waiting, and in exactly one of these states',
+    'a plan skips exactly the completed units with work, and polls exactly the waiting ones',
     moment,
     (moment) => {
       const done = recorded(moment.checkpoint)
@@ -98,7 +98,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   }),
   law(
     'PL-MORE-01',
-    'completing more never schedules more',
+    'completing a unit never schedules another one',
     (of) => fc.tuple(undisturbedRun(of), numbers),
     ([run, chance], samples) => {
       const { evidence: _, ...options } = chooseOptions(choicesOf(chance), run, samples)
@@ -121,7 +121,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
     (of) => fc.tuple(momentWithOptions(of), workflowEdit),
     ([{ moment, options }, change]) => {
       const edited = edit(moment.workflow, change)
-      // Units in flight, as now defined, may explain changes to evidence of earlier ones.
+      // The edited definition of a unit in flight may explain changed evidence of earlier units.
       const isBegun = moment.checkpoint.state.stepIndex >= edited.first || moment.checkpoint.pending.size > 0
       if (isBegun && options.evidence?.some((found) => 'changed' in found) === true) return
       const before = planResume(moment.checkpoint, moment.workflow, options)
