@@ -135,7 +135,7 @@ test('a change is printed while the run works, and a process that is killed has 
   )
 })
 
-test('an error is the last line', async () => {
+test('with --events an error is printed as the last line', async () => {
   place = sandbox({ 'w.yml': workflow })
   const refused = linesIn(await place.process(['resume', 'none', '--events']))
   expect(refused).toMatchObject([{ event: 'Result', error: { code: 'NoSuchRun' } }])

@@ -32,7 +32,7 @@ const failed = async (text = workflow, ...flags: ReadonlyArray<string>) => {
 }
 
 describe('a wave whose `after` check failed, in a pipe', () => {
-  test('the printed command runs the groups of the wave again', async () => {
+  test('the command that a failed wave check prints for a restart runs the groups of the wave again', async () => {
     const { code, stderr } = await failed()
     expect(code).toBe(1)
     expect(stderr).toContain('error: it ran, but a check failed: test -e ok')
@@ -44,7 +44,7 @@ describe('a wave whose `after` check failed, in a pipe', () => {
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 
-  test('the printed command repeats only the check, and no group runs', async () => {
+  test('a plain resume after a failed wave check repeats only the check, and no group runs', async () => {
     await failed()
     expect((await place.dogear(['resume', 'r'])).code).toBe(1)
     place.write('ok', '')
@@ -52,7 +52,7 @@ describe('a wave whose `after` check failed, in a pipe', () => {
     expect(ran()).toEqual(['js', 'unit', 'lint', 'publish'])
   })
 
-  test('the printed command names a group that is not idempotent, and runs it again', async () => {
+  test('the restart command of a failed wave check names a group that is not idempotent, and runs it again', async () => {
     const { stderr } = await failed(harmful)
     const [, restart = ''] =
       /^To run the groups of "checks" again, including steps that are not idempotent \(checks\/lint\):\n {2}(.+)$/m.exec(
@@ -63,7 +63,7 @@ describe('a wave whose `after` check failed, in a pipe', () => {
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
 
-  test('both commands are also printed as JSON', async () => {
+  test('with --json a failed wave check prints the commands to resume and to restart the wave', async () => {
     const { stdout } = await failed(workflow, '--json')
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'failed',
@@ -81,7 +81,7 @@ describe('a wave whose `after` check failed, in a pipe', () => {
 })
 
 describe('a wave whose `before` check failed, in a pipe', () => {
-  test('the printed command runs the previous wave again', async () => {
+  test('the command that a failed check before a wave prints runs the previous wave again', async () => {
     const { code, stderr } = await failed(waiting)
     expect(code).toBe(1)
     expect(stderr).toContain('error: not started, because a check failed: test ! -e stop')
@@ -93,7 +93,7 @@ describe('a wave whose `before` check failed, in a pipe', () => {
     expect(ran()).toEqual(['js', 'js', 'unit', 'lint', 'publish'])
   })
 
-  test('the answers to a resume’s question are printed if an artifact of an earlier step changed', async () => {
+  test('a wave that does not start because an artifact changed prints the possible answers', async () => {
     const { stderr, stdout } = await failed(
       `name: w
 steps:
@@ -111,7 +111,7 @@ steps:
     expect(ran()).toEqual(['spec', 'edit', 'unit'])
   })
 
-  test('no restart is printed that changed evidence would refuse', async () => {
+  test('a failed check before a wave prints no restart that changed evidence would refuse', async () => {
     const { stderr } = await failed(`name: w
 steps:
   - { name: spec, shell: echo 1 > spec.txt, artifacts: [spec.txt] }
@@ -123,7 +123,7 @@ steps:
     expect(stderr).not.toContain('--restart-wave')
   })
 
-  test('no command is printed if no wave comes before', async () => {
+  test('a failed check before the first wave prints no restart of a previous wave', async () => {
     const { stderr } = await failed(workflow.replace('  - wave: build', '  - wave: build\n    before: "false"'))
     expect(stderr).toContain('error: not started, because a check failed: false')
     expect(stderr).not.toContain('--restart-wave')

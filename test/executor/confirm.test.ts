@@ -68,13 +68,13 @@ describe('a step that is not idempotent and may have taken effect', () => {
     return { world, program }
   }
 
-  test('the answer "again" lets the next resume run it again', async () => {
+  test('the recorded answer "again" lets the next resume run the unit again', async () => {
     const { world, program } = await failed()
     right(await answering(world, 'pay/charge', AGAIN))
     assert.deepEqual(await rest(world, program), ['charge'])
   })
 
-  test('the answer "done" is its output and its variable in the next resume', async () => {
+  test('the recorded answer "done" is the output and the variable of the unit in the next resume', async () => {
     const { world, program } = await failed()
     right(await answering(world, 'pay/charge', { _tag: 'Done', output: 'paid' }))
     assert.deepEqual(await rest(world, program), [])
@@ -151,14 +151,14 @@ describe('evidence that was edited', () => {
     return { world, program }
   }
 
-  test('the answer "keep" records the edited content, and the next resume asks nothing', async () => {
+  test('the recorded answer "keep" accepts edited content, and the next resume asks nothing', async () => {
     const { world, program } = await edited()
     right(await answering(world, 'layout', KEEP))
     assert.deepEqual(await rest(world, program), [])
     assert.equal(world.tree.files.get('layout'), 'edited by hand')
   })
 
-  test('the answer "again" lets the next resume run the unit and what follows it again', async () => {
+  test('the recorded answer "again" lets the next resume run the edited unit and all later ones again', async () => {
     const { world, program } = await edited()
     right(await answering(world, 'layout', AGAIN))
     assert.deepEqual(await rest(world, program), ['layout', 'print'])

@@ -386,11 +386,11 @@ describe('a failed check of a unit', () => {
     ['it made no commit', { expect: { commits: true } }, 'it ran, but a check failed: a commit expected, none made'],
     ['its own check fails', { after: () => TE.left(new Error('no')) }, 'it ran, but a check failed: no'],
     [
-      'its evidence can not be told',
+      'its evidence cannot be computed',
       { evidence: () => assert.fail('what output?') },
       'it ran, but a check failed: its `evidence` function failed: what output?'
     ]
-  ])('%s', async (_, spec, message) => {
+  ])('a unit fails with CHECK_FAILED if %s', async (_, spec, message) => {
     const world = newWorld()
     const failure = await failureOf(world, spec)
     assert.deepEqual(

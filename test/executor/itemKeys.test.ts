@@ -14,7 +14,7 @@ const crawl = (seen: Array<string>, failing?: string) =>
     return Promise.resolve(`${itemKey} is done`)
   })
 
-test('any key names an item, its unit, and the step from which a run starts again', async () => {
+test('the key of an item may be any string, and fromStep accepts its escaped path', async () => {
   const options = { id: 'r', storage: memoryStorage() }
   const seen: Array<string> = []
   assert.equal((await runOutcome(crawl(seen, 'a/b'), options))._tag, 'Failed')

@@ -180,14 +180,14 @@ describe('an answer', () => {
 
   const answer = (one: Plan.Answer): ResumeOptions => ({ confirm: new Map([['pay', one]]) })
 
-  test('the answer again runs the unit once', async () => {
+  test('the answer "again" runs the unit once', async () => {
     const world = await doubtful()
     ended(await newProcess(world).perform(resume(paying(world, false), 'r', answer({ _tag: 'Again' }))), 'Completed')
     assert.deepEqual(world.log, ['pay'])
     assert.ok((await historyOf(newProcess(world).storage)).includes('Confirmed'))
   })
 
-  test('the answer done skips the unit, and later steps see the given output', async () => {
+  test('the answer "done" skips the unit, and later steps see the given output', async () => {
     const world = await doubtful()
     const { checkpoint } = ended(
       await newProcess(world).perform(
@@ -200,7 +200,7 @@ describe('an answer', () => {
     assert.equal([...checkpoint.completedSteps][1]?.assumed, true)
   })
 
-  test('the answer done is asked for once and the unit never runs, whatever call the process dies at', async () => {
+  test('a unit answered with "done" raises one question and never runs, whatever call the process dies at', async () => {
     for (const when of ['before', 'after'] as const) {
       for (let call = 1; ; call++) {
         const world = await doubtful()
@@ -215,7 +215,7 @@ describe('an answer', () => {
     }
   })
 
-  test('the answer again is asked for a second time exactly if the unit may have started again before a kill', async () => {
+  test('a unit answered with "again" raises a second question exactly if it may have started again before a kill', async () => {
     for (const when of ['before', 'after'] as const) {
       for (let call = 1; ; call++) {
         const world = await doubtful()

@@ -385,7 +385,7 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     return { next, marked }
   }
 
-  test('it needs confirmation if its task was edited', async () => {
+  test('a sub-step that an edit marked as not idempotent needs confirmation if its task was edited', async () => {
     const { next, marked } = await stopped()
     assert.equal(errorOf(await next.go(marked, { version: '2' })).code, 'SUB_STEP_IN_DOUBT')
     const confirm = new Map([['agent/pay', { _tag: 'Done', output: 7 }]] as const)
@@ -393,7 +393,7 @@ describe('a sub-step declared non-idempotent after its attempt was cut short', (
     assert.deepEqual(next.ran, [])
   })
 
-  test('it runs if its task was not edited, because it may not have started', async () => {
+  test('a sub-step marked as not idempotent runs if its task was not edited, because it may not have started', async () => {
     const { next, marked } = await stopped()
     assert.equal(outputOf(await next.go(marked, { version: '1' })), 1)
   })

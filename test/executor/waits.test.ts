@@ -536,7 +536,7 @@ describe('an invalid wait in the code of a task', () => {
       ({ sleep }) => Promise.all([sleep('nap', { millis: 60_000 }), sleep('nap', { millis: 60_000 })]),
       'SUB_STEP_AMBIGUOUS'
     ]
-  ])('%s', async (_, run, code) => {
+  ])('an invalid wait in the code of a task fails it: %s', async (_, run, code) => {
     const { options } = world()
     const failed = await runOutcome(workflow('wrong').step('wrong', run as never), options)
     assert.ok(failed._tag === 'Failed')

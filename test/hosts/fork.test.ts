@@ -84,7 +84,7 @@ describe('fork', () => {
     assert.equal((await viewRun({ id: 'old', storage }))?.status, 'failed')
   })
 
-  test('a fork of a pending run asks anew: neither a wait nor an answer of the old run counts', async () => {
+  test('a fork of a pending run starts its wait again: neither a wait nor an answer of the old run counts', async () => {
     const storage = memoryStorage()
     const program = workflow('w')
       .step('one', () => 1)

@@ -230,7 +230,7 @@ console.log(isRunFailure(failed), JSON.stringify((await runOutcome(program(false
     expect(ended).toEqual({ code: 0, stdout: 'true {"parts":3,"last":3}\n', stderr: '' })
   })
 
-  test('it starts a store in a child process', async () => {
+  test('the CommonJS form starts a store in a child process', async () => {
     const script = consumer.write(
       'child.cjs',
       `const { storageProcess } = require('./node_modules/${manifest.name}/dist/adapters/node/index.cjs')
@@ -406,7 +406,7 @@ describe('the tarball', () => {
     expect(top.filter((name) => !existsSync(join(consumer.installed, name)))).toEqual([])
   })
 
-  test('it has every file that its pages link to', () => {
+  test('the tarball has every file that its pages link to', () => {
     const pagesIn = readdirSync(consumer.installed, { recursive: true, encoding: 'utf8' }).filter((path) =>
       path.endsWith('.md')
     )

@@ -4,7 +4,7 @@ import { expectTypeOf, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import { resume, RunFailure, runOrResume, workflow } from '../../src/promise/index.js'
 
-test('a sequence in a program is one step, whose parts see earlier outputs and are seen by name later', async () => {
+test('a sequence is one step: its parts see earlier outputs, and later steps see their outputs by name', async () => {
   const did: Array<string> = []
   let isDown = true
   const release = workflow('release')

@@ -60,7 +60,7 @@ const hostile = (text: string): RunPage => {
 }
 
 describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
-  test('it makes no request and reports no error, and shows every unit with its state', async () => {
+  test('the page of a run makes no request, reports no error, and shows every unit with its state', async () => {
     const { page, problems } = await open(resumed())
     expect(await page.title()).toBe('release · r-1')
     expect(await page.locator('tbody tr').count()).toBe(5)
@@ -207,7 +207,7 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     expect(await still.locator('.tools').isVisible()).toBe(false)
   })
 
-  test('on paper it is black on white, without controls', async () => {
+  test('the page of a run prints black on white, without controls', async () => {
     const { page } = await open(wide(20), { colorScheme: 'dark' })
     expect(await page.locator('.tools').isVisible()).toBe(true)
     await page.emulateMedia({ media: 'print' })

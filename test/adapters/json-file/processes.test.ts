@@ -130,7 +130,7 @@ describe('killed owners', () => {
 })
 
 describe('stopped owners', { skip: !LINUX }, () => {
-  test('a stopped owner is alive for processes of its machine', async () => {
+  test('an owner stopped with SIGSTOP counts as alive for processes of its machine', async () => {
     const root = folder()
     const owner = await started(root)
     await owner.does({ op: 'claim', runId: 'a' }, 'Granted')

@@ -86,7 +86,7 @@ const KILLED_BY: Readonly<Record<keyof typeof FAULTS, keyof typeof LAWS | `CS-${
 }
 
 describe('the PostgreSQL store', () => {
-  test.each(Object.entries(LAWS))('%s', (_, law) => law(postgresStorage), 60_000)
+  test.each(Object.entries(LAWS))('the PostgreSQL store keeps the law: %s', (_, law) => law(postgresStorage), 60_000)
 })
 
 describe('a planted fault', () => {

@@ -75,7 +75,7 @@ test('of two owners that race to save each revision, only the one that claimed l
   }
 }, 600_000)
 
-test('a claim whose commit was lost in a failover is fenced by its token, although its epoch is drawn again', async () => {
+test('a claim whose commit was lost in a failover is fenced by its token, although a later claim gets the same epoch', async () => {
   const { storage } = open(where)
   const lost = await claimed(storage, 'a')
   // The new primary has neither the claim nor its epoch, and grants the same one to another host.
