@@ -138,8 +138,8 @@ const isOpen = ({ evidence: { open } }: PlanContext, placed: Placed): boolean =>
 /** Returns the accepted evidence of a unit: if nothing schedules the unit, or if an answer names it or its wave. */
 const keptOf = (context: PlanContext, placed: Placed, scheduled: RunReason | undefined): Kept | undefined => {
   const { kept, missing } = context.evidence
-  const there = kept.get(placed.unit)
-  if (there !== undefined && (scheduled === undefined || there.own)) return there
+  const accepted = kept.get(placed.unit)
+  if (accepted !== undefined && (scheduled === undefined || accepted.own)) return accepted
   const record = scheduled === undefined || placed.keptAbove === undefined ? undefined : placed.record
   if (record === undefined) return undefined
   return { changed: [], evidence: evidenceWith(record, [], missing.get(placed.unit)?.missing ?? []), own: true }
@@ -276,8 +276,11 @@ const schedule = (
     const due = run(placed, scheduled)
     return pending === undefined ? due : { ...due, abandons: pollReason(context, pending) }
   }
-  if (started === undefined) return run(placed, { _tag: 'NotStarted' })
-  return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
+  const isAnswered = placed.task.wait === 'Answer' && Units.has(context.answers, placed.unit)
+  const answered = isAnswered ? ({ answered: true } as const) : {}
+  if (started === undefined) return run(placed, { _tag: 'NotStarted', ...answered })
+  const reason = started.reason._tag === 'Failed' ? { ...started.reason, ...answered } : started.reason
+  return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason }
 }
 
 /** A step counts as idempotent only if both its recorded and its current definition say so. */
