@@ -12,11 +12,18 @@ import { holderText, shortened } from './report/text.js'
 
 export type CliError =
   | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
+  | {
+      /** Consent is missing without a prompt; there is nothing to pause or cancel; or the page of a run cannot be written. */
+      readonly _tag: 'ConsentMissing' | 'NothingToStop' | 'PageNotWritten'
+      readonly message: string
+      readonly hints: ReadonlyArray<Hint>
+    }
   | { readonly _tag: 'InvalidWorkflow'; readonly file: string; readonly problems: ReadonlyArray<Problem> }
   | { readonly _tag: 'AmbiguousRun'; readonly prefix: string; readonly candidates: ReadonlyArray<Candidate> }
-  | { readonly _tag: 'SeveralUnfinished'; readonly candidates: ReadonlyArray<Candidate> }
+  | { readonly _tag: 'SeveralUnfinished'; readonly what?: string; readonly candidates: ReadonlyArray<Candidate> }
   | {
       readonly _tag: 'NothingToResume'
+      readonly what?: string
       readonly hints: ReadonlyArray<Hint>
       readonly completed?: string
       readonly unreadable: number
@@ -31,7 +38,12 @@ export type CliError =
       readonly error: RunError
       readonly hints: ReadonlyArray<Hint>
       readonly runId?: string
+      readonly verb?: string
+      readonly requested?: Stop
     }
+
+/** A request to the owner of a run. */
+export type Stop = 'Pause' | 'Cancel'
 
 export interface Candidate {
   readonly runId: string
@@ -44,11 +56,24 @@ export const usage = (message: string, hints: ReadonlyArray<Hint> = []): CliErro
   hints
 })
 
-export const notDone = (error: RunError, hints: ReadonlyArray<Hint> = [], runId?: string): CliError => ({
+export const consentMissing = (message: string, hints: ReadonlyArray<Hint>): CliError => ({
+  _tag: 'ConsentMissing',
+  message,
+  hints
+})
+
+/** `verb`: what the command would have done to the run; default: resume. */
+export const notDone = (
+  error: RunError,
+  hints: ReadonlyArray<Hint> = [],
+  runId?: string,
+  verb?: string
+): CliError & { readonly _tag: 'NotDone' } => ({
   _tag: 'NotDone',
   error,
   hints,
-  ...(runId === undefined ? {} : { runId })
+  ...(runId === undefined ? {} : { runId }),
+  ...(verb === undefined ? {} : { verb })
 })
 
 export const code = (error: CliError): string => (error._tag === 'NotDone' ? error.error._tag : error._tag)
@@ -63,6 +88,9 @@ export const describeFully = (error: CliError): string => printableLines(linesFo
 const linesFor = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'Usage':
+    case 'ConsentMissing':
+    case 'NothingToStop':
+    case 'PageNotWritten':
       return [error.message, ...linesOf(error.hints)]
     case 'InvalidWorkflow':
       return [
@@ -72,10 +100,13 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
     case 'AmbiguousRun':
       return [`"${error.prefix}" matches more than one run id:`, ...indented(first(error.candidates))]
     case 'SeveralUnfinished':
-      return ['Several runs are unfinished; name one:', ...indented(first(error.candidates))]
+      return [
+        `Several runs ${error.what === undefined ? 'are unfinished' : `have ${error.what}`}; name one:`,
+        ...indented(first(error.candidates))
+      ]
     case 'NothingToResume':
       return [
-        error.unreadable === 0 ? 'There is no unfinished run' : 'There is no unfinished run among the readable ones',
+        `There is no ${error.what === undefined ? 'unfinished run' : `run with ${error.what}`}${error.unreadable === 0 ? '' : ' among the readable ones'}`,
         ...linesOf(error.hints)
       ]
     case 'NoRunOfWorkflow':
@@ -89,16 +120,21 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
     case 'Stopped':
       return ['Stopped. Nothing was changed']
     case 'NotDone':
-      return [...notDoneLines(error.error, error.runId), ...linesOf(error.hints)]
+      return [...notDoneLines(error), ...linesOf(error.hints)]
   }
 }
 
 /** The hints have the answers to questions, which fit the step. */
-const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray<string> => {
+const notDoneLines = ({
+  error,
+  runId,
+  verb = 'resume',
+  requested
+}: CliError & { readonly _tag: 'NotDone' }): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'PlanError':
       return [
-        runId === undefined ? 'Cannot run this:' : `Cannot resume ${runId}:`,
+        runId === undefined ? 'Cannot run this:' : `Cannot ${verb} ${runId}:`,
         ...indented(describeProblems(error.problems))
       ]
     case 'Unconfirmed':
@@ -108,12 +144,21 @@ const notDoneLines = (error: RunError, runId: string | undefined): ReadonlyArray
     case 'RunCancelled':
       return [`Run ${error.runId} was cancelled`]
     case 'HeldBy':
+      if (requested !== undefined)
+        return [
+          `Run ${error.runId} is already in progress: held by ${holderText(error.holder)}; ${REQUESTED[requested]}`
+        ]
       return error.holder.liveness === 'alive'
         ? describeRunError(error).split('\n')
         : [`Run ${error.runId} is held by ${holderText(error.holder)}`]
     default:
       return describeRunError(error).split('\n')
   }
+}
+
+const REQUESTED: Readonly<Record<Stop, string>> = {
+  Pause: 'it pauses once its current steps have ended',
+  Cancel: 'it is cancelled once its current steps have ended'
 }
 
 const indented = (all: ReadonlyArray<string>): ReadonlyArray<string> => all.map((line) => `  ${line}`)

@@ -15,7 +15,7 @@ import type { CliError } from './CliError.js'
  * | 1 | a step failed; of `dogear conformance`: a case failed |
  * | 2 | wrong use: of the command, of a workflow file, of a spec |
  * | 3 | no such run |
- * | 4 | refused: held by a live process, cancelled, secrets missing, workflow changed, unconfirmed step, plan changed, id in use, answered with no |
+ * | 4 | refused: held by a live process, cancelled, secrets missing, workflow changed, unconfirmed step, consent missing, plan changed, id in use, answered with no |
  * | 5 | state could not be read or written, or is damaged |
  * | 6 | fenced: another process has taken the run over |
  * | 70 | a bug in dogear |
@@ -68,8 +68,11 @@ export const ofError = (error: CliError): ExitCode => {
       return ExitCode.noSuchRun
     case 'Declined':
     case 'RunChanged':
+    case 'ConsentMissing':
+    case 'NothingToStop':
       return ExitCode.refused
     case 'NoDriver':
+    case 'PageNotWritten':
       return ExitCode.storage
     case 'Stopped':
       return ofSignal(error.signal)

@@ -180,6 +180,7 @@ const programOf = ({ stdout, stderr }: Host, version: string, perform: Perform):
     .version(version, Table.VERSION.syntax, Table.VERSION.text)
     .helpOption(Table.HELP.syntax, Table.HELP.text)
     .helpCommand('help [command]', 'print help for a command')
+    .showSuggestionAfterError(false)
     .option(Table.HOME.syntax, Table.HOME.text)
     .option(Table.STORE.syntax, Table.plain(Table.STORE.text))
     .configureHelp({ showGlobalOptions: true })

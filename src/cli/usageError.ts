@@ -10,6 +10,7 @@ import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
+import { didYouMean } from './workflow/Suggestion.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {
@@ -31,7 +32,9 @@ export const usageError = (
     case 'commander.help':
       return usage('a command is missing', [takes])
     case 'commander.unknownCommand':
-      return usage(unknown(name === 'help' ? (topic ?? name) : name, message), [...running(name, words), takes])
+      return usage(unknown(name === 'help' ? (topic ?? name) : name, program), [...running(name, words), takes])
+    case 'commander.unknownOption':
+      return usage(`${textOf(message)}${nearestFlag(program, name, message)}`, [takes])
     case 'commander.missingArgument':
       return usage(textOf(message), [...(message.includes("'id'") ? [listing(host, program)] : []), takes])
     default:
@@ -53,11 +56,23 @@ const isCommand = (program: Command, name: string): boolean =>
 
 /** Commander quotes words. */
 const textOf = (message: string): string =>
-  withoutPassword(message).replace(/^error: /, '').replace(/\n\(Did you mean ([^\n]*\?)\)$/, '. Did you mean $1')
+  withoutPassword(message).replace(/^error: /, '').replace(/(?<!\w)'([^']*)'(?!\w)/g, '"$1"')
 
-const unknown = (name: string, message: string): string => {
+const unknown = (name: string, program: Command): string => {
   const known = SYNONYMS.get(name)
-  return known === undefined ? textOf(message) : `unknown command '${name}'. Did you mean ${known}?`
+  const names = program.commands.map((command) => command.name()).filter((one) => one !== 'list')
+  const hint = known === undefined ? didYouMean(name, names) : `. Did you mean "${known}"?`
+  return `unknown command "${name}"${hint}`
+}
+
+const nearestFlag = (program: Command, name: string, message: string): string => {
+  const [, flag = ''] = /'(--[^'=]*)/.exec(message) ?? []
+  const command = program.commands.find((one) => one.name() === name)
+  const options = [...(command?.options ?? []), ...program.options].flatMap(({ long }) => long ?? [])
+  return didYouMean(
+    flag.slice(2),
+    [...options, '--help'].map((one) => one.slice(2))
+  ).replace('"', '"--')
 }
 
 const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>

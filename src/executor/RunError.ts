@@ -266,14 +266,17 @@ const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string>
 }
 
 const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
-  const edits = problems.filter((one) => one._tag === 'WorkflowChanged')
+  const changes = problems.filter((one) => one._tag === 'WorkflowChanged')
+  // The others have remedies of their own.
+  const edits = changes.filter(({ inDoubt, pending }) => inDoubt !== true && pending !== true)
   const [first] = edits
-  if (first === undefined || edits.some(({ inDoubt, pending }) => inDoubt === true || pending === true)) return []
+  if (first === undefined) return []
   const from = edits.every(({ edit }) => edit === 'changed')
     ? `, set fromStep: '${edits.length === 1 ? first.unit : top(first.unit)}',`
     : ''
   const [edit, it] = edits.length === 1 ? ['edit', 'it'] : ['edits', 'them']
-  return [`Undo the ${edit}${from} or accept ${it} with changes: 'ignore'`]
+  const undo = edits.length === changes.length ? `Undo the ${edit}` : `After that, undo the other ${edit}`
+  return [`${undo}${from} or accept ${it} with changes: 'ignore'`]
 }
 
 type SingleLine = Exclude<
@@ -387,4 +390,4 @@ const confirming = (questions: ReadonlyArray<Confirm>, answer: string): string =
 export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
-    : 'These steps may already have taken effect. Answer for each:'
+    : 'These steps need an answer before they run again:'

@@ -42,7 +42,7 @@ test('a pending run without an owner takes an answer, which the program finds wh
   expect(await place.dogear(['answer', 'r-1', 'approve', '--value', '{"by":"ada"}'])).toEqual({
     code: 0,
     signal: null,
-    stdout: 'Run r-1 has the answer to approve\n',
+    stdout: 'Recorded the answer to approve of run r-1\n',
     stderr: 'Resume it in the program that started it. Show it with:\n  dogear show r-1\n'
   })
   place.write('signature.json', '"ok"\n')
@@ -121,7 +121,11 @@ test('the owner of a live run takes the answer before its next unit', async () =
 })
 
 test.each([
-  [[], 'answer: the value is missing; pass it as JSON', 'dogear answer r-1 approve --value true'],
+  [
+    [],
+    'answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question',
+    'dogear answer r-1 approve --value true'
+  ],
   [
     ['--value', 'yes'],
     '--value: not valid JSON; put a string in double quotes',
@@ -163,4 +167,11 @@ test('an unknown run exits with 3, and ends with the command that lists runs', a
   const refused = await place.dogear(['answer', 'other', 'approve', '--value', 'true'])
   expect(refused.code).toBe(3)
   expect(linesOf(refused.stderr).at(-1)).toBe('  dogear runs')
+})
+
+test('an answer that is missing for a step that does not wait is explained with an answer to a question', async () => {
+  await resting()
+  const refused = await place.dogear(['answer', 'r-1', 'publish'])
+  expect(refused.code).toBe(2)
+  expect(linesOf(refused.stderr).at(-1)).toBe('  dogear answer r-1 publish again')
 })

@@ -60,7 +60,8 @@ test.each([['resume'], ['plan']])(
     expect((await place.dogear(['resume', 'bad0', '--reopen'])).code).toBe(0)
     expect(await place.dogear(['cancel', 'bad0'])).toMatchObject({
       code: 4,
-      stdout: 'Run bad0 has completed: there is nothing to cancel\n'
+      stdout: '',
+      stderr: 'dogear: Run bad0 has completed: there is nothing to cancel\nShow the run with:\n  dogear show bad0\n'
     })
   }
 )

@@ -192,7 +192,7 @@ steps:
       const refused = await place.shell(again)
       if (flags === '--force') {
         // Losing completed work raises another question.
-        expect(refused.code).toBe(2)
+        expect(refused.code).toBe(4)
         expect(refused.stderr).toMatch(/^ {2}dogear resume r --force .* --plan \w{16} --yes$/m)
         expect(place.read('b.txt')).toBe('by hand\n')
       }
@@ -229,7 +229,7 @@ steps:
       'git commit --allow-empty -qm later; git rev-parse HEAD > .git/shallow; git reflog expire --expire=now --all; git gc -q --prune=now'
     )
     const { code, stderr } = await place.dogear(['resume', 'r', '--force'])
-    expect(code).toBe(2)
+    expect(code).toBe(4)
     expect(stderr).toContain('warning: cannot read the evidence of steps, so changes to it are unknown: ')
     expect(place.read('gen.js')).toBe('by hand\n')
   })

@@ -95,7 +95,7 @@ describe('a group that made a commit', () => {
     assert.match(again[0]?.['why'] ?? '', /^evidence is missing: commit [0-9a-f]{40}$/)
     assert.match(
       stderr,
-      /^Completed before, running again:\n {2}work\/two: evidence is missing: commit [0-9a-f]{40}\n {2}tell: the result of "work" may differ\nExecuting step 1\/2 work\/two/m
+      /^Completed before, running again:\n {2}work\/two: evidence is missing: commit [0-9a-f]{40}\n {2}tell: the result of "work" may differ\nExecuting step 1\/2: work\/two/m
     )
     assert.deepEqual(ran(box), ['two', 'tell'])
   })
@@ -243,7 +243,7 @@ ${Array.from({ length: groups }, (_, index) => `      g${index}: { shell: 'echo 
       'Completed before, running again:',
       '  make/g1: evidence is missing: out1',
       '  pack: the result of "make" may differ',
-      'Executing step 1/2 make/g1: echo x > out1'
+      'Executing step 1/2: make/g1 (echo x > out1)'
     ])
     const { ran_again: again } = JSON.parse(stdout) as { readonly ran_again: unknown }
     assert.deepEqual(again, [
@@ -270,12 +270,12 @@ describe('a resume that runs everything again', () => {
     await box.shell('mv .git elsewhere && printf "exit 9" > .bin/git && chmod +x .bin/git')
     assert.equal((await dogear(box, 'plan', 'r')).code, 5)
     const plan = ok(await dogear(box, 'plan', 'r', '--from-step', 'work'))
-    assert.match(plan.stdout, /1\/2 +run +work +forced/)
+    assert.match(plan.stdout, /1\/2 +run +work +as requested/)
     await box.shell('mv elsewhere .git && rm .bin/git')
     box.write('.git/config', '[core\n')
     const forced = await dogear(box, 'resume', 'r', '--force', '--yes')
     assert.equal(forced.code, 1)
-    assert.match(forced.stderr, /Executing step 1\/2 work\/one/)
+    assert.match(forced.stderr, /Executing step 1\/2: work\/one/)
   })
 })
 

@@ -32,7 +32,7 @@ test('the demo fails at its second step until it is fixed, and then resumes ther
     expect.stringMatching(/^Resuming run /),
     'Loaded checkpoint: 1/3 steps completed',
     '↷ 1 step completed earlier: version',
-    'Retrying step 2: look for the release notes',
+    'Retrying step 2/3: notes (look for the release notes)',
     '✓ notes (T)',
     'Executing step 3/3: publish',
     '✓ publish (T)',

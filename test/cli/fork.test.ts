@@ -53,11 +53,11 @@ test('a fork is refused without a step, with an unknown one, and with an id that
   }
   expect(await refused()).toEqual([
     2,
-    'dogear: fork: --from-step is missing; pass the first step of the new run\nList the steps with:\n  dogear show old-1\n'
+    'dogear: fork: --from-step is missing; pass the step where the new run starts\nList the steps with:\n  dogear show old-1\n'
   ])
   const [unknown, message] = await refused('--from-step', 'nope')
   expect(unknown).toBe(4)
-  expect(message).toContain("'version', 'pack', 'send'")
+  expect(message).toContain('dogear: Cannot fork old-1:\n  step "nope" not found; steps: "version", "pack", "send"\n')
   const [taken, exists] = await refused('--from-step', 'send', '--id', 'old-1')
   expect(taken).toBe(4)
   expect(exists).toContain('dogear fork old-1 --from-step send\n')

@@ -103,3 +103,10 @@ test('a move is refused without a store, to the same store, and to one that has 
     'dogear: Run r-one already exists. Resume it, or choose another id'
   ])
 })
+
+test('the printed command of a moved run that has completed shows it', async () => {
+  place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'r-one'])
+  const moved = await place.dogear(['move', 'r-one', '--to', 'state.db'])
+  expect(commandIn(moved)).toMatch(/^dogear show r-one /)
+})

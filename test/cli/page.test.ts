@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type Sandbox, sandbox } from './dogear.js'
+import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
 const workflow = `
 name: release
@@ -53,7 +53,9 @@ test('--html replaces no file but a page, and reports a file that it cannot writ
   expect(place.read('w.yml')).toBe(workflow)
   const missing = await place.dogear(['show', 'first', '--html', 'no/such/folder.html'])
   expect(missing.code).toBe(5)
-  expect(missing.stderr).toContain(`${place.folder}/no/such/folder.html`)
+  expect(linesOf(missing.stderr)).toEqual([
+    `dogear: Cannot write ${place.folder}/no/such/folder.html: its folder does not exist; create it, or name another file`
+  ])
   expect((await place.dogear(['show', 'first', '--html', ''])).code).toBe(2)
 })
 

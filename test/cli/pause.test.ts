@@ -42,10 +42,9 @@ test('a pause lets running groups end, and reports the position, the pointer, th
   place = sandbox({ 'w.yml': workflow })
   const ended = await paused(await started())
   expect(ended.code).toBe(75)
-  expect(linesOf(timeless(ended.stderr)).slice(-6)).toEqual([
+  expect(linesOf(timeless(ended.stderr)).slice(-5)).toEqual([
     'Paused at step 2: checks/G3',
     `Progress saved to ${place.folder}/.dogear/continue-here.json`,
-    'Commits: 0 completed',
     'Run paused after T: 3 tasks completed',
     'Resume with:',
     '  dogear resume r'
@@ -139,7 +138,8 @@ test('a run without an owner is not paused: the command prints its status and wr
   const before = (await place.shell('ls -laR .dogear')).stdout
   expect(await place.dogear(['pause', 'bad0'])).toMatchObject({
     code: 4,
-    stdout: 'Run bad0 has failed: there is nothing to pause\n'
+    stdout: '',
+    stderr: 'dogear: Run bad0 has failed: there is nothing to pause\nResume with:\n  dogear resume bad0\n'
   })
   expect((await place.shell('ls -laR .dogear')).stdout).toBe(before)
   expect((await place.dogear(['pause', 'none'])).code).toBe(3)
@@ -199,7 +199,7 @@ test('a pause commits the uncommitted changes of the worktree, and never the sta
   const ended = await paused(running)
   expect(await inThere('status --porcelain')).toBe('')
   const hash = (await inThere('rev-parse HEAD')).trim()
-  expect(ended.stderr).toContain(`Commits: 1 completed, and ${hash.slice(0, 12)} with uncommitted changes\n`)
+  expect(ended.stderr).toContain(`Evidence: 1 commit\nCommitted the uncommitted changes: ${hash.slice(0, 12)}\n`)
   expect(JSON.parse(place.read('.dogear/continue-here.json'))).toMatchObject({
     commits: [(await inThere('rev-parse HEAD~1')).trim()],
     committed: hash
@@ -220,4 +220,21 @@ test('with --no-commit the worktree stays unchanged', async () => {
   await paused(running, ['--no-commit'])
   expect(await inThere('status --porcelain')).toBe('?? half\n')
   expect(JSON.parse(place.read('.dogear/continue-here.json'))).not.toHaveProperty('committed')
+})
+
+test('a resume of a run that was asked to stop says so, and not to pause it', async () => {
+  place = sandbox({ 'w.yml': workflow })
+  const running = await started()
+  for (const [words, what] of [
+    [['pause', 'r'], 'it pauses'],
+    [['cancel', 'r'], 'it is cancelled']
+  ] as const) {
+    await place.dogear(words)
+    const refused = await place.dogear(['resume', 'r'])
+    expect(refused.code).toBe(4)
+    expect(refused.stderr).toMatch(new RegExp(`held by process .*; ${what} once its current steps have ended\\n`))
+    expect(linesOf(refused.stderr).slice(1)).toEqual(['Show the run with:', '  dogear show r'])
+  }
+  place.write('go', '')
+  await running.ended
 })

@@ -302,7 +302,37 @@ describe('a workflow file with a job', () => {
     for (const command of ['poll', 'resume', 'plan']) {
       const refused = await place.dogear([command, 'nightly'])
       expect(refused.code).toBe(4)
+      expect(refused.stderr).toContain(`dogear: Cannot ${command === 'poll' ? 'poll' : 'resume'} nightly:`)
       expect(refused.stderr).toContain('"all/train" was changed while its job is pending')
+      expect(linesOf(refused.stderr).slice(-4)).toEqual([
+        'To abandon the job and run again from "all/train" on:',
+        '  dogear resume nightly --from-step all/train',
+        'To keep the submitted job despite the change:',
+        '  dogear resume nightly --changes ignore'
+      ])
     }
+    says(75)
+    expect((await place.dogear(['resume', 'nightly', '--changes', 'ignore'])).code).toBe(75)
+    expect(submissions()).toHaveLength(1)
+  })
+})
+
+test('a poll without an id considers only the runs with a pending job', async () => {
+  await pending()
+  place.write('bad.yml', 'steps: [{ shell: exit 1 }]')
+  for (const id of ['bad-1', 'bad-2']) await place.dogear(['run', 'bad.yml', '--id', id])
+  says(75)
+  expect(await place.dogear(['poll'])).toMatchObject({ code: 75, stdout: 'all/train (job-7): not ended yet\n' })
+  await place.dogear(['run', 'w.yml', '--id', 'second'])
+  const several = await place.dogear(['poll'])
+  expect(linesOf(several.stderr).slice(0, 3)).toEqual([
+    'dogear: Several runs have a pending job; name one:',
+    expect.stringContaining('  second  batch'),
+    expect.stringContaining('  nightly  batch')
+  ])
+  for (const id of ['second', 'nightly']) await place.dogear(['cancel', id])
+  expect(await place.dogear(['poll'])).toMatchObject({
+    code: 3,
+    stderr: expect.stringContaining('dogear: There is no run with a pending job\n') as unknown
   })
 })

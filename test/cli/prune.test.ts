@@ -49,7 +49,7 @@ describe('dogear prune', () => {
     expect(runs()).toHaveLength(7)
     const asked = await place.dogear(['prune', '--keep', '1', '--older-than', '2d'])
     expect([asked.code, linesOf(asked.stderr)]).toEqual([
-      2,
+      4,
       [
         'dogear: 3 runs would be deleted',
         'List them with:',
@@ -97,6 +97,7 @@ describe('dogear prune', () => {
       ['--keep', '1', '--status', 'running'],
       '--status: prune takes no status "running"; use completed, cancelled, failed, interrupted, paused, pending or queued'
     ],
+    [['--status', 'foo'], '--status: prune takes no status "foo"'],
     [['--keep', '1', '--status', 'complete'], 'Did you mean "completed"?']
   ])('prune with %j is wrong use', async (flags, message) => {
     within()

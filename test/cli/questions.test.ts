@@ -45,7 +45,7 @@ test.each([
     await killed()
     expect(await place.dogear(['answer', 'o-1', 'charge', ...words])).toMatchObject({
       code: 0,
-      stdout: 'Run o-1 has the answer to charge\n',
+      stdout: 'Recorded the answer to charge of run o-1\n',
       stderr: 'Resume it in the program that started it. Show it with:\n  dogear show o-1\n'
     })
     expect((await host()).stdout).toBe(said)
@@ -107,4 +107,15 @@ test('an answer about edited evidence is for the file of the run, wherever the c
   expect(answered).toMatchObject({ code: 0 })
   expect((await place.dogear(['resume', 'w-1'])).code).toBe(0)
   expect(place.read('out')).toBe('edited by hand')
+})
+
+test('a refused answer names the command', async () => {
+  place = sandbox({ 'pay.yml': both.replace(/ +invoice.*/, '') })
+  await place.dogear(['run', 'pay.yml', '--id', 'p-1'])
+  const refused = await place.dogear(['answer', 'p-1', 'all/charge', 'keep'])
+  expect(refused.code).toBe(4)
+  expect(linesOf(refused.stderr).slice(0, 2)).toEqual([
+    'dogear: Cannot answer p-1:',
+    '  "all/charge" has nothing to keep: its evidence did not change; answer again or done, or omit the answer'
+  ])
 })

@@ -145,7 +145,7 @@ steps:
     await runs()
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--from-step', 'tow'])
     expect(code).toBe(4)
-    expect(stderr).toContain("step 'tow' not found. Available steps: 'one', 'two', 'three'")
+    expect(stderr).toContain('step "tow" not found; steps: "one", "two", "three"')
     expect(place.read('log')).toBe('')
   })
 
@@ -238,7 +238,7 @@ steps:
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const { code, stderr } = await place.dogear(['run', 'w.yml', '--restart-wave', 'before', '--run', 'r'])
     expect(code).toBe(4)
-    expect(stderr).toContain("'checks'")
+    expect(stderr).toContain('waves: "checks"')
   })
 })
 
@@ -361,4 +361,17 @@ describe('the way to resume', () => {
       expect((await place.dogear(['resume', 'r'])).stderr).toBe('Run r: nothing left to do\n')
     }
   )
+})
+
+test('--restart-wave with a group says that it is no wave, and offers --from-step', async () => {
+  within({ 'w.yml': 'steps: [{ wave: c, groups: { a: { shell: exit 1 } } }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'c/a'])
+  expect(code).toBe(4)
+  expect(linesOf(stderr)).toEqual([
+    'dogear: Cannot resume r:',
+    '  "c/a" is not a wave; waves: "c"',
+    'To run from "c/a" on:',
+    '  dogear resume r --from-step c/a'
+  ])
 })

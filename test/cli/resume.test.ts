@@ -228,14 +228,14 @@ describe('the choice of steps', () => {
     const unknown = await place.dogear(['resume', 'r', '--restart-wave', 'foo'])
     expect(unknown.code).toBe(4)
     expect(unknown.stderr).toContain(
-      "wave 'foo' not found: the workflow has no sequence, wave or map; run from a step instead"
+      'wave "foo" not found: the workflow has no sequence, wave or map; run from a step instead'
     )
-    expect(unknown.stderr).toContain("Available steps: 'one', 'two', 'three'\n")
+    expect(unknown.stderr).toContain('; steps: "one", "two", "three"\n')
     expect(unknown.stderr).toContain('To run from a step on:\n  dogear resume r --from-step STEP\n')
     const { code, stderr } = await place.dogear(['resume', 'r', '--restart-wave', 'two'])
     expect(code).toBe(4)
     expect(stderr).toContain(
-      "step 'two' is not a wave: the workflow has no sequence, wave or map; run from that step instead"
+      '"two" is not a wave: the workflow has no sequence, wave or map; run from that step instead'
     )
     expect(stderr).toMatch(/^To run from "two" on:\n {2}dogear resume r --from-step two$/m)
     expect((await place.shell(linesOf(stderr).at(-1) ?? '')).code).toBe(0)
@@ -246,7 +246,7 @@ describe('the choice of steps', () => {
     await failedRun('r')
     const { code, stderr } = await place.dogear(['resume', 'r', '--from-step', 'tow'])
     expect(code).toBe(4)
-    expect(stderr).toContain("step 'tow' not found. Available steps: 'one', 'two', 'three'")
+    expect(stderr).toContain('step "tow" not found; steps: "one", "two", "three"')
     place.write('fixed', '')
     await place.dogear(['resume', 'r'])
     expect((await place.dogear(['resume', 'r', '--from-step', 'two'])).code).toBe(0)
@@ -263,7 +263,7 @@ describe('the choice of steps', () => {
       'Resuming run r',
       'Loaded checkpoint: 1/3 steps completed',
       '↷ 1 step completed earlier: one',
-      'Retrying step 2: two',
+      'Retrying step 2/3: two',
       '✓ two (T)',
       'Executing step 3/3: three',
       '✓ three (T)',
@@ -279,7 +279,7 @@ describe('the choice of steps', () => {
     place.write('fixed', '')
     const before = await place.dogear(['show', 'r', '--json'])
     const refused = await place.dogear(['resume', 'r', '--force'], { input: 'y\n' })
-    expect(refused.code).toBe(2)
+    expect(refused.code).toBe(4)
     expect(refused.stderr).toBe(
       'dogear: --force runs 1 completed step again.\nTo agree:\n  dogear resume r --force --yes\n'
     )
@@ -478,9 +478,9 @@ steps:
     })
     await place.dogear(['run', 'w.yml', '--id', 'r'])
     const refused = await place.dogear(['resume', 'r', '--from-step', 'build'])
-    expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 2, log: 'published\n' })
+    expect({ code: refused.code, log: place.read('log') }).toEqual({ code: 4, log: 'published\n' })
     expect(refused.stderr).toContain(
-      'Completed, not idempotent, and due to run again: publish.\nTo agree:\n  dogear resume r --from-step build --yes\n'
+      'This completed step is not idempotent, and would run again: publish.\nTo agree:\n  dogear resume r --from-step build --yes\n'
     )
     expect((await place.dogear(['resume', 'r', '--from-step', 'build', '--yes'])).code).toBe(0)
     expect(place.read('log')).toBe('published\npublished\n')
@@ -672,4 +672,52 @@ describe('damaged state', () => {
     )
     expect(place.exists('never')).toBe(false)
   })
+})
+
+test('--force asks before it repeats the completed groups of an unfinished wave', async () => {
+  within({
+    'w.yml': 'steps: [{ wave: c, groups: { a: { shell: echo a >> log }, b: { shell: exit 1, needs: [a] } } }]'
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  const refused = await place.dogear(['resume', 'r', '--force'])
+  expect([refused.code, linesOf(refused.stderr)[0]]).toEqual([4, 'dogear: --force runs 1 completed unit again.'])
+  expect(place.read('log')).toBe('a\n')
+})
+
+test('the refusal of an unknown output in a pipe has the code of the missing consent', async () => {
+  within({ 'w.yml': 'steps: [{ name: a, shell: "true" }, { shell: exit 1 }]' })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  const { code, stdout } = await place.dogear(['resume', 'r', '--force', '--json'])
+  expect([code, JSON.parse(stdout)]).toMatchObject([4, { error: { code: 'ConsentMissing' } }])
+})
+
+test('a command that runs a step again answers the question about it', async () => {
+  within({
+    'w.yml':
+      'steps: [{ name: one, shell: echo x > out; echo one >> log, artifacts: [out], idempotent: false }, { name: two, shell: test -e go }]'
+  })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  await place.shell('rm out; touch go')
+  const refused = await place.dogear(['resume', 'r', '--from-step', 'two'])
+  expect(linesOf(refused.stderr).slice(-2)).toEqual(['To run "one" again:', '  dogear resume r --confirm one=again'])
+  expect((await place.shell(linesOf(refused.stderr).at(-1) ?? '')).code).toBe(0)
+  expect(place.read('log')).toBe('one\none\n')
+})
+
+test('a step in doubt that was removed does not hide the remedy of another edit', async () => {
+  const was = `steps:
+  - { name: a, shell: 'true' }
+  - { name: b, shell: 'true' }
+  - { name: pay, shell: exit 1, idempotent: false }
+`
+  within({ 'w.yml': was })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write(
+    'w.yml',
+    was.replace(/ {2}- { name: pay.*\n/, '').replace("{ name: a, shell: 'true' }", '{ name: a, shell: echo }')
+  )
+  const { code, stderr } = await place.dogear(['resume', 'r'])
+  expect(code).toBe(4)
+  expect(stderr).toContain('"pay" was removed, but is not idempotent')
+  expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })

@@ -19,9 +19,9 @@ test('after a fix of the failed step, a resume runs it and the later one, not th
   expect(failed.stdout).toBe('step1\n')
   expect(linesOf(timeless(failed.stderr))).toEqual([
     `Run ${id} started`,
-    'Executing step 1/3: echo step1',
+    'Executing step 1/3: step-1 (echo step1)',
     '✓ step-1 (T)',
-    'Executing step 2/3: exit 1',
+    'Executing step 2/3: step-2 (exit 1)',
     '✗ Step 2/3 failed: step-2',
     '  command: exit 1',
     '  error: exit code 1',
@@ -39,9 +39,9 @@ test('after a fix of the failed step, a resume runs it and the later one, not th
     `Resuming run ${id}`,
     'Loaded checkpoint: 1/3 steps completed',
     '↷ 1 step completed earlier: step-1',
-    'Retrying step 2: echo step2-fixed',
+    'Retrying step 2/3: step-2 (echo step2-fixed)',
     '✓ step-2 (T)',
-    'Executing step 3/3: echo step3',
+    'Executing step 3/3: step-3 (echo step3)',
     '✓ step-3 (T)',
     'Run completed in T: 2 steps ran, 1 skipped'
   ])

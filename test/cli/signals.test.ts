@@ -61,7 +61,7 @@ test.each([
   place.write('fixed', '')
   const resumed = await place.process(['resume'])
   expect(resumed.code).toBe(0)
-  expect(resumed.stderr).toContain('Retrying step 2: slow')
+  expect(resumed.stderr).toContain('Retrying step 2/3: slow')
   expect(place.read('log')).toBe('first\nlast\n')
 })
 
@@ -117,7 +117,7 @@ test('a second signal ends everything at once', async () => {
 test('a signal ends the wait for the next attempt at once', async () => {
   place = sandbox({ 'w.yml': 'steps: [{ shell: exit 1, retry: { strategy: constant, delay: 60s, jitter: 0 } }]' })
   const running = place.start(['run', 'w.yml', '--id', 'r'])
-  await running.said('Retrying in 60.0s')
+  await running.said('Retrying in 1 min 0 s')
   const before = performance.now()
   process.kill(running.pid, 'SIGINT')
   expect((await running.ended).code).toBe(130)

@@ -132,11 +132,11 @@ describe('a workflow without a name', () => {
 
 describe('wrong use', () => {
   test.each([
-    ['run --json', "missing required argument 'file'"],
-    ['run w.yml --json --bogus', "unknown option '--bogus'"],
-    ['bogus --json', "unknown command 'bogus'"],
-    ['reusme --json', "unknown command 'reusme'. Did you mean resume?"],
-    ['runs --output json --bogus', "unknown option '--bogus'"],
+    ['run --json', 'missing required argument "file"'],
+    ['run w.yml --json --bogus', 'unknown option "--bogus"'],
+    ['bogus --json', 'unknown command "bogus"'],
+    ['reusme --json', 'unknown command "reusme". Did you mean "resume"?'],
+    ['runs --output json --bogus', 'unknown option "--bogus"'],
     ['runs --output=json too many', 'too many arguments for']
   ])('wrong use with --json prints a document: dogear %s', async (words, message) => {
     place = sandbox()
@@ -162,7 +162,7 @@ describe('wrong use', () => {
       place = sandbox()
       const { code, stdout, stderr } = await place.dogear(words.split(' '))
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-      expect(stderr).toMatch(/^dogear: unknown command '(seal|cleanse|sweep|gather)'(\. Did you mean \w+\?)?\n/)
+      expect(stderr).toMatch(/^dogear: unknown command "(seal|cleanse|sweep|gather)"(\. Did you mean "\w+"\?)?\n/)
     }
   )
 })

@@ -97,7 +97,7 @@ describe('an owner that may be dead', { concurrent: true }, () => {
   }) => {
     const place = await killed(tools)
     const asked = await place.process(['resume', 'r', '--take-over'])
-    expect(asked.code).toBe(2)
+    expect(asked.code).toBe(4)
     expect(asked.stderr).toMatch(
       /^dogear: Run r is held by process \d+ on \S+ since \S+, which may be dead\. If it is still alive, deploy continues there until it learns that it was superseded\. To agree, add --yes\nTo take it over:\n {2}dogear resume r --take-over --yes\n$/
     )

@@ -55,7 +55,7 @@ describe('the transcript', () => {
       'Resuming run r',
       'Loaded checkpoint: 1/3 steps completed',
       '↷ 1 step completed earlier: build',
-      'Retrying step 2: upload',
+      'Retrying step 2/3: upload',
       '✓ upload (T)',
       'Executing step 3/3: announce',
       '✓ announce (T)',
@@ -85,7 +85,7 @@ describe('the transcript', () => {
       'Resuming run r',
       'Loaded checkpoint: 2/3 steps completed',
       '↷ 2 steps completed earlier: a, b',
-      'Retrying step 3: c',
+      'Retrying step 3/3: c',
       '✓ c (T)',
       'Run completed in T: 1 step ran, 2 skipped'
     ])
@@ -103,9 +103,9 @@ steps:
 `
     })
     expect((await told(['run', 'w.yml', '--id', 'r'])).slice(1, 8)).toEqual([
-      'Executing step 1/1 checks/unit: true',
+      'Executing step 1/1: checks/unit (true)',
       '✓ checks/unit (T)',
-      'Executing step 1/1 checks/lint: test -e fixed',
+      'Executing step 1/1: checks/lint (test -e fixed)',
       '✗ Step 1/1 failed: checks/lint',
       '  command: test -e fixed',
       '  error: exit code 1',
@@ -114,9 +114,9 @@ steps:
     place.write('fixed', '')
     expect((await told(['resume', 'r'])).slice(2)).toEqual([
       '↷ 1 unit completed earlier: checks/unit',
-      'Retrying step 1 checks/lint: test -e fixed',
+      'Retrying step 1/1: checks/lint (test -e fixed)',
       '✓ checks/lint (T)',
-      'Executing step 1/1 checks/types: true',
+      'Executing step 1/1: checks/types (true)',
       '✓ checks/types (T)',
       '✓ checks (3 groups, T)',
       'Run completed in T: 2 tasks ran, 1 skipped'
@@ -152,12 +152,12 @@ steps:
     expect(await told(['run', 'w.yml', '--id', 'r'])).toEqual([
       'Run r started',
       'Step 1/2 pages: 2 items',
-      'Executing step 1/2 pages/a: true',
+      'Executing step 1/2: pages/a (true)',
       '✓ pages/a (T)',
-      'Executing step 1/2 pages/b: true',
+      'Executing step 1/2: pages/b (true)',
       '✓ pages/b (T)',
       '✓ pages (2 items, T)',
-      expect.stringMatching(/^Executing step 2\/2 end\/last: /),
+      'Executing step 2/2: end/last',
       '✓ end/last (T)',
       '✓ end (1 step, T)',
       'Run completed in T: 3 tasks ran'

@@ -184,3 +184,10 @@ steps:
   expect(await codes('done')).toEqual([0, 0])
   expect(await codes('waits')).toEqual([75, 75])
 })
+
+test('verify does not say that nothing was changed', async () => {
+  await failed()
+  const { stdout } = await place.dogear(['verify', 'r'])
+  expect(stdout).toContain('TOKEN is not set')
+  expect(stdout).not.toContain('Nothing was changed')
+})

@@ -157,3 +157,43 @@ test('a run that sleeps survives kill -9 and wakes at the recorded time', async 
   expect((await place.process(['resume', 'r-1'])).code).toBe(0)
   expect(place.read('log')).toBe('before\nafter\n')
 })
+
+test('a poll of a run that only sleeps says when to resume, and ends', async () => {
+  await started('steps: [{ name: nap, sleep: 1h }, { name: last, shell: echo }]')
+  const polled = await place.dogear(['poll', 'r-1'])
+  expect([polled.code, polled.stdout]).toEqual([0, 'Run r-1 has no pending job\n'])
+  expect(linesOf(polled.stderr)).toEqual([
+    expect.stringMatching(/^nap sleeps until \S+\. Resume then with:$/),
+    '  dogear resume r-1'
+  ])
+})
+
+test('a poll of a run that waits for an answer prints the command that answers', async () => {
+  await started(release)
+  expect(await place.dogear(['poll'])).toMatchObject({
+    code: 0,
+    stdout: 'Run r-1 has no pending job\n',
+    stderr: 'Answer it with:\n  dogear answer r-1 approve --value JSON\n'
+  })
+})
+
+test('plan and show report an answer that is recorded before its unit waits, and after it timed out', async () => {
+  await started('steps: [{ name: first, shell: test -e go }, { name: ok, waitFor: { timeout: 1s } }]')
+  await place.dogear(['answer', 'r-1', 'ok', '--value', 'true'])
+  expect((await place.dogear(['plan'])).stdout).toMatch(/2\/2 +run +ok +its answer is recorded\n/)
+  expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/ok +not started, its answer is recorded\n/)
+  place.remove()
+  await started('steps: [{ name: ok, waitFor: { timeout: 1s } }]')
+  await delay(1_000)
+  expect((await place.dogear(['resume'])).code).toBe(1)
+  await place.dogear(['answer', 'r-1', 'ok', '--value', 'true'])
+  expect((await place.dogear(['plan'])).stdout).toMatch(/1\/1 +retry +ok +its answer is recorded\n/)
+  expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/ok +failed, its answer is recorded/)
+  expect((await place.dogear(['resume'])).code).toBe(0)
+})
+
+test('a recorded answer is reported in place of the wait for it', async () => {
+  await started(release)
+  await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/approve +pending, its answer is recorded\n/)
+})

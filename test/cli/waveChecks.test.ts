@@ -39,7 +39,9 @@ describe('a wave whose `after` check failed, in a pipe', () => {
     expect(stderr).toContain('After fixing it, repeat the check with:\n  dogear resume r\n')
     const [, restart = ''] = /^To run the groups of "checks" again:\n {2}(dogear resume r .+)$/m.exec(stderr) ?? []
     const again = await place.shell(restart)
-    expect(again.stderr).toContain('Completed before, running again:\n  checks/unit: forced\n  checks/lint: forced\n')
+    expect(again.stderr).toContain(
+      'Completed before, running again:\n  checks/unit: as requested\n  checks/lint: as requested\n'
+    )
     expect(again.code).toBe(0)
     expect(ran()).toEqual(['js', 'unit', 'lint', 'unit', 'lint', 'publish'])
   })
@@ -150,7 +152,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => 
     const ended = await asked(workflow, [AFTER, answer])
     expect(ended.code).toBe(code)
     expect(ran()).toEqual(steps)
-    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: forced')).toBe(
+    expect(ended.stdout.includes('Completed before, running again:\n  checks/unit: as requested')).toBe(
       answer.includes('retry')
     )
     expect(ended.stdout.includes('dogear resume r --restart-wave checks')).toBe(code === 1)
@@ -169,7 +171,7 @@ describe.skipIf(!hasTerminal)('a wave whose check failed, on a terminal', () => 
   })
 
   test('groups that are not idempotent run again only after a yes', async () => {
-    const agree = 'Completed, not idempotent, and due to run again: checks/lint. Continue?'
+    const agree = 'This completed step is not idempotent, and would run again: checks/lint. Continue?'
     const ended = await asked(harmful, [AFTER, 'retry\n'], [agree, 'n\n'], [/or abort\?[^]+or abort\?/, 'abort\n'])
     expect(ended.code).toBe(1)
     expect(ran()).toEqual(once)

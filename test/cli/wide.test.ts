@@ -58,7 +58,7 @@ describe('a wave', () => {
   test('a narrow wave reports each group that starts', () => {
     const { lines, start } = narrated(3)
     for (const group of [0, 1, 2]) start(group)
-    expect(lines).toEqual([0, 1, 2].map((group) => `Executing step 1/1 checks/g${group}: s`))
+    expect(lines).toEqual([0, 1, 2].map((group) => `Executing step 1/1: checks/g${group} (s)`))
   })
 
   test('a wave reports its progress for each tenth of its groups, and never in quick succession', () => {
@@ -99,7 +99,7 @@ describe('a wave', () => {
     const { lines, start, end } = narrated(10_000, { verbose: true })
     start(7)
     end(7)
-    expect(lines).toEqual(['Executing step 1/1 checks/g7: s', '✓ checks/g7 (1 ms)'])
+    expect(lines).toEqual(['Executing step 1/1: checks/g7 (s)', '✓ checks/g7 (1 ms)'])
   })
 
   test('a wave reports its first retries, and how to see the others', () => {
@@ -139,7 +139,7 @@ describe('a wave of many shell steps', () => {
     place.write('fixed', '')
     const resumed = await place.dogear(['resume', 'r'])
     expect(resumed.code).toBe(0)
-    expect(resumed.stderr).toMatch(/^Retrying step 1: many \(\d+ of 120 groups\)$/m)
+    expect(resumed.stderr).toMatch(/^Retrying step 1\/1: many \(\d+ of 120 groups\)$/m)
     expect(linesOf(resumed.stderr).length).toBeLessThan(10)
   })
 

@@ -175,12 +175,12 @@ steps:
       "w.yml:5:5: a step has no key "shel". Did you mean "shell"?",
       "w.yml:5:5: a task needs "shell" (a script), "run" (a command and its arguments) or "job"",
       "w.yml:6:12: "shell" must not be empty",
-      "w.yml:7:14: "timeout" must be a duration like 250ms, 5s, 2m or 1h, not the number 10",
+      "w.yml:7:14: "timeout" must be false, or a duration like 250ms, 5s, 2m or 1h, not the number 10",
       "w.yml:8:24: "strategy" must be a string, not a list",
       "w.yml:8:38: "attempts" must be a whole number from 1 to 1000, not the number 0",
       "w.yml:8:48: "delay" must be a duration like 250ms, 5s, 2m or 1h, not the number 5",
       "w.yml:8:59: "jitter" must be a number from 0 to 1, not the number 2",
-      "w.yml:8:62: "retry" has no key "foo". It may have "strategy", "attempts", "delay", "maxDelay", "jitter"",
+      "w.yml:8:62: "retry" has no key "foo"; use one of "strategy", "attempts", "delay", "maxDelay", "jitter"",
       "w.yml:9:17: "idempotent" must be true or false, not the string "yes"",
       "w.yml:10:16: only \${name} is replaced here, not "\${"; write "$\${" for a plain "\${"",
       "w.yml:10:22: an argument must be a string, not nothing",
@@ -197,7 +197,7 @@ steps:
       "w.yml:23:37: "LD_PRELOAD" cannot be a variable: it would change how commands are found or started",
       "w.yml:24:5: a step is a mapping like "shell: npm test", not the string "just text"",
       "w.yml:26:5: this begins with "*", which marks an alias (not supported); put it in quotes",
-      "w.yml:27:17: a step has no key "colour". It may have "name", "wave", "steps", "workflow", "sleep", "waitFor", "shell", "run", "reuse", "job", "summary", "capture", "retry", "timeout", "idempotent", "version", "workspace", "artifacts", "commits", "before", "expect", "after", "onCheckFailure"",
+      "w.yml:27:17: a step has no key "colour"; "dogear schema" prints the keys",
     ]
   `)
 })
@@ -213,8 +213,8 @@ test.each([
   ['steps: [{shell: x}]\ncommands: [{shell: y}]', 'use "steps" or "commands", not both'],
   ['steps: [{shell: x}]\n---\nsteps: []', 'a workflow file holds one document, and this is a second; remove it'],
   ['%YAML 1.1\n---\nsteps: [{shell: x}]', 'only YAML 1.2 is supported; remove the directive'],
-  ['steps: [{shell: "x}]', 'Missing closing "quote'],
-  ['steps:\n\t- shell: x', 'Tabs are not allowed as indentation'],
+  ['steps: [{shell: "x}]', 'this string has no closing "; add it'],
+  ['steps:\n\t- shell: x', 'w.yml:2:1: this line is indented with a tab; indent with spaces, not tabs'],
   ['steps: [{shell: !!js/function x}]', 'tags are not supported; remove "!!js/function"'],
   ['steps: [{shell: !important x}]', 'this begins with "!", which marks a tag; put it in quotes'],
   ['steps:\n  - shell: ! test -e x', 'w.yml:2:14: this begins with "!", which marks a tag; put it in quotes'],
@@ -240,8 +240,29 @@ test.each([
   ['steps: [{shell: x, expect: {commits: yes}}]', '"commits" must be true, or a whole number from 0 to 10000'],
   [
     'steps: [{shell: x, retry: true}]',
-    '"retry" must be a mapping like { attempts: 3 }, or false, not the boolean true'
+    '"retry" must be false, or a mapping like { attempts: 3 }, not the boolean true'
   ],
+  [
+    'steps: [{name: lots, forEach: [a], each: {shell: x}}]',
+    'w.yml:1:10: a wave has no key "name"; use "wave" in its place'
+  ],
+  [
+    'steps: [{wave: w, forEach: {}, each: {shell: x}}]',
+    '"forEach" must be a string (a variable) or a list, not a mapping'
+  ],
+  [
+    'steps: [{shell: x, before: [{shell: "false"}]}]',
+    'each entry of "before" must be a string (a script) or a list (a command), not a mapping'
+  ],
+  [
+    'steps: [{shell: x, before: {}}]',
+    '"before" must be a string (a script) or a list of scripts and commands, not a mapping'
+  ],
+  [
+    'steps: [{job: {submit: {}, poll: x}}]',
+    '"submit" must be a string (a script) or a list (a command), not a mapping'
+  ],
+  ['steps: [{shell: x, version: []}]', '"version" must be a string or a number, not a list'],
   ['['.repeat(100_000), 'nested more than 100 levels deep'],
   ['- '.repeat(100_000), 'nested more than 100 levels deep']
 ])('the file %j is refused: %s', (text, message) => {
@@ -536,9 +557,10 @@ test('an included sequence is named by its step, else by its file’s "name", el
 test.each([
   ['shel', 'shell'],
   ['sehll', 'shell'],
-  ['Timeout', 'timeout']
+  ['Timeout', 'timeout'],
+  ['retries', 'retry']
 ])('the word %s suggests %s', (word, known) => {
-  expect(didYouMean(word, ['shell', 'timeout'])).toBe(`. Did you mean "${known}"?`)
+  expect(didYouMean(word, ['shell', 'timeout', 'retry'])).toBe(`. Did you mean "${known}"?`)
 })
 
 test('values of the input keep their types', () => {
@@ -556,9 +578,13 @@ test.each([
   [
     'sleep: 1s, timeout: 5s',
     '2:18',
-    'a wait has no key "timeout". It may have "name", "sleep", "waitFor", "summary", "capture"'
+    'a wait has no key "timeout"; use one of "name", "sleep", "waitFor", "summary", "capture"'
   ],
   ['sleep: 999999d', '2:14', '"sleep" must be at most 1,000 years']
 ])('a wait that is written as `%s` is refused with the place', (keys, at, message) => {
   expect(problemsOf(`steps:\n  - { ${keys} }`)).toEqual([`w.yml:${at}: ${message}`])
+})
+
+test('a map that is named with "name" is one problem', () => {
+  expect(problemsOf('steps: [{name: lots, forEach: [a], each: {shell: x}}]')).toHaveLength(1)
 })

@@ -308,7 +308,7 @@ describe('clean', () => {
     place.write('w.yml', flow.replace('test -e fixed; rm fixed', 'rm'))
     await dogear(['run', 'w.yml', '--id', 'done'])
     const asked = await dogear(['clean'])
-    expect(asked).toMatchObject({ code: 2 })
+    expect(asked).toMatchObject({ code: 4 })
     expect(asked.stderr).toContain('This deletes the listed workspaces\nTo agree:\n  dogear clean --yes\n')
     const cleaned = await dogear(['clean', '-y'])
     expect(cleaned).toMatchObject({ code: 0 })

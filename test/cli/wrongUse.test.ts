@@ -19,7 +19,7 @@ describe('a flag without its value', () => {
       const { code, stderr } = await place.dogear(words.filter((word) => word !== undefined))
       expect(code).toBe(2)
       expect(stderr).not.toMatch(/bug|^ +at |CommanderError/m)
-      expect(stderr).toMatch(/^dogear: option '--(home <folder>|id <id>)' argument missing/)
+      expect(stderr).toMatch(/^dogear: option "--(home <folder>|id <id>)" argument missing/)
     }
   )
 })
@@ -46,7 +46,7 @@ describe('a failed run', () => {
     await failed()
     const { code, stderr } = await place.dogear(['resume', 'r', '--confirm', 'g=keep'])
     expect(code).toBe(4)
-    expect(stderr).toContain("'g' needs an answer for each of its groups: 'g/a', 'g/b'")
+    expect(stderr).toContain('"g" needs an answer for each of its groups: "g/a", "g/b"')
   })
 
   test('another input is refused without a step, and the printed command applies it', async () => {
@@ -66,12 +66,13 @@ test('a workflow file without a name is not mistaken for a folder', async () => 
 
 describe('an unknown command', () => {
   test.each([
-    ['help rn', "unknown command 'rn'. Did you mean run?"],
-    ['help nonsense', "unknown command 'nonsense'"],
-    ['version', "unknown command 'version'. Did you mean --version?"],
-    ['ls', "unknown command 'ls'. Did you mean runs?"],
-    ['logs x', "unknown command 'logs'. Did you mean show?"],
-    ['help stop', "unknown command 'stop'. Did you mean pause?"]
+    ['help rn', 'unknown command "rn". Did you mean "run"?'],
+    ['help nope', 'unknown command "nope"'],
+    ['help nonsense', 'unknown command "nonsense"'],
+    ['version', 'unknown command "version". Did you mean "--version"?'],
+    ['ls', 'unknown command "ls". Did you mean "runs"?'],
+    ['logs x', 'unknown command "logs". Did you mean "show"?'],
+    ['help stop', 'unknown command "stop". Did you mean "pause"?']
   ])('an unknown command is refused with the probable one: dogear %s', async (words, message) => {
     within()
     const refused = await place.dogear(words.split(' '))
@@ -210,4 +211,14 @@ describe('commands to copy keep the state folder', () => {
     const agreed = await follow(await place.dogear(['prune', '--keep', '0'], other))
     expect(agreed).toMatchObject({ code: 0, stdout: 'Deleted 1 run\n' })
   })
+})
+
+test.each([
+  ['resume --done', 'unknown option "--done"'],
+  ['resume --forse', 'unknown option "--forse". Did you mean "--force"?'],
+  ['runs --hlep', 'unknown option "--hlep". Did you mean "--help"?']
+])('an unknown option is refused, with a similar one if there is one: dogear %s', async (words, message) => {
+  within()
+  const { code, stderr } = await place.dogear(words.split(' '))
+  expect([code, linesOf(stderr)[0]]).toEqual([2, `dogear: ${message}`])
 })

@@ -185,7 +185,7 @@ describe('a run of five steps', () => {
     }
     assert.equal(
       describeProblem({ _tag: 'UnknownStep', step: 'x', available: ['a', 'b'] }),
-      "step 'x' not found. Available steps: 'a', 'b'"
+      'step "x" not found; steps: "a", "b"'
     )
   })
 })
@@ -746,10 +746,10 @@ describe('restartWave', () => {
     const workflow: Workflow = { name: 'w', steps: [W.task('a'), W.wave('checks', [W.group(W.task('g'))])] }
     const [problem] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'a' })
     assert.ok(problem !== undefined)
-    assert.equal(describeProblem(problem), "step 'a' is not a wave. Available: 'checks'")
+    assert.equal(describeProblem(problem), '"a" is not a wave; waves: "checks"')
     const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
-    assert.equal(describeProblem(none), "wave 'x' not found. Available: 'checks'")
+    assert.equal(describeProblem(none), 'wave "x" not found; waves: "checks"')
   })
 
   test('restartWave in a workflow without waves is refused, and the message lists the steps for fromStep', () => {
@@ -758,8 +758,8 @@ describe('restartWave', () => {
       problems(checkpoint, numbered(2), { restartWave }).map(describeProblem).join()
     )
     assert.deepEqual(told, [
-      "wave 'x' not found: the workflow has no sequence, wave or map; run from a step instead. Available steps: 'step-0', 'step-1'",
-      "step 'step-1' is not a wave: the workflow has no sequence, wave or map; run from that step instead"
+      'wave "x" not found: the workflow has no sequence, wave or map; run from a step instead; steps: "step-0", "step-1"',
+      '"step-1" is not a wave: the workflow has no sequence, wave or map; run from that step instead'
     ])
   })
 })
@@ -904,10 +904,10 @@ describe('the text of a plan', () => {
   2/6  run      sign     evidence is missing: commit c0ffee, a.tgz, b.txt
   3/6  run      upload   the result of "sign" may differ
   4/6  run      idle     the result of "sign" may differ
-  5/6  run      checks   forced
-       run        unit   forced
-       run        lint   forced
-       run        smoke  forced
+  5/6  run      checks   as requested
+       run        unit   as requested
+       run        lint   as requested
+       run        smoke  as requested
   6/6  run      notify   the result of "sign" may differ`
     )
   })
@@ -1000,21 +1000,21 @@ describe('the text of a plan', () => {
     assert.equal(
       text,
       `0/30 steps are done, 30 to run
-   1/30  run      s0           forced
-   2/30  run      s1           forced
-   3/30  run      s2           forced
-   4/30  run      s3           forced
-   5/30  run      s4           forced
-         run      … 23 more    forced
-  13/30  run      s12          forced; abandons the job submitted at ${AT}
-  18/30  run      s17          forced
-         run        g0         forced
-         run        g1         forced
-         run        g2         forced
-         run        g3         forced
-         run        g4         forced
-         run        … 24 more  forced
-         run        g9         forced; abandons the job submitted at ${AT}`
+   1/30  run      s0           as requested
+   2/30  run      s1           as requested
+   3/30  run      s2           as requested
+   4/30  run      s3           as requested
+   5/30  run      s4           as requested
+         run      … 23 more    as requested
+  13/30  run      s12          as requested; abandons the job submitted at ${AT}
+  18/30  run      s17          as requested
+         run        g0         as requested
+         run        g1         as requested
+         run        g2         as requested
+         run        g3         as requested
+         run        g4         as requested
+         run        … 24 more  as requested
+         run        g9         as requested; abandons the job submitted at ${AT}`
     )
   })
 

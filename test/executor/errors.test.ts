@@ -66,7 +66,7 @@ describe('the text of an error', () => {
     assert.equal(
       RunError.describe(error),
       [
-        'These steps may already have taken effect. Answer for each:',
+        'These steps need an answer before they run again:',
         '  "pay" may already have taken effect, and is not idempotent: it failed after 1 attempt: no answer',
         `    to run it again: confirm: new Map([["pay", { _tag: 'Again' }]])`,
         `    if it is done: confirm: new Map([["pay", { _tag: 'Done' }]])`,
@@ -123,6 +123,17 @@ describe('the text of an error', () => {
       /fromStep|--/
     ],
     [{ _tag: 'PlanError', problems: [{ ...changed('a'), inDoubt: true }] }, /v1:b/, /fromStep|Undo/],
+    [
+      {
+        _tag: 'PlanError',
+        problems: [
+          { ...changed('a'), inDoubt: true },
+          { ...changed('b'), edit: 'reordered' }
+        ]
+      },
+      /\nAfter that, undo the other edit or accept it with changes: 'ignore'$/,
+      /fromStep|--/
+    ],
     [
       { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', available: [], steps: ['a'] }] },
       /run from that step instead\nSet fromStep: 'a'$/,

@@ -2,6 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { find } from '../../domain/checkpoint/Tree.js'
+import { has } from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { Answer } from '../../domain/plan/Plan.js'
@@ -40,14 +43,15 @@ export const answerCommand = async (
   if (E.isLeft(given)) return given
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
-  const { runId, workflow } = view.right
+  const { runId, workflow, checkpoint } = view.right
+  if (given.right === undefined) return E.left(missing(context, checkpoint, unit))
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const answered =
     'answers' in given.right
       ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
   if (E.isLeft(answered))
-    return E.left(notDone(answered.left, ofOthers(context, runId, unit, word, answered.left), runId))
+    return E.left(notDone(answered.left, ofOthers(context, runId, unit, word, answered.left), runId, 'answer'))
   const { screen, json } = context
   const requested = answered.right._tag === 'Requested'
   if (json) screen.out(printed({ run_id: runId, unit, requested }))
@@ -55,10 +59,25 @@ export const answerCommand = async (
     const { pid, host } = answered.right.holder
     screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
   } else {
-    screen.print(`Run ${runId} has the answer to ${unit}`)
+    screen.print(`Recorded the answer to ${unit} of run ${runId}`)
     for (const line of linesOf([ofResume(context, runId, workflow)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
+}
+
+/** The example fits the unit: a value for one that waits, or will. */
+const missing = (context: Context, { runId, workflow, items, pending }: Checkpoint, unit: string): CliError => {
+  const definition = find(workflow, items, unit)?.definition
+  const waits = has(pending, unit) || (definition?._tag === 'Task' && definition.wait !== undefined)
+  return usage(
+    'answer: the answer is missing; pass --value JSON to a unit that waits, or again, keep or done to a question',
+    [
+      {
+        text: 'For example:',
+        command: dogearCommand(context, ['answer', runId, unit, ...(waits ? ['--value', 'true'] : ['again'])])
+      }
+    ]
+  )
 }
 
 interface Value {
@@ -114,21 +133,24 @@ const valueOf = (
   id: string,
   unit: string,
   { value, valueFile, output, confirm }: AnswerFlags
-): E.Either<CliError, Value> => {
+): E.Either<CliError, Value | undefined> => {
   if (output !== undefined) return E.left(usage('--output: only "done" has an output; pass it as "done --output JSON"'))
   if (confirm !== undefined) return E.left(usage('--confirm: needs an answer to the unit: again, keep or done'))
-  const such = (text: string, ...flag: ReadonlyArray<string>): ReadonlyArray<Hint> => [
-    { text, command: dogearCommand(context, ['answer', id, unit, ...flag]) }
-  ]
   if (value !== undefined && valueFile !== undefined)
     return E.left(usage('--value and --value-file cannot be combined; use one of them'))
   if (valueFile !== undefined) return fromFile(context, valueFile)
-  if (value === undefined)
-    return E.left(usage('answer: the value is missing; pass it as JSON', such('For example:', '--value', 'true')))
+  if (value === undefined) return E.right(undefined)
   const json = parsed(value)
   return E.isRight(json)
     ? E.right({ value: json.right })
-    : E.left(usage(`--value: ${json.left}`, such('To answer with a string:', '--value', '"TEXT"')))
+    : E.left(
+        usage(`--value: ${json.left}`, [
+          {
+            text: 'To answer with a string:',
+            command: dogearCommand(context, ['answer', id, unit, '--value', '"TEXT"'])
+          }
+        ])
+      )
 }
 
 const fromFile = ({ folder }: Context, file: string): E.Either<CliError, Value> => {

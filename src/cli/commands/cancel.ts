@@ -6,7 +6,7 @@ import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
-import { environmentFor } from './Context.js'
+import { environmentFor, showHint } from './Context.js'
 import { findRun } from './find/find.js'
 
 /** Does not wait for the owner: a step may take hours. */
@@ -20,6 +20,12 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   const answer = cancelled.right
   const status = statusOf(answer)
   if (json) screen.out(printed({ run_id: runId, requested: answer._tag === 'Requested', status }))
+  else if (status === 'completed')
+    return E.left({
+      _tag: 'NothingToStop',
+      message: `Run ${runId} ${textOf(answer)}`,
+      hints: [showHint(context, runId)]
+    })
   else screen.print(`Run ${runId} ${textOf(answer)}`)
   return E.right(status === 'completed' ? ExitCode.refused : ExitCode.done)
 }

@@ -8,7 +8,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import { cleanWorkspace } from '../../executor/workspace/workspace.js'
 import type { RemovedWorkspace } from '../../ports/Workspaces.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { consentMissing, notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
@@ -53,7 +53,7 @@ const one = async (
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const { runId, heldBy } = view.right
-  return O.isNone(heldBy) ? E.right([view.right]) : E.left(heldError(context, runId, heldBy.value))
+  return O.isNone(heldBy) ? E.right([view.right]) : E.left(await heldError(context, runId, heldBy.value))
 }
 
 const unheldRuns = async (
@@ -140,7 +140,9 @@ const agree = async (
   if (yes === true) return E.right(undefined)
   if (!context.interactive) {
     return E.left(
-      usage('This deletes the listed workspaces', [{ text: 'To agree:', command: sameCommand(context, ['--yes']) }])
+      consentMissing('This deletes the listed workspaces', [
+        { text: 'To agree:', command: sameCommand(context, ['--yes']) }
+      ])
     )
   }
   const count = candidates.reduce((sum, { folders }) => sum + folders.length, 0)

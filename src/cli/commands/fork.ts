@@ -25,7 +25,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const { fromStep, id: newId = randomUUID(), confirm: texts = [] } = flags
   if (fromStep === undefined)
     return E.left(
-      usage('fork: --from-step is missing; pass the first step of the new run', [
+      usage('fork: --from-step is missing; pass the step where the new run starts', [
         { text: 'List the steps with:', command: dogearCommand(context, ['show', id]) }
       ])
     )
@@ -37,7 +37,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const { workflow } = checkpoint
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const made = await fork(runId, newId, { fromStep, confirm: confirm.right })(environment)()
-  if (E.isLeft(made)) return E.left(notDone(made.left, ofQuestions(context, made.left), runId))
+  if (E.isLeft(made)) return E.left(notDone(made.left, ofQuestions(context, made.left), runId, 'fork'))
   const { screen, json } = context
   const kept = made.right.checkpoint.completedSteps.steps
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))

@@ -30,7 +30,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)
   if (E.isLeft(target)) return target
-  const { runId, workflow } = view.right
+  const { runId, workflow, status } = view.right
   const environment = environmentFor(context)
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
@@ -43,7 +43,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (json) screen.out(printed({ run_id: runId, moved_to: to }))
   else {
     screen.print(`Run ${runId} moved to ${to}`)
-    for (const line of linesOf([ofResume(target.right, runId, workflow)], screen.style)) screen.line(line)
+    for (const line of linesOf([ofResume(target.right, runId, workflow, status)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }

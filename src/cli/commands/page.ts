@@ -75,8 +75,24 @@ const written = (path: string, typed: string, page: string): E.Either<CliError, 
     writeFileSync(path, page)
     return E.right(path)
   } catch (cause) {
-    const { syscall = 'write', code = 'UNKNOWN' } = cause as NodeJS.ErrnoException
-    return E.left(notDone({ _tag: 'WriteFailed', committed: 'no', where: path, operation: syscall, code, cause }))
+    return E.left({ _tag: 'PageNotWritten', message: `Cannot write ${path}: ${whyOf(cause)}`, hints: [] })
+  }
+}
+
+const whyOf = (cause: unknown): string => {
+  const { code, message } = cause as NodeJS.ErrnoException
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'its folder does not exist; create it, or name another file'
+    case 'EISDIR':
+      return 'it is a folder; name a file'
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return 'writing there is not permitted; name another file'
+    default:
+      return `${message}; fix this, or name another file`
   }
 }
 

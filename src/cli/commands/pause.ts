@@ -27,18 +27,21 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const answer = asked.right
   const requested = answer._tag === 'Requested'
   const status = requested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
+  const isRefused = !requested && status !== 'paused'
   if (json) screen.out(printed({ run_id: runId, requested, status }))
   else if (requested) {
     const { pid, host } = answer.holder
     screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
   } else {
-    screen.print(`Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`)
+    const text = `Run ${runId} ${answer._tag === 'Paused' ? 'is paused' : AT_REST[status]}`
     const isOfProgram = view.right.workflow.path === undefined
     const waits = status === 'pending' ? ofPending(context, view.right.checkpoint) : []
     const next = waits.length > 0 ? waits : [isOfProgram ? showHint(context, runId) : nextFor(context, runId, status)]
+    if (isRefused) return E.left({ _tag: 'NothingToStop', message: text, hints: next })
+    screen.print(text)
     for (const line of linesOf(next, screen.style)) screen.line(line)
   }
-  return E.right(requested || status === 'paused' ? ExitCode.done : ExitCode.refused)
+  return E.right(isRefused ? ExitCode.refused : ExitCode.done)
 }
 
 const nextFor = (context: Context, runId: string, status: Status): Hint => {

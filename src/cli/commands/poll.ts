@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { exitCode as ofSignal, subprocess } from '../../adapters/node/index.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { status } from '../../domain/checkpoint/Checkpoint.js'
 import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -26,13 +27,13 @@ import type { PromptContext } from './execution/withPrompt.js'
 import { printWarnings } from './execution/execution.js'
 import { afterLoss, findOrOnly } from './find/find.js'
 import { treeAt } from './execution/survey.js'
-import { ofMissingWorkspace, ofHeld, ofPlanError } from './hints/hints.js'
+import { ofMissingWorkspace, ofHeld, ofPending, ofPlanError } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import { workflowOf } from './find/workflowOf.js'
 import { holderText } from '../report/text.js'
 
 export const pollCommand = async (context: PromptContext, id: string | undefined): Promise<Result> => {
-  const view = await findOrOnly(context, id)
+  const view = await findOrOnly(context, id, { what: 'a pending job', fits: hasJob })
   if (E.isLeft(view)) return view
   const { runId, checkpoint, heldBy } = view.right
   const workflow = workflowOf(context, checkpoint)
@@ -58,10 +59,12 @@ export const pollCommand = async (context: PromptContext, id: string | undefined
           : polled.left._tag === 'HeldBy'
             ? ofHeld(context, runId, polled.left.holder)
             : []
-    return E.left(notDone(polled.left, hints, runId))
+    return E.left(notDone(polled.left, hints, runId, 'poll'))
   }
   return E.right(await report(context, runId, polled.right, heldBy))
 }
+
+const hasJob = ({ pending }: Checkpoint): boolean => [...pending].some(({ _tag }) => _tag === 'Job')
 
 /** Standard output of the commands is protocol; error output is for people. */
 const surroundingsOf = ({ screen, inherited, home }: PromptContext, folder: string): CommandSettings => ({
@@ -87,9 +90,9 @@ const report = async (
     return ExitCode.fenced
   }
   const { jobs, checkpoint } = outcome
-  const isOpen = checkpoint.pending.size > 0
+  const isOpen = hasJob(checkpoint)
   const isOurs = jobs.some(({ end }) => end._tag === 'Collected' || end._tag === 'Failed')
-  const next = nextFor(context, runId, isOpen, isOurs ? O.none : heldBy)
+  const next = nextFor(context, checkpoint, isOurs ? O.none : heldBy)
   const run = status(checkpoint, !isOurs && O.isSome(heldBy))
   if (json) {
     screen.out(printed({ run_id: runId, status: run, jobs: jobs.map(polledJson), next: next.command }))
@@ -106,9 +109,11 @@ const report = async (
 }
 
 /** A run with an owner cannot be resumed. */
-const nextFor = (context: PromptContext, runId: string, isOpen: boolean, heldBy: O.Option<Holder>): Required<Hint> => {
-  if (isOpen) return { text: 'Poll again with:', command: dogearCommand(context, ['poll', runId]) }
-  if (O.isNone(heldBy)) return { text: 'Resume with:', command: resumeLine(context, runId) }
+const nextFor = (context: PromptContext, checkpoint: Checkpoint, heldBy: O.Option<Holder>): Required<Hint> => {
+  const { runId } = checkpoint
+  if (hasJob(checkpoint)) return { text: 'Poll again with:', command: dogearCommand(context, ['poll', runId]) }
+  if (O.isNone(heldBy))
+    return ofWait(context, checkpoint) ?? { text: 'Resume with:', command: resumeLine(context, runId) }
   const { pid, host } = heldBy.value
   const [takeOver] = ofHeld(context, runId, heldBy.value)
   return takeOver?.command === undefined
@@ -117,6 +122,19 @@ const nextFor = (context: PromptContext, runId: string, isOpen: boolean, heldBy:
         command: dogearCommand(context, ['show', runId])
       }
     : { text: `It is held by ${holderText(heldBy.value)}. ${takeOver.text}`, command: takeOver.command }
+}
+
+/** The command that ends the next wait of a run without a pending job. */
+const ofWait = (context: PromptContext, checkpoint: Checkpoint): Required<Hint> | undefined => {
+  const [answer] = ofPending(context, checkpoint)
+  if (answer?.command !== undefined) return { text: answer.text, command: answer.command }
+  const timer = [...checkpoint.pending].find(({ _tag }) => _tag === 'Timer')
+  return timer?._tag === 'Timer'
+    ? {
+        text: `${timer.unit} sleeps until ${timer.wakeAt}. Resume then with:`,
+        command: resumeLine(context, checkpoint.runId)
+      }
+    : undefined
 }
 
 const lineOf = ({ end, job, ...unit }: PolledJob, style: Style): string => {

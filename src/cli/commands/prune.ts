@@ -8,7 +8,7 @@ import type { Pruned } from '../../executor/storage/prune.js'
 import { findExpired, removeRuns } from '../../executor/storage/prune.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
-import { notDone, usage } from '../CliError.js'
+import { consentMissing, notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { confirm, isYes } from '../terminal/Prompt.js'
@@ -59,8 +59,6 @@ export const pruneCommand = async (context: PromptContext, flags: PruneFlags): P
 }
 
 const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, RetentionPolicy> => {
-  if (keep === undefined && olderThan === undefined)
-    return E.left(usage('prune: no limit is set; pass --keep N, --older-than 30d, or both'))
   if (keep !== undefined && !/^\d{1,9}$/.test(keep))
     return E.left(usage(`--keep: "${keep}" is not a number of runs; pass a whole number such as 10`))
   const age = olderThan === undefined ? O.none : Duration.parseAge(olderThan)
@@ -75,6 +73,8 @@ const policyOf = ({ keep, olderThan, status }: PruneFlags): E.Either<CliError, R
     }
     statuses.push(known)
   }
+  if (keep === undefined && olderThan === undefined)
+    return E.left(usage('prune: no limit is set; pass --keep N, --older-than 30d, or both'))
   return E.right({
     statuses,
     ...(keep === undefined ? {} : { keep: Number(keep) }),
@@ -91,7 +91,7 @@ const agree = async (
   if (yes === true) return E.right(undefined)
   if (!interactive) {
     return E.left(
-      usage(`${count(runs)} would be deleted`, [
+      consentMissing(`${count(runs)} would be deleted`, [
         { text: 'List them with:', command: sameCommand(context, ['--dry-run']) },
         { text: 'To agree:', command: sameCommand(context, ['--yes']) }
       ])

@@ -168,7 +168,7 @@ const chooseById = async (
   }
   const view = found.right.value
   if (flags.resume === true || flags.yes === true) return E.right({ _tag: 'Resume', view, how: {} })
-  if (O.isSome(view.heldBy)) return E.left(heldError(context, id, view.heldBy.value))
+  if (O.isSome(view.heldBy)) return E.left(await heldError(context, id, view.heldBy.value))
   const exists = notDone(
     { _tag: 'RunExists', runId: id },
     ofTaken(context, view, ['run', workflow.shown, ...inputWords(given)])

@@ -62,7 +62,7 @@ const CONFIRM: Word = {
 }
 
 const PLANNING: ReadonlyArray<Word> = [
-  { syntax: '--force', text: 'run every step again, from the first; asks before it discards completed steps' },
+  { syntax: '--force', text: 'run every step again, from the first; asks before it runs completed ones again' },
   { syntax: '--from-step <step>', text: 'count all earlier steps as done, and run from this one on' },
   { syntax: '--restart-wave <wave>', text: 'run this wave, map or sequence again, and every later step' },
   {
@@ -146,7 +146,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'poll',
     args: [ANY_RUN],
     summary: 'poll the jobs that a run waits for',
-    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if all are done.',
+    text: 'Polls the [jobs](#jobs) that a run waits for, and records their results; without an id, of the only run that waits for one. Submits and runs nothing. Exits with 75 while a job is unfinished, with 1 if one failed, and with 0 if none is pending any more.',
     flags: [JSON_FLAG],
     example: 'dogear poll 3f2a81c0',
     load: async () => (await import('../actions.js')).pollCommand
@@ -183,7 +183,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
       { syntax: '[answer]', text: 'to a question of a resume: again, keep or done' }
     ],
     summary: 'answer a unit that waits, or a question of a resume',
-    text: 'Answers a unit that [waits for an answer](waiting.md) with --value. The answer may also come before its unit waits. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about it, also of a run that a program started; if there are several, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
+    text: 'With --value, answers a unit that [waits for an answer](waiting.md), or that will. With again, keep or done, answers the [question that a resume would ask](editing-and-resuming.md#questions) about a unit, also of a run that a program started; if there are several, --confirm answers the others. The answer is recorded, and checked by the program when it resumes the run. Exits with 4 if the unit has an answer already or takes none.',
     flags: [
       { syntax: '--value <json>', text: 'the answer, as JSON' },
       { syntax: '--value-file <file>', text: 'the file that holds the answer, as JSON' },
@@ -201,7 +201,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     summary: 'make a new run from the records of another one',
     text: 'Makes a new run that [starts at a step of another one](#a-fork) with its records, and does not run it. The other run stays as it is. Exits with 4 if the run has a workspace of its own.',
     flags: [
-      { syntax: '--from-step <step>', text: 'the first step of the new run; all earlier ones count as done' },
+      { syntax: '--from-step <step>', text: 'the step where the new run starts; all earlier ones count as done' },
       { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
       CONFIRM,
       JSON_FLAG
@@ -251,7 +251,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     _tag: 'Plain',
     name: 'watch',
     args: [RUN],
-    summary: 'follow a run until it rests',
+    summary: 'follow a run until it ends, pauses or waits',
     text: '[Follows a run](#watching-a-run), also of another process, until no process works on it. Ctrl+C ends the watch and leaves the run alone. Exits with 0 if the run completed, 1 if it failed or was interrupted, 4 if it was cancelled, and 75 if it waits or is paused.',
     flags: [JSON_FLAG],
     example: 'dogear watch 3f2a81c0',

@@ -55,7 +55,7 @@ const previewFor = async (context: Context, { runId, heldBy }: RunSummary): Prom
   const view = await viewOf(context, runId)
   if (E.isLeft(view)) return { ...CLEAR, obstacles: [obstacle(view.left)] }
   const preview = await previewOf(context, view.right)
-  const held = O.isNone(heldBy) ? [] : [obstacle(heldError(context, runId, heldBy.value))]
+  const held = O.isNone(heldBy) ? [] : [obstacle(await heldError(context, runId, heldBy.value))]
   return { ...preview, obstacles: [...held, ...preview.obstacles] }
 }
 

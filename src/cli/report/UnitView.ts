@@ -12,12 +12,12 @@ import { duration, grouped } from '../../view/text.js'
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
 export const describe = (run: RunView, view: UnitView): string => {
-  const { kind, status, assumed, parts, pending, attempts, durationMillis } = view
+  const { kind, status, assumed, parts, pending, answered, attempts, durationMillis } = view
   const stopped = stopOf(run, view)
   return [
     assumed ? 'assumed done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
-    ...(pending === undefined ? [] : [printable(waitText(pending))]),
+    ...(answered === true ? ['its answer is recorded'] : pending === undefined ? [] : [printable(waitText(pending))]),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
     ...(durationMillis === undefined || assumed ? [] : [duration(durationMillis)])
   ].join(', ')

@@ -5,7 +5,7 @@ import type { Decision, ResumePlan, Run } from '../../domain/plan/Plan.js'
 import { describePosition } from '../../domain/request/Pause.js'
 import { definitionAt } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { isTop } from '../../domain/workflow/Unit.js'
+import { ancestors, isTop, nameOf as lastOf } from '../../domain/workflow/Unit.js'
 import { describe } from '../../executor/RunError.js'
 import { describeRequest } from '../../executor/storage/portErrors.js'
 import type { Event, EventUnit } from '../../ports/Events.js'
@@ -43,7 +43,7 @@ export const linesOf = (run: LiveRun, event: Event): Lines => {
       return started(run, event)
     case 'StepRetrying': {
       const failed = `attempt ${event.attempt}/${event.maxAttempts} failed: ${event.error.message}`
-      const wait = `Retrying in ${(event.delayMillis / 1_000).toFixed(1)}s`
+      const wait = `Retrying in ${duration(event.delayMillis)}`
       return troubles(
         run,
         event,
@@ -100,7 +100,6 @@ export const removal = (event: Event, style: Style): Lines => {
 
 const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yellow: (line: string) => string): Lines => {
   const { unit, commits, committed } = pointer
-  const more = committed === undefined ? '' : `, and ${committed.slice(0, 12)} with uncommitted changes`
   const warnings = [
     ...(unreadable === undefined
       ? []
@@ -110,7 +109,8 @@ const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yello
   return [
     yellow(`Paused ${isTop(unit) ? 'before' : 'at'} ${describePosition(pointer)}`),
     ...(where === undefined ? [] : [`Progress saved to ${where}`]),
-    `Commits: ${commits.length} completed${more}`,
+    ...(commits.length === 0 ? [] : [`Evidence: ${counted(commits.length, 'commit')}`]),
+    ...(committed === undefined ? [] : [`Committed the uncommitted changes: ${committed.slice(0, 12)}`]),
     ...warnings.map((line) => yellow(`warning: ${line}`))
   ]
 }
@@ -143,13 +143,25 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
   ]
 }
 
-const skipped = ({ screen: { style } }: LiveRun, plan: ResumePlan): Lines => {
+const skipped = (run: LiveRun, plan: ResumePlan): Lines => {
+  const { style } = run.screen
   const units = skippedBy(plan)
   if (units.length === 0) return []
   const named = units.slice(0, MAX_SKIPPED).join(', ')
   const more = units.length > MAX_SKIPPED ? ` and ${grouped(units.length - MAX_SKIPPED)} more` : ''
   const noun = units.every(isTop) ? 'step' : 'unit'
-  return [style.dim(`${style.symbols.skipped} ${counted(units.length, noun)} completed earlier: ${named}${more}`)]
+  const tasks = tasksIn(run, units)
+  const inside = tasks === units.length ? '' : ` (${counted(tasks, 'task')})`
+  return [
+    style.dim(`${style.symbols.skipped} ${counted(units.length, noun)} completed earlier${inside}: ${named}${more}`)
+  ]
+}
+
+/** How many tasks the end of the run will count as skipped for these units. */
+const tasksIn = ({ tally }: LiveRun, units: ReadonlyArray<Unit>): number => {
+  const named = new Set(units)
+  return [...tally.skipped].filter((unit) => named.has(unit) || [...ancestors(unit)].some((one) => named.has(one)))
+    .length
 }
 
 const MAX_SKIPPED = 6
@@ -186,16 +198,19 @@ const started = (run: LiveRun, event: Of<'StepStarted'>): Lines => {
   if (wide !== undefined) return startedWave(run, wide, event)
   const decision = run.decisions.get(event.unit)
   const first = decision?._tag === 'Retry' ? decision.attempt : 1
-  const group = isTop(event.unit) ? '' : ` ${event.unit}`
-  return event.attempt === first ? [starting(run, event, decision, `${group}: ${event.summary}`)] : []
+  return event.attempt === first ? [starting(run, event, decision, nameOf(event))] : []
 }
+
+/** The name of a unit, as the lines about its end have it, and its summary if that says more. */
+const nameOf = ({ unit, summary }: Of<'StepStarted'>): string =>
+  summary === unit || summary === lastOf(unit) ? unit : `${unit} (${summary})`
 
 /** The first group that starts stands for its wave. */
 const startedWave = (run: LiveRun, wave: Wave, event: EventUnit): Lines => {
   if (!run.waves.isNew(wave)) return []
   const { total = 0, done, unit } = wave
   const some = done === 0 ? '' : `${grouped(total - done)} of `
-  return [starting(run, event, run.decisions.get(unit), `: ${unit} (${some}${grouped(total)} groups)`)]
+  return [starting(run, event, run.decisions.get(unit), `${unit} (${some}${grouped(total)} groups)`)]
 }
 
 const starting = (
@@ -206,8 +221,8 @@ const starting = (
 ): string =>
   style.bold(
     decision?._tag === 'Retry'
-      ? `Retrying step ${stepIndex + 1}${what}`
-      : `Executing step ${stepIndex + 1}/${steps.length}${what}`
+      ? `Retrying step ${stepIndex + 1}/${steps.length}: ${what}`
+      : `Executing step ${stepIndex + 1}/${steps.length}: ${what}`
   )
 
 /** The end of a unit: `✓ checks/unit (1.2 s)`. A wide wave has one line. */

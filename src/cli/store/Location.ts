@@ -16,6 +16,9 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
   const [, file] = /^sqlite:(?:\/\/)?(.+)$/is.exec(text) ?? []
   if (file !== undefined) return E.right({ _tag: 'Sqlite', path: resolve(folder, file) })
   const [, scheme] = /^([a-z][a-z0-9+.-]+):/i.exec(text) ?? []
+  if (/^sqlite$/i.test(scheme ?? '')) return E.left('"sqlite:" needs a file, as in sqlite:state.db')
+  if (/^postgres(ql)?$/i.test(scheme ?? ''))
+    return E.left(`"${scheme}:" needs a host and a database, as in postgres://HOST/DATABASE`)
   if (scheme !== undefined)
     return E.left(`"${scheme}:" is no kind of store; pass a folder, sqlite:FILE or postgres://HOST/DATABASE`)
   const path = resolve(folder, text)

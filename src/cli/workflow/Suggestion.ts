@@ -8,11 +8,15 @@ export const didYouMean = (word: string, known: ReadonlyArray<string>): string =
   const limit = Math.max(1, Math.floor(word.length / 3))
   const [nearest] = known
     .slice(0, MAX_KNOWN)
-    .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .map((candidate) => ({ candidate, distance: nearness(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter((one) => one.distance <= limit)
     .sort((a, b) => a.distance - b.distance)
   return nearest === undefined ? '' : `. Did you mean "${nearest.candidate}"?`
 }
+
+/** A plural is near to its singular. */
+const nearness = (word: string, candidate: string): number =>
+  Math.min(distance(word, candidate), distance(word.replace(/ies$/, 'y').replace(/s$/, ''), candidate))
 
 /** The Damerau-Levenshtein distance. */
 const distance = (a: string, b: string): number => {

@@ -41,10 +41,23 @@ const explained = (code: YAMLParseError['code'], message: string, character: str
       return 'the next line is indented more than the key before it; align them'
     case 'UNEXPECTED_TOKEN':
       return unexpected(message)
+    case 'TAB_AS_INDENT':
+      return 'this line is indented with a tab; indent with spaces, not tabs'
+    case 'MISSING_CHAR':
+      return /^Missing closing .quote$/.test(message)
+        ? `this string has no closing ${message.charAt(16)}; add it`
+        : lowered(message)
+    case 'BAD_INDENT':
+      return `${lowered(message)}; align it with the lines around it`
+    case 'DUPLICATE_KEY':
+      return `${lowered(message)}; remove or rename one of them`
     default:
-      return message
+      return lowered(message)
   }
 }
+
+/** The parser writes sentences. */
+const lowered = (message: string): string => message.charAt(0).toLowerCase() + message.slice(1)
 
 const unexpected = (message: string): string => {
   if (message.startsWith('Not a YAML token')) {

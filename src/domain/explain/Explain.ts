@@ -170,7 +170,7 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'FailedBefore':
       return `failed: ${firstLine(reason.message)}; its error is thrown again`
     case 'NotStarted':
-      return 'not started'
+      return reason.answered === true ? ANSWERED : 'not started'
     case 'EvidenceMissing':
       return `evidence is missing: ${listed(reason.missing.map(describeEvidence))}`
     case 'EvidenceChanged':
@@ -180,9 +180,11 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
     case 'EarlierStepRunsAgain':
       return `the result of "${reason.step}" may differ`
     case 'Forced':
-      return 'forced'
+      return 'as requested'
     case 'Failed':
-      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+      return reason.answered === true
+        ? ANSWERED
+        : `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':
@@ -198,9 +200,11 @@ export const describeReason = ({ _tag, reason }: Decision): string => {
   }
 }
 
+const ANSWERED = 'its answer is recorded'
+
 const describeWait = ({ question, until, answered }: PollReason & { readonly _tag: 'AnswerPending' }): string =>
   answered === true
-    ? 'its answer is recorded'
+    ? ANSWERED
     : `waits for an answer${question === undefined ? '' : `: ${firstLine(question)}`}${until === undefined ? '' : ` (until ${until})`}`
 
 /** Describes changed evidence. */
@@ -275,8 +279,8 @@ const kindOfProblem = (problem: PlanProblem): string =>
 const unknownStep = (step: string, available: ReadonlyArray<string>): string => {
   const groups = available.filter((one) => one.startsWith(`${step}/`))
   return groups.length > 0 && !available.includes(step)
-    ? `'${step}' needs an answer for each of its groups: ${quoted(groups)}`
-    : `step '${step}' not found. Available steps: ${quoted(available)}`
+    ? `"${step}" needs an answer for each of its groups: ${quoted(groups)}`
+    : `step "${step}" not found; steps: ${quoted(available)}`
 }
 
 /**
@@ -294,8 +298,8 @@ export const describeProblem = (problem: PlanProblem): string => {
       return describeChange(problem)
     case 'NothingToConfirm':
       if (problem.keep === true)
-        return `"${problem.unit}" has nothing to keep: its evidence did not change; remove this answer`
-      return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; remove this answer`
+        return `"${problem.unit}" has nothing to keep: its evidence did not change; answer again or done, or omit the answer`
+      return `"${problem.unit}" cannot be confirmed as done: it is due to run and not in doubt; omit the answer`
     case 'UnitPending':
       return `"${problem.unit}" cannot be confirmed: it is pending; poll its job, answer it, or run from that step`
     case 'UnknownStep':
@@ -322,22 +326,22 @@ export const describeProblem = (problem: PlanProblem): string => {
 const RESTORE = 'restore the run from a backup, or start a new run'
 
 const quoted = (names: ReadonlyArray<string>): string =>
-  names.length === 0 ? 'none' : listed(names.map((name) => `'${name}'`))
+  names.length === 0 ? 'none' : listed(names.map((name) => `"${name}"`))
 
 const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
   const isStep = steps.includes(step)
-  const what = isStep ? `step '${step}' is not a wave` : `wave '${step}' not found`
-  if (available.length > 0) return `${what}. Available: ${quoted(available)}`
+  const what = isStep ? `"${step}" is not a wave` : `wave "${step}" not found`
+  if (available.length > 0) return `${what}; waves: ${quoted(available)}`
   return isStep
     ? `${what}: the workflow has no sequence, wave or map; run from that step instead`
-    : `${what}: the workflow has no sequence, wave or map; run from a step instead. Available steps: ${quoted(steps)}`
+    : `${what}: the workflow has no sequence, wave or map; run from a step instead; steps: ${quoted(steps)}`
 }
 
 const describeChange = (problem: PlanProblem & { readonly _tag: 'WorkflowChanged' }): string => {
   const name = problem.unit
   if (problem.pending === true) {
     const now = problem.present === undefined ? '' : `, now ${problem.present}`
-    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}${now}. Restore it until its job has ended, force it to submit another, or accept the edit with "ignore"`
+    return `"${name}" was ${problem.edit} while its job is pending: recorded ${problem.recorded}${now}; restore it, or accept the edit with "ignore", to keep waiting for that job, or run from that step to abandon the job and submit another`
   }
   if (problem.inDoubt === true && problem.present !== undefined) {
     return `"${name}" now names another step; the recorded one is not idempotent and may have taken effect (recorded ${problem.recorded}, now ${problem.present}). Restore it under this name and confirm it, or accept the edit with "ignore"`

@@ -2,7 +2,7 @@
 import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
 import type { CompletedStep } from '../checkpoint/CompletedStep.js'
-import type { PendingUnit } from '../checkpoint/Pending.js'
+import type { BufferedAnswer, PendingUnit } from '../checkpoint/Pending.js'
 import { attemptOf } from '../checkpoint/Pending.js'
 import { partNamed, partNames } from '../checkpoint/Tree.js'
 import * as Units from '../checkpoint/Units.js'
@@ -15,7 +15,7 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
 /**
  * A unit of a run and its status. `index`: of its top-level step, from 0; `attempts`: 0 before the first; `parts`: of a composite;
- * `assumed`: a user declared it done; `pending`: what it waits for.
+ * `assumed`: a user declared it done; `pending`: what it waits for; `answered`: the answer to it is recorded, and the next resume uses it.
  *
  * @category model
  */
@@ -30,6 +30,7 @@ export interface UnitView {
   readonly durationMillis?: number
   readonly output?: Json
   readonly pending?: PendingUnit
+  readonly answered?: true
   readonly error?: StepError
 }
 
@@ -79,23 +80,25 @@ interface Facts {
   readonly inFlight: Units.Units<State.InFlight>
   readonly failures: Units.Units<State.Failure>
   readonly waiting: Units.Units<PendingUnit>
+  readonly answers: Units.Units<BufferedAnswer>
 }
 
-const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoint): Facts => ({
+const factsOf = ({ state, completedSteps: records, pending: waiting, answers }: Checkpoint): Facts => ({
   state,
   records,
   inFlight: State.inFlight(state),
   failures: State.failures(state),
-  waiting
+  waiting,
+  answers
 })
 
 type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
 
-const unitOf = ({ state, records, inFlight, failures, waiting }: Facts, place: Place): UnitView => {
+const unitOf = ({ state, records, inFlight, failures, waiting, answers }: Facts, place: Place): UnitView => {
   const { unit } = place
   const record = Units.get(records, unit)
   if (record !== undefined) return recorded(place, record)
-  const base = { ...place, assumed: false }
+  const base = { ...place, assumed: false, ...(Units.has(answers, unit) ? ({ answered: true } as const) : {}) }
   const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
   if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }

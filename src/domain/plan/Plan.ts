@@ -46,10 +46,10 @@ export type SkipReason =
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
- * earlier step runs again or is assumed done; the user forced it.
+ * earlier step runs again or is assumed done; the user forced it. `answered`: the answer that it will wait for is recorded.
  */
 export type RunReason =
-  | { readonly _tag: 'NotStarted' }
+  | { readonly _tag: 'NotStarted'; readonly answered?: true }
   | { readonly _tag: 'EvidenceMissing'; readonly missing: ReadonlyArray<Evidence> }
   | {
       readonly _tag: 'EvidenceChanged'
@@ -59,9 +59,12 @@ export type RunReason =
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
-/** Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. */
+/**
+ * Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. `answered`: its answer came after it had failed
+ * for want of one.
+ */
 export type RetryReason =
-  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
+  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number; readonly answered?: true }
   | { readonly _tag: 'InFlight'; readonly attempt: number }
   | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
 
@@ -242,7 +245,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   that did not change.
  * - `UnitPending`: an answer says that a pending unit runs again or is done.
  * - `UnknownStep`: an option names an unknown step; `available`: the known ones.
- * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available`: those that exist, `steps`: all steps.
+ * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available`: those that exist, `steps`: all steps,
+ *   and the named unit if it exists.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
  * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with that.
  * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.

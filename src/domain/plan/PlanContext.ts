@@ -137,7 +137,8 @@ export const unknownNames = (
     problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
   const restarted = restartWave === undefined ? undefined : find<Step>(workflow, items, restartWave)?.definition
   if (restartWave !== undefined && (restarted === undefined || !isComposite(restarted))) {
-    const steps = workflow.steps.map(({ name }) => name)
+    const known = workflow.steps.map(({ name }) => name)
+    const steps = restarted === undefined || known.includes(restartWave) ? known : [...known, restartWave]
     const waves = workflow.steps.filter(isComposite).map(({ name }) => name)
     problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
   }

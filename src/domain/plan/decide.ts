@@ -254,6 +254,7 @@ const compositeDecision = (
   const failed = lastAttempt(context, placed)
   if (started?.reason._tag === 'NotStarted' && failed?.reason._tag === 'Failed')
     return { _tag: 'Retry', ...aboutOf(placed), attempt: failed.attempt, reason: failed.reason }
+  if (started?.reason._tag === 'NotStarted') return run(placed, { _tag: 'NotStarted' })
   if (started !== undefined) return run(placed, started.reason)
   const waiting = next.find((part) => part._tag === 'Poll')
   if (waiting !== undefined) return { _tag: 'Poll', ...aboutOf(placed), reason: waiting.reason }

@@ -67,4 +67,6 @@ const mayRunTwice = async (
 }
 
 export const repeatWarning = (units: ReadonlyArray<string>): string =>
-  `Completed, not idempotent, and due to run again: ${units.join(', ')}.`
+  units.length === 1
+    ? `This completed step is not idempotent, and would run again: ${units.join(', ')}.`
+    : `These completed steps are not idempotent, and would run again: ${units.join(', ')}.`

@@ -3,13 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { inFlight } from '../../../domain/checkpoint/CheckpointState.js'
+import { isFor } from '../../../domain/request/Request.js'
+import { requestsFor } from '../../../executor/requests/inbox.js'
 import type { RunView } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
-import type { CliError } from '../../CliError.js'
-import { notDone, usage } from '../../CliError.js'
+import type { CliError, Stop } from '../../CliError.js'
+import { consentMissing, notDone } from '../../CliError.js'
 import { linesOf } from '../../report/Hint.js'
 import { confirm, isYes } from '../../terminal/Prompt.js'
 import type { Context } from '../Context.js'
+import { environmentFor, showHint } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import { viewOf } from '../find/find.js'
 import type { TakeOverFlags } from './planFlags.js'
@@ -39,7 +42,7 @@ export const claimable = async (
 ): Promise<E.Either<CliError, Claimable>> => {
   const { runId, heldBy } = view
   if (O.isNone(heldBy)) return E.right({ view, takeOver: false })
-  if (heldBy.value.liveness === 'alive') return E.left(heldError(context, runId, heldBy.value, flags))
+  if (heldBy.value.liveness === 'alive') return E.left(await heldError(context, runId, heldBy.value, flags))
   if (flags.takeOver === true && flags.yes !== true && !context.interactive)
     return E.left(withoutConsent(context, view, heldBy.value, flags))
   announceWait(context, runId, heldBy.value, flags)
@@ -48,13 +51,29 @@ export const claimable = async (
   const { heldBy: holder } = seen.right
   if (O.isNone(holder)) return E.right({ view: seen.right, takeOver: false })
   if (holder.value.liveness === 'alive' || flags.takeOver !== true)
-    return E.left(heldError(context, runId, holder.value, flags))
+    return E.left(await heldError(context, runId, holder.value, flags))
   const agreed = await agreeToTakeOver(context, seen.right, holder.value, flags)
   return E.isLeft(agreed) ? agreed : E.right({ view: seen.right, takeOver: true })
 }
 
-export const heldError = (context: Context, runId: string, holder: Holder, flags: TakeOverFlags = {}): CliError =>
-  notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
+/** Says so if the owner was already asked to stop. */
+export const heldError = async (
+  context: Context,
+  runId: string,
+  holder: Holder,
+  flags: TakeOverFlags = {}
+): Promise<CliError> => {
+  const error = notDone({ _tag: 'HeldBy', runId, holder }, ofHeld(context, runId, holder, flags))
+  if (holder.liveness !== 'alive') return error
+  const requests = await requestsFor(environmentFor(context), runId)
+  const asked = new Set(
+    E.isLeft(requests) ? [] : requests.right.filter((one) => isFor(one, holder)).map(({ _tag }) => _tag)
+  )
+  const requested = STOPS.find((one) => asked.has(one))
+  return requested === undefined ? error : { ...error, hints: [showHint(context, runId)], requested }
+}
+
+const STOPS: ReadonlyArray<Stop> = ['Cancel', 'Pause']
 
 const announceWait = (context: PromptContext, runId: string, holder: Holder, flags: TakeOverFlags): void => {
   const { screen } = context
@@ -89,7 +108,7 @@ const riskOf = ({ checkpoint: { state } }: RunView): string => {
 }
 
 const withoutConsent = (context: PromptContext, view: RunView, holder: Holder, flags: TakeOverFlags): CliError =>
-  usage(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
+  consentMissing(`Run ${view.runId} is held by ${holderText(holder)}. ${riskOf(view)} To agree, add --yes`, [
     { text: 'To take it over:', command: resumeLine(context, view.runId, { ...flags, yes: true }) }
   ])
 

@@ -137,7 +137,11 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
 
 export const obstacle = (error: CliError): Obstacle => ({
   code: code(error),
-  message: describeFully('hints' in error ? { ...error, hints: [] } : error),
+  // A command that only reads need not say so.
+  message: describeFully('hints' in error ? { ...error, hints: [] } : error).replace(
+    /(\. |\n)Nothing was changed$/,
+    ''
+  ),
   next: 'hints' in error ? error.hints : [],
   exit: ofError(error)
 })

@@ -1,14 +1,13 @@
 /** Resumes a run: asks every question first, then executes the plan that was answered. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { hashPlan, openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors } from '../../../domain/workflow/Unit.js'
+import { ancestors, isTop } from '../../../domain/workflow/Unit.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { Program } from '../../../executor/program/Program.js'
@@ -18,7 +17,7 @@ import type { RunView } from '../../../executor/storage/runs.js'
 import { viewRun } from '../../../executor/storage/runs.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import type { CliError } from '../../CliError.js'
-import { notDone, usage } from '../../CliError.js'
+import { consentMissing, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
 import { repeatWarning } from './checks.js'
@@ -38,6 +37,7 @@ import { claimable } from './owner.js'
 import type { MergeFlags } from './workspace.js'
 import { printPosition } from '../find/pointer.js'
 import { warnOfOtherKind } from './workspace.js'
+import { counted } from '../../../view/text.js'
 
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
@@ -163,8 +163,8 @@ const agreeToForce = async (
   flags: ResumeFlags,
   tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
-  const { completed } = progress(checkpoint)
-  const twice = doneTwice(checkpoint, program, plan, options)
+  const repeated = runsAgain(plan, checkpoint)
+  const twice = doneTwice(repeated, program, options)
   const found = await findOverwrites(context, program, surveyed, tree)
   const edited = E.isLeft(found) ? [] : found.right
   const [first, ...more] = edited
@@ -176,15 +176,17 @@ const agreeToForce = async (
   const warnings = [
     ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
     ...(flags.yes === true || twice.length === 0 ? [] : [repeatWarning(twice)]),
-    ...(flags.yes !== true && flags.force === true && completed > 0
-      ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
+    ...(flags.yes !== true && flags.force === true && repeated.length > 0
+      ? [
+          `--force runs ${counted(repeated.length, `completed ${repeated.every(({ unit }) => isTop(unit)) ? 'step' : 'unit'}`)} again.`
+        ]
       : []),
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
   if (!context.interactive) {
     const command = resumeLine(context, checkpoint.runId, { ...flags, yes: true }, pinOf(flags))
-    return E.left(usage(warnings.join(' '), [{ text: 'To agree:', command }]))
+    return E.left(consentMissing(warnings.join(' '), [{ text: 'To agree:', command }]))
   }
   return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
     ? E.right(undefined)
@@ -192,14 +194,13 @@ const agreeToForce = async (
 }
 
 const doneTwice = (
-  checkpoint: Checkpoint,
+  repeated: ReadonlyArray<Run>,
   program: AnyProgram,
-  plan: ResumePlan,
   { confirm }: PlanOptions
 ): ReadonlyArray<string> => {
   const units = new Set(nonIdempotent(program))
   const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
-  return runsAgain(plan, checkpoint)
+  return repeated
     .filter(({ unit }) => units.has(unit) || isOfMap(unit))
     .map(({ unit }) => unit)
     .filter((name) => confirm?.get(name)?._tag !== 'Again')

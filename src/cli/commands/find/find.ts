@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as TE from 'fp-ts/lib/TaskEither.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import * as RunId from '../../../domain/checkpoint/RunId.js'
 import { describeStorage } from '../../../executor/storage/portErrors.js'
@@ -103,7 +104,12 @@ export const viewOf = async (context: Context, runId: string): Promise<E.Either<
     : E.left(notDone({ _tag: 'NoSuchRun', runId }, ofNoRun(context)))
 }
 
-export const findOrOnly = async (context: Context, id: string | undefined): Promise<E.Either<CliError, RunView>> => {
+/** `purpose`: for which of several unfinished runs the command is meant. */
+export const findOrOnly = async (
+  context: Context,
+  id: string | undefined,
+  purpose?: Purpose
+): Promise<E.Either<CliError, RunView>> => {
   if (id !== undefined) return findRun(context, id)
   const runs = await allRuns(context)
   if (E.isLeft(runs)) return runs
@@ -121,12 +127,43 @@ export const findOrOnly = async (context: Context, id: string | undefined): Prom
       newest === undefined || active.length > 0 || runs.right.damaged.length > 0 ? {} : { completed: newest.runId }
     return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
   }
-  return others.length === 0
-    ? viewOf(context, only.runId)
+  if (others.length === 0) return viewOf(context, only.runId)
+  const meant = purpose === undefined ? unfinished : await meantBy(context, unfinished, purpose)
+  const [first, ...more] = meant
+  if (first === undefined)
+    return E.left({
+      _tag: 'NothingToResume',
+      hints: [],
+      what: purpose?.what ?? '',
+      unreadable: runs.right.damaged.length
+    })
+  return more.length === 0
+    ? viewOf(context, first.runId)
     : E.left({
         _tag: 'SeveralUnfinished',
-        candidates: unfinished.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
+        ...(purpose === undefined ? {} : { what: purpose.what }),
+        candidates: meant.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
       })
+}
+
+/** `what`: such a run, in words. */
+export interface Purpose {
+  readonly what: string
+  readonly fits: (checkpoint: Checkpoint) => boolean
+}
+
+/** A summary does not know all that a run waits for, so the runs are read. */
+const meantBy = async (
+  context: Context,
+  runs: ReadonlyArray<RunSummary>,
+  { fits }: Purpose
+): Promise<ReadonlyArray<RunSummary>> => {
+  const meant: Array<RunSummary> = []
+  for (const run of runs) {
+    const view = await viewOf(context, run.runId)
+    if (E.isRight(view) && fits(view.right.checkpoint)) meant.push(run)
+  }
+  return meant
 }
 
 export const isUnfinished = ({ status, heldBy }: RunSummary): boolean => !isFinal(status) && O.isNone(heldBy)

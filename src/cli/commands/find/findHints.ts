@@ -1,4 +1,6 @@
 /** Hints for runs and workflow files that were not found. */
+import type { Status } from '../../../domain/checkpoint/Checkpoint.js'
+import { isFinal } from '../../../domain/checkpoint/Checkpoint.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Typed } from '../Context.js'
@@ -38,7 +40,15 @@ export const ofNothing = (place: Place, active: ReadonlyArray<string>, total: nu
   return total === 0 ? [{ text: `Looked in ${place.store.shown}` }] : []
 }
 
-export const ofResume = (place: Place, runId: string, { path }: Pick<WorkflowIdentity, 'path'>): Hint =>
-  path === undefined
-    ? { ...showHint(place, runId), text: 'Resume it in the program that started it. Show it with:' }
-    : { text: 'Resume with:', command: dogearCommand(place, ['resume', runId]) }
+/** `status`: unless the run can be resumed anyway. */
+export const ofResume = (
+  place: Place,
+  runId: string,
+  { path }: Pick<WorkflowIdentity, 'path'>,
+  status: Status = 'paused'
+): Hint =>
+  isFinal(status)
+    ? showHint(place, runId)
+    : path === undefined
+      ? { ...showHint(place, runId), text: 'Resume it in the program that started it. Show it with:' }
+      : { text: 'Resume with:', command: dogearCommand(place, ['resume', runId]) }

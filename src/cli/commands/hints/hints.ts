@@ -207,13 +207,22 @@ const ofNoWave = (
   return available.length > 0 ? [] : [{ text: 'To run from a step on:', command: from('STEP') }]
 }
 
-const ofEdits = (
-  place: Place,
-  { checkpoint, workflow, options, flags: { force: _, restartWave: __, ...flags } }: Planning,
-  problems: ReadonlyArray<PlanProblem>
-): ReadonlyArray<Hint> => {
+const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanProblem>): ReadonlyArray<Hint> => {
+  const {
+    checkpoint,
+    workflow,
+    options,
+    flags: { force: _, restartWave: __, ...flags }
+  } = planning
   const edits = problems.filter((problem) => problem._tag === 'WorkflowChanged')
-  if (edits.length === 0 || edits.some(({ inDoubt }) => inDoubt === true)) return []
+  if (edits.length === 0) return []
+  // To accept them now would accept those in doubt too.
+  if (edits.some(({ inDoubt }) => inDoubt === true)) {
+    const [edit, them] = edits.length === 2 ? ['edit', 'it'] : ['edits', 'them']
+    return edits.every(({ inDoubt }) => inDoubt === true)
+      ? []
+      : [{ text: `After that, undo the other ${edit}, or accept ${them} with --changes ignore` }]
+  }
   const edited = new Set(edits.map(({ unit }) => top(unit)))
   const [only] = edits.length === 1 ? edits.map(({ unit }) => unit) : []
   const isThere = only !== undefined && definitionAt<Step>(workflow, only) !== undefined
@@ -225,19 +234,25 @@ const ofEdits = (
     ...ways: ReadonlyArray<Pick<PlanOptions, 'changes' | 'fromStep'>>
   ): ReadonlyArray<Hint> => {
     const way = ways.find((one) => E.isRight(planResume(checkpoint, workflow, { ...others, ...one })))
-    return way === undefined ? [] : [{ text, command: resumeLine(place, checkpoint.runId, { ...flags, ...way }) }]
+    if (way === undefined) return []
+    const again = way.fromStep === undefined ? [] : runningAgain(planning, { ...others, ...way })
+    return [{ text, command: resumeLine(place, checkpoint.runId, { ...flags, ...way }, again) }]
   }
+  const jobs = edits.filter(({ pending }) => pending === true).length
+  const abandon = jobs === 0 ? '' : `abandon the ${jobs === 1 ? 'job' : 'jobs'} and `
+  const results = jobs === edits.length ? [] : ['the recorded results']
+  const kept = [...results, ...(jobs === 0 ? [] : [jobs === 1 ? 'the submitted job' : 'the submitted jobs'])]
   return [
     ...(from === undefined
       ? []
       : offer(
-          `To run again from "${from}" on:`,
+          `To ${abandon}run again from "${from}" on:`,
           { fromStep: from },
           { fromStep: from, changes: 'completed' },
           { fromStep: from, changes: 'ignore' }
         )),
     ...offer(
-      'To keep the recorded results despite the change:',
+      `To keep ${kept.join(' and ')} despite the change:`,
       ...(options.changes === 'strict' ? [{ changes: 'completed' } as const] : []),
       { changes: 'ignore' }
     )
@@ -260,20 +275,34 @@ const ofMissingOutputs = (
   return [resumeHint(place, 'Pass its output:', checkpoint.runId, { ...flags, confirm })]
 }
 
+/** The answers with which a resume runs again what it would ask about. An answer can raise further questions. */
+const runningAgain = ({ checkpoint, workflow }: Planning, options: PlanOptions): ReadonlyArray<string> => {
+  const confirm = new Map(options.confirm)
+  for (;;) {
+    const plan = planResume(checkpoint, workflow, { ...options, confirm })
+    const questions = E.isRight(plan) ? openQuestions(plan.right).filter(({ unit }) => !confirm.has(unit)) : []
+    if (questions.length === 0) break
+    for (const { unit } of questions) confirm.set(unit, { _tag: 'Again' })
+  }
+  return [...confirm.keys()]
+    .filter((unit) => options.confirm?.has(unit) !== true)
+    .flatMap((unit) => ['--confirm', `${unit}=again`])
+}
+
 /** For units whose evidence is missing: a plain resume runs them again. */
 const ofMissingEvidence = (
   place: Place,
-  { checkpoint, workflow, options }: Planning,
+  planning: Planning,
   problems: ReadonlyArray<PlanProblem>
 ): ReadonlyArray<Hint> => {
   const units = problems.flatMap((one) =>
     one._tag === 'AssumedOutputMissing' && one.evidence === true ? [one.unit] : []
   )
+  const { checkpoint, workflow, options } = planning
   const { evidence = [] } = options
   if (units.length === 0 || E.isLeft(planResume(checkpoint, workflow, { evidence }))) return []
-  return [
-    { text: `To run ${listed(units.map((unit) => `"${unit}"`))} again:`, command: resumeLine(place, checkpoint.runId) }
-  ]
+  const text = `To run ${listed(units.map((unit) => `"${unit}"`))} again:`
+  return [resumeHint(place, text, checkpoint.runId, {}, runningAgain(planning, { evidence }))]
 }
 
 /** The remedies for an execution without an outcome. `restart`: the words that start the run again, if nothing was saved. */

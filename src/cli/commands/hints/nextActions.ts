@@ -14,6 +14,9 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
   if (hintsOf(error).some(({ command }) => command !== undefined)) return []
   switch (error._tag) {
     case 'Usage':
+    case 'ConsentMissing':
+    case 'NothingToStop':
+    case 'PageNotWritten':
     case 'InvalidWorkflow':
     case 'NoRunOfWorkflow':
     case 'Declined':

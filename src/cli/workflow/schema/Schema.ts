@@ -173,7 +173,7 @@ export const field = <A>(schema: Schema<A>, about: string, missing?: string): Fi
   ...(missing === undefined ? {} : { missing })
 })
 
-/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here. */
+/** `of`: the owner of the keys in messages; `except`: keys that are not allowed here; `instead`: the keys to use for others. */
 export const object = <F extends Fields>(
   of: string,
   fields: F,
@@ -181,9 +181,10 @@ export const object = <F extends Fields>(
     readonly except?: ReadonlyArray<keyof F>
     readonly rules?: ReadonlyArray<Rule<Read<F>>>
     readonly otherwise?: (kind: string) => string
+    readonly instead?: Readonly<Record<string, keyof F & string>>
   } = {}
 ): Schema<Read<F>> => {
-  const { except = [], rules = [], otherwise } = options
+  const { except = [], rules = [], otherwise, instead = {} } = options
   const own = new Map(Object.entries(fields).filter(([key]) => !except.includes(key)))
   const known = [...own.keys()]
   return {
@@ -197,11 +198,12 @@ export const object = <F extends Fields>(
       const found: Array<readonly [string, Found<unknown>]> = []
       for (const one of node.entries) {
         const schema = own.get(one.key)?.schema
-        if (schema === undefined) report(one.at, unknownKey(of, one.key, known))
+        if (schema === undefined) report(one.at, unknownKey(of, one.key, known, instead[one.key]))
         else found.push([one.key, { entry: one, value: schema.decode(reading, one) }])
       }
       for (const [key, { missing }] of own)
-        if (missing !== undefined && !node.entries.some((one) => one.key === key)) report(entry.at, missing)
+        if (missing !== undefined && !node.entries.some((one) => one.key === key || instead[one.key] === key))
+          report(entry.at, missing)
       const read = Object.fromEntries(found) as Read<F>
       for (const { check } of rules) check(read, reading, node)
       return read
@@ -224,8 +226,14 @@ export const object = <F extends Fields>(
   }
 }
 
-const unknownKey = (of: string, key: string, known: ReadonlyArray<string>): string => {
-  const hint = didYouMean(key, known) || `. It may have ${known.map((one) => `"${one}"`).join(', ')}`
+/** More keys are not listed in a message. */
+const MAX_KEYS = 8
+
+const unknownKey = (of: string, key: string, known: ReadonlyArray<string>, instead: string | undefined): string => {
+  if (instead !== undefined) return `${of} has no key "${key}"; use "${instead}" in its place`
+  const listed = known.map((one) => `"${one}"`).join(', ')
+  const all = known.length <= MAX_KEYS ? `; use one of ${listed}` : '; "dogear schema" prints the keys'
+  const hint = didYouMean(key, known) || all
   return `${of} has no key "${key}"${hint}`
 }
 

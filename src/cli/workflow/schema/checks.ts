@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../domain/data/Json.js'
 import type { OnCheckFailure } from '../../../executor/program/Guard.js'
 import * as Template from '../Template.js'
 import type { Argument, ChecksEntry, CommandAction } from '../WorkflowFile.js'
-import { flag, number, text, word } from './scalars.js'
+import { flag, number, textOr, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
 import {
   defined,
@@ -51,7 +51,10 @@ const evidence: Schema<ReadonlyArray<Argument>> = named('evidence', () =>
   )
 )
 
-export const script: Schema<CommandAction> = mapped(text, (script) => ({ _tag: 'Shell', script }))
+const scriptOr = (expected: string): Schema<CommandAction> =>
+  mapped(textOr(expected), (script) => ({ _tag: 'Shell', script }))
+
+export const script = scriptOr('a string')
 
 export const argv = (otherwise?: (kind: string, key: string) => string): Schema<CommandAction> =>
   named('argv', () =>
@@ -66,7 +69,11 @@ export const argv = (otherwise?: (kind: string, key: string) => string): Schema<
     )
   )
 
-export const command: Schema<CommandAction> = either(isList, argv(), script)
+export const command: Schema<CommandAction> = either(
+  isList,
+  argv(),
+  scriptOr('a string (a script) or a list (a command)')
+)
 
 const commands: Schema<ReadonlyArray<CommandAction>> = named('commands', () =>
   either(
@@ -76,8 +83,9 @@ const commands: Schema<ReadonlyArray<CommandAction>> = named('commands', () =>
       either(
         isScalar,
         script,
-        argv((kind, key) => `"${key}" lists scripts and commands, not ${kind}`)
-      )
+        argv((kind, key) => `each entry of "${key}" must be a string (a script) or a list (a command), not ${kind}`)
+      ),
+      (kind, key) => `"${key}" must be a string (a script) or a list of scripts and commands, not ${kind}`
     )
   )
 )

@@ -12,17 +12,19 @@ import { kindOf, named, refined, wrong } from './Schema.js'
 
 const scalarOf = ({ value }: Entry): Scalar['value'] | undefined => (value._tag === 'Scalar' ? value.value : undefined)
 
-/** No command and no environment can hold a NUL character. */
-export const text: Schema<string> = {
+/** No command and no environment can hold a NUL character. `expected`: for messages, with what else the key takes. */
+export const textOr = (expected: string): Schema<string> => ({
   decode: (reading, entry) => {
     const value = scalarOf(entry)
-    if (typeof value !== 'string') return wrong(reading, entry, 'a string')
+    if (typeof value !== 'string') return wrong(reading, entry, expected)
     const problem =
       value.trim() === '' ? 'must not be empty' : value.includes('\0') ? 'contains a NUL character' : undefined
     return problem === undefined ? value : void reading.report(entry.value.at, `"${entry.key}" ${problem}`)
   },
   json: () => ({ type: 'string', pattern: '\\S' })
-}
+})
+
+export const text = textOr('a string')
 
 /** `what`: the kind of name, for messages. */
 export const nameIn = (what: string): Schema<string> => ({
@@ -66,21 +68,25 @@ export const number = (
 
 const durationBy = (
   parse: (text: string) => O.Option<number>,
+  beside: string,
   examples: string,
   ...patterns: ReadonlyNonEmptyArray<string>
 ): Schema<number> => ({
   decode: (reading, entry) => {
     const value = scalarOf(entry)
     const millis = typeof value === 'string' ? parse(value) : O.none
-    return O.isSome(millis) ? millis.value : wrong(reading, entry, `a duration like ${examples}`)
+    return O.isSome(millis) ? millis.value : wrong(reading, entry, `${beside}a duration like ${examples}`)
   },
   json: () => ({ type: 'string', pattern: patterns.join('|') })
 })
 
-export const duration = durationBy(Duration.parse, '250ms, 5s, 2m or 1h', Duration.PATTERN)
+export const durationOr = (beside: string): Schema<number> =>
+  durationBy(Duration.parse, beside, '250ms, 5s, 2m or 1h', Duration.PATTERN)
+
+export const duration = durationOr('')
 
 /** Also in days. */
-export const longDuration = durationBy(Duration.parseAge, '30s, 10m, 12h or 14d', Duration.PATTERN, Duration.DAYS)
+export const longDuration = durationBy(Duration.parseAge, '', '30s, 10m, 12h or 14d', Duration.PATTERN, Duration.DAYS)
 
 export const word = <W extends string>(...words: ReadonlyArray<W>): Schema<W> => ({
   decode: ({ report }, entry) => {

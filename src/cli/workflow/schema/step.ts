@@ -8,7 +8,7 @@ import { MAX_TASKS, numberedName } from '../WorkflowFile.js'
 import { checksOf, compositeChecks } from './checks.js'
 import { included } from './include.js'
 import type { Reading } from './Reading.js'
-import { json, nameIn, number, text, word } from './scalars.js'
+import { json, nameIn, number, text, textOr, word } from './scalars.js'
 import type { Read, Schema } from './Schema.js'
 import {
   atLeastOne,
@@ -194,7 +194,11 @@ const groups: Schema<ReadonlyArray<GroupEntry>> = limited(
 const items: Schema<ForEach> = either(
   isList,
   mapped(list(json), (values): ForEach => ({ _tag: 'List', values })),
-  mapped(text, (name, _, { value: { at } }): ForEach => ({ _tag: 'Variable', at, name }))
+  mapped(textOr('a string (a variable) or a list'), (name, _, { value: { at } }): ForEach => ({
+    _tag: 'Variable',
+    at,
+    name
+  }))
 )
 
 const waveFields = {
@@ -233,7 +237,8 @@ const wave = (place: Place): Schema<AnyStep> =>
         onlyWith('forEach', ['each'], '"forEach" needs "each": the work for each item', atStep),
         onlyWith('key', ['forEach', 'each'], '"key" is for the items of "forEach"'),
         atLeastOne(['groups', 'forEach', 'each'], 'a wave needs "groups", or "forEach" and "each"')
-      ]
+      ],
+      ...(place === 'step' ? { instead: { name: 'wave' } as const } : {})
     }),
     (read, { unit }) => {
       const { forEach, key, each, groups, concurrency, onFailure } = read

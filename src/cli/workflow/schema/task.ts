@@ -10,7 +10,7 @@ import type { Action, CommandAction, JobEntry, TaskEntry } from '../WorkflowFile
 import { commandLine, DEFAULT_TIMEOUT_MILLIS } from '../WorkflowFile.js'
 import { argv, checked, checksOf, command, script, taskChecks } from './checks.js'
 import type { Reading } from './Reading.js'
-import { duration, flag, number, text, variable, word } from './scalars.js'
+import { duration, durationOr, flag, number, text, textOr, variable, word } from './scalars.js'
 import type { Read, Rule, Schema } from './Schema.js'
 import { defined, either, field, hasAll, hasAny, hasNone, mapped, named, object, or, refined } from './Schema.js'
 
@@ -125,7 +125,7 @@ const retry: Schema<RetryPolicy> = mapped(
         `The fraction by which each delay varies, up or down. Default: ${standard.jitter}.`
       )
     },
-    { otherwise: (kind) => `"retry" must be a mapping like { attempts: 3 }, or false, not ${kind}` }
+    { otherwise: (kind) => `"retry" must be false, or a mapping like { attempts: 3 }, not ${kind}` }
   ),
   ({ strategy, attempts, delay, maxDelay, jitter }, { report }) => {
     const delayMillis = delay?.value ?? standard.delayMillis
@@ -148,10 +148,10 @@ const version: Schema<string> = either(
     decode: (_, { value }) => (value._tag === 'Scalar' ? value.source : undefined),
     json: () => ({ type: 'number' })
   },
-  text
+  textOr('a string or a number')
 )
 
-const timeout = refined(duration, { pattern: `(?=.*[1-9])${Duration.PATTERN}` }, (millis) =>
+const timeout = refined(durationOr('false, or '), { pattern: `(?=.*[1-9])${Duration.PATTERN}` }, (millis) =>
   millis === 0 ? '"timeout" must be longer than 0; write false for no limit' : undefined
 )
 
