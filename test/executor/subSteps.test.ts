@@ -701,7 +701,10 @@ describe('a task that ends while sub-steps run', () => {
         if (fails) throw new Error('broken')
       })
       const stored = await environment.storage.load('r')()
-      const refused = await call(late as Context).then(assert.fail, (error: unknown) => error)
+      const refused = await (call(late as Context) as Promise<unknown>).then(
+        () => assert.fail('it resolved'),
+        (error: unknown) => error
+      )
       assert.equal((refused as { code?: string }).code, 'SUB_STEP_OUTSIDE')
       assert.match((refused as Error).message, /^"late" was called after "agent" had ended; await each call/)
       assert.deepEqual(await environment.storage.load('r')(), stored)
