@@ -63,7 +63,7 @@ describe('a store that keeps the laws', () => {
     expect(code).toBe(0)
     const lines = linesOf(stdout)
     const { length } = checkpointStorageCases.filter(({ level }) => level !== 'stress')
-    expect(lines[0]).toBe('mine (claims: history)')
+    expect(lines[0]).toBe('mine (capabilities: history)')
     expect(lines.slice(2, 2 + length).filter((line) => !/^[✓○] CS-[A-Z]+-\d\d /.test(line))).toEqual([])
     expect(lines.slice(2 + length, -1)).toEqual([
       '',
@@ -85,7 +85,7 @@ describe('a store that keeps the laws', () => {
     const { code, stdout } = await conformance('made.mjs', '--export', 'made', '--only', 'CS-TRIP-01')
     expect(code).toBe(0)
     expect(linesOf(stdout)).toEqual([
-      'made (claims: history)',
+      'made (capabilities: history)',
       '',
       expect.stringMatching(/^✓ CS-TRIP-01 /),
       '',
@@ -123,7 +123,7 @@ describe('a store that breaks a law', () => {
   test('the time limit ends a case whose store does not answer, and the command ends', async () => {
     const { code, stdout } = await conformance('hanging.mjs', '--only', 'CS-LIST-01', '--limit', '300ms')
     expect(code).toBe(1)
-    expect(stdout).toContain('    it did not end within 300 ms\n')
+    expect(stdout).toContain('    it did not end within 300 ms; in flight: list()\n')
   })
 
   test('a store that blocks or ends its process fails that case, and the other cases run', async () => {
@@ -183,7 +183,7 @@ describe('a store that breaks a law', () => {
 
   test('Ctrl+C ends the command at once', async () => {
     const running = place.start(['conformance', 'hanging.mjs', '--only', 'CS-LIST-01'])
-    await running.said('mine (claims: history)')
+    await running.said('mine (capabilities: history)')
     running.child.kill('SIGINT')
     const { code, signal } = await running.ended
     // A shell reports 130.

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, expect, test } from 'vitest'
-import { blocks, read, root } from './markdown.js'
+import { blocks, codes, column, read, root, tables } from './markdown.js'
 
 const guide = read('docs/guide/testing.md')
 
@@ -19,6 +19,14 @@ const printedBy = (text: string): string => {
   writeFileSync(join(folder, 'code.mjs'), ts.transpile(code, options))
   return execFileSync(process.execPath, [join(folder, 'code.mjs')], { encoding: 'utf8' })
 }
+
+test('the guide lists every law of a crash test', () => {
+  const type = /export type CrashLaw =([^]*?)\n\n/.exec(read('src/testing/crash/CrashReport.ts'))?.[1] ?? ''
+  const laws = [...type.matchAll(/'(\w+)'/g)].map(([, law]) => law)
+  const table = tables(guide).find(({ head }) => head[0] === 'law')
+  expect(laws.length).toBeGreaterThan(10)
+  expect(table === undefined ? [] : column(table, 'law').flatMap(codes).sort()).toEqual([...laws].sort())
+})
 
 test.each([
   ['ModelReport.toText(report)', 'differs from the model'],

@@ -1,7 +1,9 @@
 /** A case for checkpoint stores. */
 import { strict as assert } from 'node:assert'
 import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
+import type { InFlight } from './calls.js'
 import { withNames } from './calls.js'
+import type { Trial } from './Limit.js'
 import { tryLaw } from './Limit.js'
 import type {
   Capability,
@@ -90,20 +92,16 @@ export const conformanceCase = (
   run: (spec, limitMillis = 30_000) =>
     tryLaw(
       spec,
-      async (data, ends, isOver) => law(await contextOf(spec, data, ends, isOver)),
+      async (data, trial) => law(await contextOf(spec, data, trial)),
       level === 'stress' ? 4 * limitMillis : limitMillis
     )
 })
 
-const contextOf = async <Data>(
-  spec: StorageSpec<Data>,
-  data: Data,
-  ends: Array<() => Promise<void>>,
-  isOver: () => boolean
-): Promise<CaseContext> => {
+const contextOf = async <Data>(spec: StorageSpec<Data>, data: Data, trial: Trial): Promise<CaseContext> => {
+  const { ends, inFlight, isOver } = trial
   const tool = <T>(name: keyof StorageSpec<Data>, found: T | undefined): T =>
     found ?? assert.fail(`the spec of ${spec.name} has no \`${name}\`; this case needs it`)
-  const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data))
+  const reopen = async (): Promise<CheckpointStorage> => storageFrom('reopen', await spec.reopen(data), inFlight)
   return {
     storage: await reopen(),
     reopen,
@@ -114,7 +112,7 @@ const contextOf = async <Data>(
       let killed: Promise<void> | undefined
       const kill = (): Promise<void> => (killed ??= (async () => other.kill())())
       ends.push(kill)
-      return { storage: storageFrom('beside', other.storage), kill }
+      return { storage: storageFrom('beside', other.storage, inFlight), kill }
     },
     damage: async (runId) => tool('damage', spec.damage)(data, runId),
     swap: async (one, other) => tool('swap', spec.swap)(data, one, other),
@@ -124,22 +122,22 @@ const contextOf = async <Data>(
       const given = await tool('faulty', spec.faulty)(data)
       has('faulty', given, ['storage'], ['fail', 'heal'])
       const fail: Faulty['fail'] = (operation, code, after) => given.fail(operation, code, after)
-      return { storage: storageFrom('faulty', given.storage), fail, heal: () => given.heal() }
+      return { storage: storageFrom('faulty', given.storage, inFlight), fail, heal: () => given.heal() }
     },
-    unsure: async () => storageFrom('undecided', await tool('undecided', spec.undecided)(data)),
+    unsure: async () => storageFrom('undecided', await tool('undecided', spec.undecided)(data), inFlight),
     stall: async () => {
       const given = await tool('stall', spec.stall)(data)
       has('stall', given, ['storage'], ['hold', 'held', 'step', 'letGo'])
       ends.push(async () => given.letGo())
       return {
-        storage: storageFrom('stall', given.storage),
+        storage: storageFrom('stall', given.storage, inFlight),
         hold: () => given.hold(),
         held: () => given.held(),
         step: () => given.step(),
         letGo: () => given.letGo()
       }
     },
-    ...networkOf(spec, data, ends),
+    ...networkOf(spec, data, trial),
     isOver
   }
 }
@@ -148,7 +146,7 @@ const contextOf = async <Data>(
 const networkOf = <Data>(
   spec: StorageSpec<Data>,
   data: Data,
-  ends: Array<() => Promise<void>>
+  { ends, inFlight }: Trial
 ): Pick<CaseContext, 'lossy' | 'cutting' | 'failover' | 'sleeper'> => {
   const opened = async <T extends { readonly storage: CheckpointStorage }>(
     name: 'lossy' | 'cut' | 'rollback' | 'sleeper',
@@ -158,7 +156,7 @@ const networkOf = <Data>(
     assert.ok(open !== undefined, `the spec of ${spec.name} has no \`${name}\`; this case needs it`)
     const given = await open(data)
     has(name, given, ['storage'], functions)
-    return { ...given, storage: storageFrom(name, given.storage) }
+    return { ...given, storage: storageFrom(name, given.storage, inFlight) }
   }
   return {
     lossy: () => opened('lossy', spec.lossy, ['lose', 'heal']),
@@ -188,11 +186,15 @@ const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functi
   assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
 }
 
-export const storageFrom = (tool: string, given: CheckpointStorage): CheckpointStorage => {
+export const storageFrom = (
+  tool: string,
+  given: CheckpointStorage,
+  inFlight: InFlight
+): CheckpointStorage => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
   assert.ok(missing.length === 0, `\`${tool}\` returned no store; it lacks the functions ${missing.join(', ')}`)
-  return withNames(given)
+  return withNames(given, inFlight)
 }
 
 export const missingTools = <Data>({ needs }: ConformanceCase, spec: StorageSpec<Data>): ReadonlyArray<string> =>

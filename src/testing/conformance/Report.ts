@@ -178,7 +178,7 @@ export const headingOf = ({
 }: {
   readonly store: string
   readonly capabilities: ReadonlyArray<Capability>
-}): string => `${store} (claims: ${capabilities.join(', ') || 'nothing beyond the core'})`
+}): string => `${store} (capabilities: ${capabilities.join(', ') || 'none beyond the core'})`
 
 export const linesOf = ({ id, title, outcome }: CaseResult): ReadonlyArray<string> => [
   `${MARKS[outcome._tag]} ${id} ${title}${noteOf(outcome)}`,
@@ -195,7 +195,7 @@ export const closingOf = (report: Report): ReadonlyArray<string> => [
 const noteOf = (outcome: CaseOutcome): string => {
   if (outcome._tag !== 'NotClaimed') return ''
   const tried = outcome.wouldHave === 'not been tried' ? 'not tried' : `it would have ${outcome.wouldHave}`
-  return ` (not claimed: ${outcome.lacks.join(', ')}; ${tried})`
+  return ` (needs ${outcome.lacks.join(', ')}; ${tried})`
 }
 
 const indented = (text: string): ReadonlyArray<string> => text.split('\n').map((line) => `    ${line}`)
@@ -253,7 +253,7 @@ export const toTap = (report: Report): string =>
         case 'Passed':
           return [`ok ${line}`, ...diagnostic([`duration_ms: ${durationMillis}`])]
         case 'NotClaimed':
-          return [`ok ${line} # SKIP not claimed: ${outcome.lacks.join(', ')}`]
+          return [`ok ${line} # SKIP needs ${outcome.lacks.join(', ')}`]
         case 'Failed':
           return [`not ok ${line}`, ...diagnostic(['message: |2-', ...printable(outcome.why).map((one) => `  ${one}`)])]
       }

@@ -137,7 +137,7 @@ export const answerOf = async <Failure extends Tagged, A>(
     ignored(task)
     const given: unknown = task
     return assert.fail(
-      `the result of a call to the store: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`
+      `${callOf(given)}: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`
     )
   }
   const result = (await task()) as E.Either<Failure | undefined, A> | undefined

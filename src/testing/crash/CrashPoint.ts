@@ -86,27 +86,29 @@ export type CrashPoint = AtCall | AtUnit | AtEffect | AtRequest
  */
 export type CrashSchedule = ReadonlyArray<CrashPoint>
 
-const AT_CALL: Readonly<Record<AtCall['how'], string>> = {
-  before: 'killed before',
-  after: 'killed after',
-  torn: 'killed during',
-  slow: 'killed during, and it arrives just before the next claim,',
-  meanwhile: 'killed during, and it arrives along with the next claim,',
-  late: 'killed during, and it arrives late,',
-  fails: 'told of a failure instead of',
-  failsAfter: 'told of a failure after'
+const AT_CALL: Readonly<Record<AtCall['how'], (call: string) => string>> = {
+  before: (call) => `killed before ${call}`,
+  after: (call) => `killed after ${call}`,
+  torn: (call) => `killed during ${call}`,
+  slow: (call) => `killed during ${call}, which arrives just before the next claim`,
+  meanwhile: (call) => `killed during ${call}, which arrives along with the next claim`,
+  late: (call) => `killed during ${call}, which arrives after the next claim`,
+  fails: (call) => `${call} failed without effect`,
+  failsAfter: (call) => `${call} failed after its effect`
 }
 
 export const describePoint = (point: CrashPoint): string => {
   switch (point._tag) {
     case 'AtCall':
-      return `${AT_CALL[point.how]} call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`
+      return AT_CALL[point.how](`call ${point.n}${point.call === undefined ? '' : ` (${point.call})`}`)
     case 'AtUnit':
       return `${point.how === 'waits' ? 'others went before' : `killed ${point.how}`} ${point.unit}${point.n === 1 ? '' : `, the ${point.n}. time it ran`}`
     case 'AtEffect':
       return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
     case 'AtRequest':
-      return `${AT_CALL[point.how]} call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`
+      return AT_CALL[point.how](
+        `call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`
+      )
   }
 }
 

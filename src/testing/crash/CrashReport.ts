@@ -93,6 +93,8 @@ export interface Violation {
  * What a crash test tried and found, as plain data.
  *
  * - `points`: every point at which the process of a run died or a call failed.
+ * - `unreached`: the points and interventions of `only` that did not happen, although no law was broken before them. Then
+ *   the workflow does not do any more what the case repeats.
  * - `runs`: the number of simulated runs, the undisturbed one included. `twice`: those with two crashes. `overridden`:
  *   those with sampled interventions. `paused`: those with a pause request.
  * - `seed`: the seed of the samples.
@@ -103,6 +105,7 @@ export interface Violation {
 export interface CrashReport {
   readonly workflow: string
   readonly points: ReadonlyArray<CrashPoint>
+  readonly unreached: ReadonlyArray<CrashPoint | Intervention>
   readonly runs: number
   readonly twice: number
   readonly overridden: number
@@ -113,7 +116,7 @@ export interface CrashReport {
 
 /**
  * Renders a report: one line if all laws hold, else each violation with its case, its trace and the options that repeat
- * it.
+ * it. Another line names what `only` did not reach.
  *
  * @example
  * import { workflow } from 'dogear/promise'
@@ -126,20 +129,26 @@ export interface CrashReport {
  * @category destructors
  */
 export const toText = (report: CrashReport): string => {
-  const { workflow, points, runs, twice, overridden, paused, seed, violations } = report
+  const { workflow, points, unreached, runs, twice, overridden, paused, seed, violations } = report
   const more = [
     ...(paused === 0 ? [] : [`, ${paused} with a pause`]),
     ...(overridden === 0 ? [] : [`, ${overridden} with interventions`])
   ].join('')
-  const tried = `${points.length} crash points, ${runs} runs, ${twice} of them with two crashes${more} (seed ${seed})`
-  const count =
-    violations.length === 0
-      ? 'no violation'
-      : violations.length === 1
-        ? '1 violation'
-        : `${violations.length} violations`
-  return [`${workflow}: ${count} in ${tried}`, ...violations.flatMap(describeViolation)].join('\n')
+  const tried = `${counted(points.length, 'crash point')}, ${counted(runs, 'run')}, ${twice} of them with two crashes${more} (seed ${seed})`
+  const count = violations.length === 0 ? 'no violation' : counted(violations.length, 'violation')
+  return [
+    `${workflow}: ${count} in ${tried}`,
+    ...(unreached.length === 0 ? [] : [`Not reached: ${unreached.map(describePart).join(', ')}; ${REMEDY}`]),
+    ...violations.flatMap(describeViolation)
+  ].join('\n')
 }
+
+const REMEDY = 'check the units and numbers in `only`, or test without it'
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+const describePart = (part: CrashPoint | Intervention): string =>
+  'life' in part ? describeIntervention(part) : describePoint(part)
 
 const describeViolation = ({ law, what, name, only, trace }: Violation): ReadonlyArray<string> => [
   '',
@@ -149,9 +158,15 @@ const describeViolation = ({ law, what, name, only, trace }: Violation): Readonl
   `  repeat with { only: ${JSON.stringify(only)} }`
 ]
 
-const describeCase = ({ schedule, interventions = [] }: CrashCase): string => {
-  const told = interventions.map(describeIntervention)
-  return told.length === 0 && schedule.length === 0
-    ? 'undisturbed'
-    : [...(schedule.length === 0 ? [] : [schedule.map(describePoint).join(', then ')]), ...told].join('; ')
+const describeCase = (one: CrashCase): string => {
+  const { schedule, interventions = [] } = one
+  return isUndisturbed(one)
+    ? 'no crash'
+    : [
+        ...(schedule.length === 0 ? [] : [schedule.map(describePoint).join(', then ')]),
+        ...interventions.map(describeIntervention)
+      ].join('; ')
 }
+
+export const isUndisturbed = ({ schedule, interventions = [] }: CrashCase): boolean =>
+  schedule.length === 0 && interventions.length === 0

@@ -16,6 +16,7 @@ import type { StorageCall } from '../faults.js'
 import type { TreeData } from '../memoryTree.js'
 import { treeData } from '../memoryTree.js'
 import type { CrashCase } from './CrashReport.js'
+import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import { requestsOn } from './process/CrashStorage.js'
 import type { CrashPoint } from './CrashPoint.js'
@@ -310,9 +311,17 @@ const runProcess = async <World, Data>(
   }
   simulation.trouble = 0
   trace.push({ _tag: 'Ended', life, how: said })
-  findings.push({ law: 'SameEnd', what: `its outcome differs from that of the undisturbed run: ${said}` })
+  const what = isUndisturbed(simulation.one)
+    ? `without any crash the run does not complete: ${said}; ${remedyOf(ended)}`
+    : `its outcome differs from that of the undisturbed run: ${said}`
+  findings.push({ law: 'SameEnd', what })
   return 'wrong'
 }
+
+const remedyOf = (ended: Ended): string =>
+  E.isRight(ended) && ended.right._tag === 'Pending' && ended.right.units.some(({ _tag }) => _tag === 'Answer')
+    ? 'answer it with the option `reply`'
+    : 'fix that first'
 
 /** A step may fail `mayFail` times, and an override may be refused if the oracle says so. */
 const mayEndSo = <World, Data>(

@@ -8,11 +8,12 @@ import type { Program } from '../../executor/program/Program.js'
 import type { StorageCall } from '../faults.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
+import { isUndisturbed } from './CrashReport.js'
 import type { CrashStorage } from './process/CrashStorage.js'
 import type { Result } from './oracle/judge.js'
 import { judge, resultOf } from './oracle/judge.js'
 import { crashCase } from './crashCase.js'
-import type { Pause, PauseAtCall } from './Intervention.js'
+import type { Intervention, Pause, PauseAtCall } from './Intervention.js'
 import type { ProcessContext } from './process/Process.js'
 import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
@@ -140,6 +141,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   const report: Report = {
     workflow: test.workflow().name,
     points: [],
+    unreached: [],
     runs: 1,
     twice: 0,
     overridden: 0,
@@ -149,7 +151,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
   }
   if (report.violations.length > 0) return report
   if (only !== undefined) {
-    await tryCase(test, report, only)
+    await tryOnly(test, report, only)
     return report
   }
   const resumed: Array<Resumed> = []
@@ -181,6 +183,7 @@ const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
 
 interface Report extends CrashReport {
   readonly points: Array<CrashPoint>
+  readonly unreached: Array<CrashPoint | Intervention>
   readonly violations: Array<Violation>
   runs: number
   twice: number
@@ -252,6 +255,24 @@ const tryCase = async (test: Test, report: Report, one: CrashCase): Promise<Simu
   report.violations.push(...test.violations(one, found))
   return found
 }
+
+/** Repeats a case, and reports what of it did not happen. A broken law ends the run before the rest of it. */
+const tryOnly = async (test: Test, report: Report, only: CrashCase): Promise<void> => {
+  const { points, trace, findings } = await tryCase(test, report, only)
+  const { schedule, interventions = [] } = only
+  const isReached = (point: CrashPoint, index: number): boolean =>
+    points[index]?.some((one) => isSamePlace(one, point)) === true
+  report.points.push(...schedule.filter(isReached))
+  if (findings.length > 0) return
+  const happened = new Set(trace.flatMap((entry) => (entry._tag === 'Intervened' ? [entry.by] : [])))
+  report.unreached.push(
+    ...schedule.filter((point, index) => !isReached(point, index)),
+    ...interventions.filter((by) => !happened.has(by))
+  )
+}
+
+const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
+  one._tag === other._tag && one.n === other.n && ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
 /** A call without effect cannot be torn, and a call that returns something cannot arrive late. */
 const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
@@ -333,9 +354,6 @@ const testOf = <Outputs, Input, World, Data>(
       }))
   }
 }
-
-const isUndisturbed = ({ schedule, interventions = [] }: CrashCase): boolean =>
-  schedule.length === 0 && interventions.length === 0
 
 const broken = <World>(
   invariants: Readonly<Record<string, Invariant<World>>>,

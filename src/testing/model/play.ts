@@ -33,7 +33,7 @@ export const play = async <Data>(
   onCommand: (index: number) => void
 ): Promise<void> => {
   const inTime = <A>(what: string, work: () => Promise<A>): Promise<A> =>
-    within(work, limitMillis, `${what} ${lateness(limitMillis)}`)
+    within(work, limitMillis, () => `${what} ${lateness(limitMillis)}`)
   const data = await inTime('`create`', async () => spec.create())
   const table: Comparison<Data> = { spec, data, model: M.make(), instances: [], claims: [], serial: 0 }
   const cleanUp = async (): Promise<void> => {
@@ -125,14 +125,14 @@ const storageOf = <Data>({ instances }: Comparison<Data>, instance: number): Che
 const reopen = async <Data>({ spec, data, model, instances }: Comparison<Data>): Promise<void> => {
   for (const instance of model.live) await instances[instance]?.kill?.()
   model.live.clear()
-  model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data)) }) - 1)
+  model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data), new Set()) }) - 1)
 }
 
 /** At most three live processes at a time. */
 const beside = async <Data>({ spec, data, model, instances }: Comparison<Data>): Promise<void> => {
   if (model.live.size >= 3) return
   const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  const storage = storageFrom('beside', other.storage)
+  const storage = storageFrom('beside', other.storage, new Set())
   let killed: Promise<void> | undefined
   const killOnce = (): Promise<void> => (killed ??= (async () => other.kill())())
   model.live.add(instances.push({ storage, kill: killOnce }) - 1)

@@ -272,6 +272,23 @@ describe('faulty workflows', () => {
     assert.match(toText(report), /no compiler/)
   })
 
+  test.each([
+    ['fails', workflow('w').step('a', () => Promise.reject(new Error('always'))), 'a failed: always; fix that first'],
+    ['waits', workflow('w').waitFor('a'), 'it waits for a; answer it with the option `reply`'],
+    ['has no step', workflow('w'), /a workflow needs at least one step; fix that first/]
+  ] as const)('the report says why a workflow that %s does not complete, and how to fix that', async (_, flow, why) => {
+    const report = await crashEverywhere(flow as Parameters<typeof crashEverywhere>[0])
+    const [violation] = report.violations
+    assert.equal(violation?.law, 'Undisturbed')
+    const [begin, end] = violation.what.split(/(?<=^without any crash the run does not complete: )/)
+    assert.equal(begin, 'without any crash the run does not complete: ')
+    if (typeof why === 'string') assert.equal(end, why)
+    else assert.match(end ?? '', why)
+    const lines = toText(report).split('\n')
+    assert.match(lines[0] ?? '', /^w: 1 violation in 0 crash points, 1 run, 0 of them/)
+    assert.ok(lines.includes('  no crash'))
+  })
+
   test('a step that never ends is a violation and does not hang', async () => {
     const stuck = await crash(
       workflow('stuck').step('wait', () => new Promise(() => undefined)),
@@ -514,5 +531,38 @@ describe('a report', () => {
     assert.deepEqual(await crash(release, { world: outside, seed: 7, twice: 20 }), one)
     assert.match(toText(one), /^release: no violation in \d+ crash points, \d+ runs, 20 of them .* \(seed 7\)$/)
     assert.equal(new Set(one.points.map(describePoint)).size, one.points.length)
+  })
+
+  test('a report names the points and interventions of a repeated case that did not happen', async () => {
+    const two = workflow('two')
+      .step('one', () => 1)
+      .step('two', () => 2)
+    const at = (unit: string): CrashPoint => ({ _tag: 'AtUnit', unit, n: 1, how: 'after' })
+    const pause = (unit: string): Intervention => ({ _tag: 'Pause', life: 1, unit })
+    const of = (schedule: ReadonlyArray<CrashPoint>, ...interventions: ReadonlyArray<Intervention>) =>
+      crashEverywhere(two, { only: { schedule, answer: 'again', interventions } })
+
+    const renamed = await of([at('zz')])
+    assert.deepEqual([renamed.points, renamed.unreached], [[], [at('zz')]])
+    assert.deepEqual(toText(renamed).split('\n'), [
+      'two: no violation in 0 crash points, 2 runs, 0 of them with two crashes (seed 1)',
+      'Not reached: killed after zz; check the units and numbers in `only`, or test without it'
+    ])
+    const late: CrashPoint = { _tag: 'AtCall', n: 99, how: 'before' }
+    assert.deepEqual((await of([at('one'), late], pause('zz'))).unreached, [late, pause('zz')])
+    const whole = await of([at('one'), { _tag: 'AtCall', n: 1, how: 'fails' }, at('two')], pause('one'))
+    assert.deepEqual([whole.points.length, whole.unreached], [3, []])
+    assert.equal(toText(whole).split('\n').length, 1)
+  })
+
+  test.each([
+    ['before', 'killed before call 2 (save)'],
+    ['torn', 'killed during call 2 (save)'],
+    ['slow', 'killed during call 2 (save), which arrives just before the next claim'],
+    ['late', 'killed during call 2 (save), which arrives after the next claim'],
+    ['fails', 'call 2 (save) failed without effect'],
+    ['failsAfter', 'call 2 (save) failed after its effect']
+  ] as const)('a report describes a call with the fault %s', (how, text) => {
+    assert.equal(describePoint({ _tag: 'AtCall', n: 2, how, call: 'save' }), text)
   })
 })

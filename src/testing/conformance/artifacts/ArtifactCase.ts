@@ -2,7 +2,9 @@
 import { strict as assert } from 'node:assert'
 import type { ArtifactStore } from '../../../ports/ArtifactStore.js'
 import type { ConformanceCase, Level } from '../Case.js'
+import type { InFlight } from '../calls.js'
 import { withArtifactNames } from '../calls.js'
+import type { Trial } from '../Limit.js'
 import { tryLaw } from '../Limit.js'
 import type { Capability } from '../Spec.js'
 
@@ -67,16 +69,16 @@ export const artifactCase = (
     level,
     needs,
     run: (spec, limitMillis = 30_000) =>
-      tryLaw(spec, async (data, _, isOver) => law(await contextOf(spec, data, isOver)), limitMillis)
+      tryLaw(spec, async (data, trial) => law(await contextOf(spec, data, trial)), limitMillis)
   }
 }
 
 const contextOf = async <Data>(
   spec: ArtifactSpec<Data>,
   data: Data,
-  isOver: () => boolean
+  { inFlight, isOver }: Trial
 ): Promise<ArtifactCaseContext> => {
-  const reopen = async (): Promise<ArtifactStore> => storeFrom(await spec.reopen(data))
+  const reopen = async (): Promise<ArtifactStore> => storeFrom(await spec.reopen(data), inFlight)
   return {
     store: await reopen(),
     reopen,
@@ -91,11 +93,11 @@ const contextOf = async <Data>(
 const METHODS = ['put', 'get', 'has', 'remove', 'list', 'clear'] as const
 
 /** Specs are written in plain JavaScript too. */
-const storeFrom = (given: ArtifactStore): ArtifactStore => {
+const storeFrom = (given: ArtifactStore, inFlight: InFlight): ArtifactStore => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
   assert.ok(missing.length === 0, `\`reopen\` returned no store; it lacks the functions ${missing.join(', ')}`)
-  return withArtifactNames(given)
+  return withArtifactNames(given, inFlight)
 }
 
 export const missingArtifactTools = <Data>({ needs }: ArtifactCase, spec: ArtifactSpec<Data>): ReadonlyArray<string> =>
