@@ -56,7 +56,9 @@ const isCommand = (program: Command, name: string): boolean =>
 
 /** Commander quotes words. */
 const textOf = (message: string): string =>
-  withoutPassword(message).replace(/^error: /, '').replace(/(?<!\w)'([^']*)'(?!\w)/g, '"$1"')
+  withoutPassword(message)
+    .replace(/^error: /, '')
+    .replace(/(?<!\w)'([^']*)'(?!\w)/g, '"$1"')
 
 const unknown = (name: string, program: Command): string => {
   const known = SYNONYMS.get(name)
@@ -77,7 +79,12 @@ const nearestFlag = (program: Command, name: string, message: string): string =>
 
 const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>
   /\.ya?ml$/i.test(name)
-    ? [{ text: 'To run this file:', command: commandOf(['dogear', 'run', ...withoutValues(words.map(withoutPassword))]) }]
+    ? [
+        {
+          text: 'To run this file:',
+          command: commandOf(['dogear', 'run', ...withoutValues(words.map(withoutPassword))])
+        }
+      ]
     : []
 
 const listing = (host: Pick<NodeJS.Process, 'cwd' | 'env'>, program: Command): Hint => {
