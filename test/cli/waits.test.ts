@@ -63,6 +63,19 @@ test('a step fails with WAIT_TIMEOUT when no answer came in time, and a resume w
   expect((await place.dogear(['resume'])).code).toBe(75)
 })
 
+test('a late answer is refused with the command that ends the wait', async () => {
+  await started(release.replace('3d', '50ms'))
+  await delay(60)
+  const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect(code).toBe(4)
+  expect(linesOf(stderr)).toEqual([
+    'dogear: Cannot answer approve of run r-1: its time limit is over; a resume ends the wait with WAIT_TIMEOUT, and the next one waits again',
+    'Resume with:',
+    '  dogear resume r-1'
+  ])
+  expect((await place.dogear(['resume'])).code).toBe(1)
+})
+
 test('a failed wait names no command', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)
