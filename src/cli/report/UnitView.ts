@@ -6,18 +6,19 @@ import { printable } from '../../domain/explain/printable.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
 import type { RunView } from '../../executor/storage/runs.js'
-import { waitText } from './pending.js'
+import { momentOf, waitTextAt } from './pending.js'
 import { duration, grouped } from '../../view/text.js'
 
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
 
 export const describe = (run: RunView, view: UnitView): string => {
-  const { kind, status, assumed, parts, pending, attempts, durationMillis } = view
+  const { kind, status, assumed, parts, pending, answered, attempts, durationMillis } = view
   const stopped = stopOf(run, view)
   return [
     assumed ? 'assumed done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
-    ...(pending === undefined ? [] : [printable(waitText(pending))]),
+    ...(pending === undefined ? [] : [printable(waitTextAt(pending, answered === true, momentOf(run)))]),
+    ...(pending === undefined && answered === true ? ['its answer is recorded'] : []),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
     ...(durationMillis === undefined || assumed ? [] : [duration(durationMillis)])
   ].join(', ')

@@ -15,7 +15,7 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 
 /**
  * A unit of a run and its status. `index`: of its top-level step, from 0; `attempts`: 0 before the first; `parts`: of a composite;
- * `assumed`: a user declared it done; `pending`: what it waits for.
+ * `assumed`: a user declared it done; `pending`: what it waits for; `answered`: an answer is recorded that it has not taken yet.
  *
  * @category model
  */
@@ -30,6 +30,7 @@ export interface UnitView {
   readonly durationMillis?: number
   readonly output?: Json
   readonly pending?: PendingUnit
+  readonly answered?: true
   readonly error?: StepError
 }
 
@@ -79,11 +80,13 @@ interface Facts {
   readonly inFlight: Units.Units<State.InFlight>
   readonly failures: Units.Units<State.Failure>
   readonly waiting: Units.Units<PendingUnit>
+  readonly answers: Checkpoint['answers']
 }
 
-const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoint): Facts => ({
+const factsOf = ({ state, completedSteps: records, pending: waiting, answers }: Checkpoint): Facts => ({
   state,
   records,
+  answers,
   inFlight: State.inFlight(state),
   failures: State.failures(state),
   waiting
@@ -91,11 +94,11 @@ const factsOf = ({ state, completedSteps: records, pending: waiting }: Checkpoin
 
 type Place = Pick<UnitView, 'index' | 'unit' | 'kind'>
 
-const unitOf = ({ state, records, inFlight, failures, waiting }: Facts, place: Place): UnitView => {
+const unitOf = ({ state, records, inFlight, failures, waiting, answers }: Facts, place: Place): UnitView => {
   const { unit } = place
   const record = Units.get(records, unit)
   if (record !== undefined) return recorded(place, record)
-  const base = { ...place, assumed: false }
+  const base = { ...place, assumed: false, ...(Units.has(answers, unit) ? { answered: true as const } : {}) }
   const pending = Units.get(waiting, unit)
   if (pending !== undefined) return { ...base, status: 'pending', attempts: attemptOf(pending), pending }
   if (state.step !== top(unit)) return { ...base, status: 'not started', attempts: 0 }

@@ -78,8 +78,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'never wakes an answered unit',
     spec: [wait(ASK)],
     module: 'executor/steps/waits.ts',
-    text: 'if ((end === undefined || end > time) && !has(answers, one.unit)) continue',
-    instead: 'if (end === undefined || end > time) continue',
+    text: 'overAt(one, has(answers, one.unit), time)',
+    instead: 'overAt(one, false, time)',
     says: 'it waits for s0'
   }),
   waits({
