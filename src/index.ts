@@ -102,6 +102,7 @@ export * as StepFailure from './public/StepFailure.js'
 export { planResume } from './domain/plan/planResume.js'
 export { hashPlan, openQuestions } from './domain/plan/Plan.js'
 export { describeQuestion, describeReason, explain } from './domain/explain/Explain.js'
+export type { Moment } from './domain/explain/Explain.js'
 export type {
   Answer,
   Changes,

@@ -124,15 +124,23 @@ export interface RunCancelled {
 }
 
 /**
- * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; the answer is not plain
- * JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no question about it; or the
- * answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer. Nothing was recorded.
+ * A unit cannot take an answer. `why`: the run has no such unit; it has completed; it does not wait for an answer; its time limit is
+ * over; the answer is not plain JSON, and `expected` says where; `by` is too long, empty or has control characters; a resume asks no
+ * question about it; or the answer to a question is invalid, and `expected` says why. `waiting`: the units that wait for an answer. Nothing was recorded.
  */
 export interface AnswerRefused {
   readonly _tag: 'AnswerRefused'
   readonly runId: string
   readonly unit: Unit
-  readonly why: 'UnknownUnit' | 'AlreadyCompleted' | 'NotAWait' | 'NotJson' | 'InvalidName' | 'NotAnAnswer' | 'NotAsked'
+  readonly why:
+    | 'UnknownUnit'
+    | 'AlreadyCompleted'
+    | 'NotAWait'
+    | 'WaitOver'
+    | 'NotJson'
+    | 'InvalidName'
+    | 'NotAnAnswer'
+    | 'NotAsked'
   readonly expected?: string
   readonly waiting: ReadonlyArray<Unit>
 }
@@ -344,7 +352,7 @@ const sentence = (error: SingleLine): string => {
 
 const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused): string => {
   if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
-  if (why === 'InvalidName') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
+  if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   if (why === 'NotAsked') {
     const asked = waiting.length === 0 ? 'the run has none' : `units with an open question: ${waiting.join(', ')}`
     return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
@@ -358,6 +366,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   UnknownUnit: 'the run has no such unit',
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
+  WaitOver: 'its time limit is over; a resume ends the wait with WAIT_TIMEOUT, and the next one waits again',
   NotJson: 'the answer is not plain JSON',
   NotAnAnswer: 'the answer is invalid',
   NotAsked: 'it has no open question',

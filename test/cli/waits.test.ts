@@ -59,8 +59,23 @@ test('a step fails with WAIT_TIMEOUT when no answer came in time, and a resume w
   await delay(60)
   const late = await place.dogear(['resume', '--json'])
   expect(late.code).toBe(1)
-  expect(JSON.parse(late.stdout)).toMatchObject({ failures: [{ unit: 'approve', error: { code: 'WAIT_TIMEOUT' } }] })
+  expect(JSON.parse(late.stdout)).toMatchObject({
+    failures: [{ unit: 'approve', error: { code: 'WAIT_TIMEOUT' } }]
+  })
   expect((await place.dogear(['resume'])).code).toBe(75)
+})
+
+test('a late answer is refused with the command that ends the wait', async () => {
+  await started(release.replace('3d', '50ms'))
+  await delay(60)
+  const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect(code).toBe(4)
+  expect(linesOf(stderr)).toEqual([
+    'dogear: Cannot answer approve of run r-1: its time limit is over; a resume ends the wait with WAIT_TIMEOUT, and the next one waits again',
+    'Resume with:',
+    '  dogear resume r-1'
+  ])
+  expect((await place.dogear(['resume'])).code).toBe(1)
 })
 
 test('a failed wait names no command', async () => {
@@ -149,7 +164,9 @@ test('dogear runs shows that an answered run waits for a resume', async () => {
 })
 
 test('a run that sleeps survives kill -9 and wakes at the recorded time', async () => {
-  place = sandbox({ 'w.yml': nap('2s').replace('echo after >> log', 'kill -9 $PPID') })
+  place = sandbox({
+    'w.yml': nap('2s').replace('echo after >> log', 'kill -9 $PPID')
+  })
   expect((await place.process(['run', 'w.yml', '--id', 'r-1'])).code).toBe(75)
   await delay(2_100)
   expect((await place.process(['resume', 'r-1'])).signal).toBe('SIGKILL')
@@ -177,23 +194,94 @@ test('a poll of a run that waits for an answer prints the command that answers',
   })
 })
 
-test('plan and show report an answer that is recorded before its unit waits, and after it timed out', async () => {
-  await started('steps: [{ name: first, shell: test -e go }, { name: ok, waitFor: { timeout: 1s } }]')
-  await place.dogear(['answer', 'r-1', 'ok', '--value', 'true'])
-  expect((await place.dogear(['plan'])).stdout).toMatch(/2\/2 +run +ok +its answer is recorded\n/)
-  expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/ok +not started, its answer is recorded\n/)
+/** What `verify`, `plan`, `show`, `runs` and the page say of the run. */
+const said = async () => {
+  const { code } = await place.dogear(['verify', 'r-1'])
+  const [plan, show, runs] = await Promise.all(
+    [['plan'], ['show', 'r-1'], ['runs']].map(async (words) => (await place.dogear(words)).stdout)
+  )
+  await place.dogear(['show', 'r-1', '--html', 'r.html'])
+  const page = place.read('r.html').replaceAll(/<[^>]*>/g, ' ')
+  return { code, plan, show, runs, page }
+}
+
+test('verify, plan, show, runs and the page agree that the time of a sleep has come', async () => {
+  await started(nap('1h'))
+  expect(await said()).toMatchObject({
+    code: 75,
+    plan: expect.stringMatching(/1 to run, 1 pending\n.*\n.*wait {5}nap .* sleeps until /) as string,
+    runs: expect.stringContaining('timer until') as string
+  })
   place.remove()
-  await started('steps: [{ name: ok, waitFor: { timeout: 1s } }]')
-  await delay(1_000)
-  expect((await place.dogear(['resume'])).code).toBe(1)
-  await place.dogear(['answer', 'r-1', 'ok', '--value', 'true'])
-  expect((await place.dogear(['plan'])).stdout).toMatch(/1\/1 +retry +ok +its answer is recorded\n/)
-  expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/ok +failed, its answer is recorded/)
+  await started(nap('50ms'))
+  await delay(60)
+  expect(await said()).toMatchObject({
+    code: 0,
+    plan: expect.stringMatching(
+      /1\/3 steps are done, 2 to run\n.*\n.*run {6}nap .* its time has come; a resume continues\n/
+    ) as string,
+    show: expect.stringMatching(/ nap .* pending, its time has come; a resume continues\n/) as string,
+    runs: expect.stringMatching(/ {2}a resume\n$/) as string,
+    page: expect.stringMatching(
+      /nap\s+pending\s+its time has come[^]* 2 to run\n[^]* nap .* its time has come; a resume continues/
+    ) as string
+  })
   expect((await place.dogear(['resume'])).code).toBe(0)
 })
 
-test('a recorded answer is reported in place of the wait for it', async () => {
+test('verify, plan, show, runs and the page agree that an answer is recorded', async () => {
   await started(release)
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
-  expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/approve +pending, its answer is recorded\n/)
+  expect(await said()).toMatchObject({
+    code: 0,
+    plan: expect.stringMatching(
+      / 2 to run\n.*\n.*run {6}approve .* its answer is recorded; a resume continues\n/
+    ) as string,
+    show: expect.stringMatching(/ approve .* pending, its answer is recorded; a resume continues\n/) as string,
+    runs: expect.stringMatching(/ {2}a resume\n$/) as string,
+    page: expect.stringMatching(
+      /approve\s+pending\s+answered[^]* approve .* its answer is recorded; a resume continues/
+    ) as string
+  })
+  expect((await place.dogear(['plan', '--json'])).stdout).toContain(
+    '"why": "its answer is recorded; a resume continues"'
+  )
+})
+
+test('plan and show say that no answer came in time, and offer no command that answers', async () => {
+  await started(release.replace('3d', '50ms'))
+  await delay(60)
+  const { code, plan, show, runs } = await said()
+  expect(code).toBe(0)
+  expect(plan).toMatch(/run {6}approve .* no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
+  expect(show).toMatch(/pending, no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
+  expect(runs).toMatch(/ {2}a resume\n$/)
+  for (const command of ['plan', 'show'])
+    expect((await place.dogear([command, 'r-1'])).stderr).not.toContain('Answer it with')
+})
+
+test('verify exits with 0 when one wait of a wave is over', async () => {
+  await started('name: w\nsteps: [{ wave: all, groups: { a: { sleep: 1h }, sign: { waitFor: {} } } }]\n')
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(75)
+  await place.dogear(['answer', 'r-1', 'all/sign', '--value', '"yes"'])
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
+})
+
+test('plan and show say that an answer is recorded before its step waits, and after it failed', async () => {
+  const failing = release.replace('echo build >> log', 'test -e ok').replace('3d', '50ms')
+  await started(failing)
+  await place.dogear(['answer', 'r-1', 'approve', '--value', '1'])
+  const early = await said()
+  expect(early.plan).toMatch(/run {6}approve {2}its answer is recorded\n/)
+  expect(early.show).toMatch(/ approve .* not started, its answer is recorded\n/)
+  place.remove()
+  await started(release.replace('3d', '50ms'))
+  await delay(60)
+  await place.dogear(['resume'])
+  expect((await said()).show).toMatch(/ approve .* failed\n/)
+  await place.dogear(['answer', 'r-1', 'approve', '--value', '1'])
+  const late = await said()
+  expect(late.plan).toMatch(/retry {4}approve {2}its answer is recorded\n/)
+  expect(late.show).toMatch(/ approve .* failed, its answer is recorded\n/)
+  expect((await place.dogear(['resume'])).code).toBe(0)
 })

@@ -224,6 +224,41 @@ describe('a wait for an answer', () => {
     assert.equal(pending(await runOutcome(limited, options)).wakeAt, '2026-01-02T03:04:07.000Z')
   })
 
+  test('an answer after the time limit is refused, and the wait fails with WAIT_TIMEOUT', async () => {
+    const { options, move, give } = world()
+    const limited = workflow('limited').waitFor('approve', { timeoutMillis: 1_000 })
+    pending(await runOutcome(limited, options))
+    move(1_000)
+    const late = await give('approve', true)
+    assert.ok(E.isLeft(late) && late.left._tag === 'AnswerRefused')
+    assert.equal(late.left.why, 'WaitOver')
+    const failed = await runOutcome(limited, options)
+    assert.ok(failed._tag === 'Failed' && failed.failures[0]?.error.code === 'WAIT_TIMEOUT')
+    assert.ok(E.isRight(await give('approve', 'yes')))
+    assert.equal((await resume(limited, options)).approve, 'yes')
+  })
+
+  test('an answer within the time limit counts, however late a process looks', async () => {
+    const { options, move, give } = world()
+    const limited = workflow('limited').waitFor('approve', { timeoutMillis: 1_000 })
+    pending(await runOutcome(limited, options))
+    move(999)
+    assert.ok(E.isRight(await give('approve', 'yes')))
+    move(60_000)
+    assert.equal((await resume(limited, options)).approve, 'yes')
+  })
+
+  test("an answer to a task's code after the time limit is refused", async () => {
+    const { options, move, give } = world()
+    const limited = workflow('limited').step('ask', ({ waitFor }) => waitFor('approve', { timeoutMillis: 1_000 }))
+    pending(await runOutcome(limited, options))
+    move(1_000)
+    const late = await give('ask/approve', true)
+    assert.ok(E.isLeft(late) && late.left._tag === 'AnswerRefused')
+    assert.equal(late.left.why, 'WaitOver')
+    assert.equal((await runOutcome(limited, options))._tag, 'Failed')
+  })
+
   test.each([
     ['nothing', 'UnknownUnit'],
     ['publish', 'NotAWait']
@@ -668,6 +703,22 @@ describe('an answer to a run that a process owns', () => {
       ['AnswerRejected nothing', 'AnswerRejected after']
     )
     assert.equal(requests.isAny('run-1'), false)
+  })
+
+  test('an answer that was left in time counts although the next resume comes after the time limit', async () => {
+    const { options, requests } = held()
+    const release = workflow('release').waitFor('approve', { timeoutMillis: 20 })
+    const { units } = pending(await runOutcome(release, options))
+    await requests.leave({
+      _tag: 'Answer',
+      runId: 'run-1',
+      unit: 'approve',
+      value: 'yes',
+      by: 'ada',
+      requestedAt: units[0]?._tag === 'Answer' ? units[0].startedAt : ''
+    })()
+    await setTimeout(30)
+    assert.equal((await resume(release, options)).approve, 'yes')
   })
 
   test('an answer that the owner never recorded is recorded by the next resume', async () => {

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { Moment } from '../../domain/explain/Explain.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -13,6 +14,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
+import { momentOf } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
@@ -89,7 +91,7 @@ const planLines = (
     style.bold(`Run ${runId}: ${checkpoint.workflow.name}, ${status}`),
     ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${found.lost}`)]),
     ...(O.isNone(heldBy) ? [] : [style.yellow(inProgress(heldBy.value))]),
-    ...explain(plan)
+    ...explain(plan, momentOf({ checkpoint, heldBy }))
       .split('\n')
       .map((line) => shortened(asOf(heldBy, line))),
     ...editLines(edits),
@@ -154,7 +156,7 @@ const planJson = (
   plan_hash: hashPlan(plan),
   start_index: plan.startIndex,
   retry_current: plan.retryCurrent,
-  decisions: plan.decisions.map((decision) => decisionJson(view, decision)),
+  decisions: plan.decisions.map((decision) => decisionJson(view, decision, momentOf(view))),
   edits: edits.map(({ edit, unit, recorded = null, present = null }) => ({ edit, unit, recorded, present })),
   questions: openQuestions(plan).map(({ unit }) => unit),
   overwrites: edited.map((one) => ({
@@ -164,12 +166,12 @@ const planJson = (
   recovered: view.found._tag === 'Recovered'
 })
 
-const decisionJson = ({ heldBy }: RunView, decision: Decision): JsonObject => ({
+const decisionJson = ({ heldBy }: RunView, decision: Decision, moment: Moment): JsonObject => ({
   step_index: decision.stepIndex,
   unit: decision.unit,
   action: decision._tag.toLowerCase(),
   reason: decision.reason._tag,
-  why: asOf(heldBy, describeReason(decision)),
+  why: asOf(heldBy, describeReason(decision, moment)),
   ...evidenceJson(decision)
 })
 

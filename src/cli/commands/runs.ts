@@ -7,6 +7,7 @@ import type { RunSummary } from '../../executor/storage/runs.js'
 import { usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
+import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
@@ -87,10 +88,12 @@ const warnOfRecovered = (context: Context, { runs }: Runs): void => {
 const HEADINGS = ['RUN-ID', 'NAME', 'STATUS', 'STARTED', 'STEPS']
 
 /** The last column, if a listed run waits. */
-const waitsText = ({ waits }: RunSummary): string => {
+const waitsText = ({ waits }: RunSummary, now: string): string => {
   if (waits === undefined) return ''
   const { kinds, wakeAt } = waits
-  const names = kinds.length === 0 ? 'a resume' : kinds.map((kind) => kind.toLowerCase()).join(', ')
+  const isOver = kinds.length === 0 || (wakeAt !== undefined && wakeAt <= now)
+  if (isOver) return 'a resume'
+  const names = kinds.map((kind) => kind.toLowerCase()).join(', ')
   return wakeAt === undefined ? names : `${names} until ${minute(wakeAt)}`
 }
 
@@ -102,6 +105,7 @@ const table = (
 ): ReadonlyArray<string> => {
   const shortened = shortIds([...all.runs, ...all.damaged].map(({ runId }) => runId))
   const isAnyPending = shown.some(({ waits }) => waits !== undefined)
+  const now = nowText()
   const idOf = (runId: string): string => shortened.get(runId) ?? runId
   const rows = [
     ...shown.map((run) => [
@@ -110,7 +114,7 @@ const table = (
       run.status,
       minute(run.createdAt),
       `${run.steps.completed}/${run.steps.total}`,
-      ...(isAnyPending ? [waitsText(run)] : [])
+      ...(isAnyPending ? [waitsText(run, now)] : [])
     ]),
     ...unreadable.map(({ runId }) => [idOf(runId), '?', 'unreadable', '?', '?'])
   ]

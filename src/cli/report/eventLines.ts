@@ -139,7 +139,13 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
   return [
     ...lines,
     ...skipped(run, plan),
-    ...(verbose ? explain(plan).split('\n').slice(1).map(shortened).map(style.dim) : [])
+    ...(verbose
+      ? explain(plan, { now: new Date(run.now()).toISOString() })
+          .split('\n')
+          .slice(1)
+          .map(shortened)
+          .map(style.dim)
+      : [])
   ]
 }
 

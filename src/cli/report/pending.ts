@@ -1,8 +1,25 @@
 /** Describes what pending units wait for. */
-import { describeJob } from '../../domain/explain/Explain.js'
+import * as O from 'fp-ts/lib/Option.js'
+import { systemClock } from '../../adapters/node/index.js'
+import { overAt } from '../../domain/checkpoint/Due.js'
+import type { Moment } from '../../domain/explain/Explain.js'
+import { describeJob, describeOver } from '../../domain/explain/Explain.js'
+import type { RunView } from '../../executor/storage/runs.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { firstLine } from '../../view/text.js'
+
+export const nowText = (): string => new Date(systemClock.now()).toISOString()
+
+/** The present, for a run that a resume may continue: not while a process owns it. */
+export const momentOf = ({ checkpoint, heldBy }: Pick<RunView, 'checkpoint' | 'heldBy'>): Moment =>
+  O.isSome(heldBy) ? {} : { now: nowText(), answers: checkpoint.answers }
+
+/** Says that a wait is over, or else what it waits for. */
+export const waitTextAt = (pending: PendingUnit, isAnswered: boolean, { now }: Moment): string => {
+  const over = pending._tag === 'Job' || now === undefined ? undefined : overAt(pending, isAnswered, now)
+  return over === undefined ? waitText(pending) : describeOver(over)
+}
 
 /** For a line that names the unit already. */
 export const waitText = (pending: PendingUnit): string => {

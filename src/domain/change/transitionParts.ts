@@ -25,7 +25,7 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
  * - `AlreadyStarted`: the run has started.
  * - `NotAMap`, `AlreadyExpanded`, `InvalidItems`: the unit is not a map, its items are known, or these cannot be items.
  * - `StillPending`, `NotPending`: the unit waits, or does not.
- * - `NotAWait`, `AlreadyAnswered`: the unit does not wait for an answer, or has one.
+ * - `NotAWait`, `AlreadyAnswered`, `WaitOver`: the unit does not wait for an answer, has one, or its time limit is over.
  * - `NoKey`, `AnotherKey`: the unit has no key to submit its job under, or another one.
  * - `StandsElsewhere`: the run stands at another step, and its open attempt would be lost.
  * - `AttemptOpen`: an attempt of the unit is open, also by the same change.
@@ -50,6 +50,7 @@ export interface TransitionError {
     | 'NotPending'
     | 'NotAWait'
     | 'AlreadyAnswered'
+    | 'WaitOver'
     | 'NoKey'
     | 'AnotherKey'
     | 'StandsElsewhere'

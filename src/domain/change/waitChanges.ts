@@ -39,7 +39,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/** Keeps an answer until the unit takes it. Any sub-step of an open task can be answered: only its code knows which will wait. */
+/** Keeps an answer until the unit takes it. One that is given after the time limit of the wait is refused. Any sub-step of an open task can be answered: only its code knows which will wait. */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)
@@ -52,6 +52,9 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   const kind = whole === undefined ? below : found.definition.wait
   if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
   if (Units.has(self.answers, unit)) return refuse(self, change, 'AlreadyAnswered', unit)
+  const wait = Units.get(self.pending, unit)
+  if (wait?._tag === 'Answer' && wait.until !== undefined && wait.until <= at)
+    return refuse(self, change, 'WaitOver', unit)
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }
 

@@ -1,5 +1,6 @@
 /** Whether a run that no process works on is due: it was interrupted, or one of its waits is over. */
 import type { Checkpoint, Status } from './Checkpoint.js'
+import type { Wait } from './Pending.js'
 import { endOf } from './Pending.js'
 import { has } from './Units.js'
 
@@ -36,4 +37,15 @@ export const dueAt = ({ pending, answers }: Checkpoint, past = ''): string | und
     if (first === undefined || end < first) first = end
   }
   return first
+}
+
+/** How a wait is over: its answer is recorded, its time has come, or no answer came in time. */
+export type Over = 'Answered' | 'Due' | 'TimedOut'
+
+/** Returns how a wait is over at a time (UTC, ISO 8601), so that a resume ends it; undefined if it is not. */
+export const overAt = (wait: Wait, isAnswered: boolean, now: string): Over | undefined => {
+  if (wait._tag === 'Answer' && isAnswered) return 'Answered'
+  const end = wait._tag === 'Timer' ? wait.wakeAt : wait.until
+  if (end === undefined || end > now) return undefined
+  return wait._tag === 'Timer' ? 'Due' : 'TimedOut'
 }

@@ -1,17 +1,33 @@
 /** Renders plans and plan problems as text. */
 import type { PollReason } from '../plan/Plan.js'
+import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
+import type { Over } from '../checkpoint/Due.js'
+import { overAt } from '../checkpoint/Due.js'
+import type { Wait } from '../checkpoint/Pending.js'
+import { has } from '../checkpoint/Units.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
 import { listed } from '../data/listed.js'
 import { confirms, decisionTrees } from '../plan/Plan.js'
 import { printableLines } from './printable.js'
-import { isTop, nameOf } from '../workflow/Unit.js'
+import { nameOf } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
 
 /**
+ * What a plan does not contain, because a planner has no clock. `now`: the present time (UTC, ISO 8601), at which waits may be over;
+ * `answers`: those of the checkpoint, which no wait has taken yet.
+ *
+ * @category model
+ */
+export interface Moment extends Partial<Pick<Checkpoint, 'answers'>> {
+  readonly now?: string
+}
+
+/**
  * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
- * five of each kind are listed and the others counted; units that need confirmation are always listed.
+ * five of each kind are listed and the others counted; units that need confirmation are always listed. With a `moment`, the text says which
+ * waits are over.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -32,12 +48,12 @@ import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow
  *
  * @category destructors
  */
-export const explain = (plan: ResumePlan): string => {
+export const explain = (plan: ResumePlan, moment: Moment = {}): string => {
   const steps = decisionTrees(plan)
-  const rows = entriesOf(steps).flatMap(({ node, row, isCount }) =>
+  const rows = entriesOf(steps, moment).flatMap(({ node, row, isCount }) =>
     isCount
       ? [{ ...row, place: '' }]
-      : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, '  ')]
+      : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, moment, '  ')]
   )
   const wide = (of: (row: Row) => string): number => rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
   const place = wide((row) => row.place)
@@ -45,7 +61,7 @@ export const explain = (plan: ResumePlan): string => {
   const lines = rows.map(
     (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
   )
-  return printableLines([headline(plan, steps.length), ...lines.map((line) => line.trimEnd())])
+  return printableLines([headline(plan, steps, moment), ...lines.map((line) => line.trimEnd())])
 }
 
 interface Row {
@@ -55,16 +71,16 @@ interface Row {
   readonly why: string
 }
 
-const rowOf = (decision: Decision): Omit<Row, 'place'> => ({
-  verb: verb(decision),
+const rowOf = (decision: Decision, moment: Moment): Omit<Row, 'place'> => ({
+  verb: verb(decision, moment),
   name: nameOf(decision.unit),
-  why: `${describeReason(decision)}${abandoned(decision)}`
+  why: `${describeReason(decision, moment)}${abandoned(decision)}`
 })
 
-const below = ({ parts }: DecisionTree, indent: string): ReadonlyArray<Row> =>
-  entriesOf(parts).flatMap(({ node, row, isCount }) => {
+const below = ({ parts }: DecisionTree, moment: Moment, indent: string): ReadonlyArray<Row> =>
+  entriesOf(parts, moment).flatMap(({ node, row, isCount }) => {
     const line = { ...row, place: '', name: `${indent}${row.name}` }
-    return isCount ? [line] : [line, ...below(node, `${indent}  `)]
+    return isCount ? [line] : [line, ...below(node, moment, `${indent}  `)]
   })
 
 /** Lists up to LONG entries in full, then SHOWN of each kind. */
@@ -78,12 +94,12 @@ interface Entry {
   readonly isCount: boolean
 }
 
-const entriesOf = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Entry> => {
-  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision), isCount: false })
+const entriesOf = (all: ReadonlyArray<DecisionTree>, moment: Moment): ReadonlyArray<Entry> => {
+  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision, moment), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
   for (const node of all) {
-    const name = kindOf(node)
+    const name = kindOf(node, moment)
     const kind = kinds.get(name)
     if (kind === undefined) kinds.set(name, [node])
     else kind.push(node)
@@ -94,30 +110,35 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>): ReadonlyArray<Entry> => {
     const shown = kind.length === SHOWN + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : SHOWN
     for (const node of kind.slice(0, shown)) rows.set(node, one(node))
     const [first, ...others] = kind.slice(shown)
-    if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others), isCount: true })
+    if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others, moment), isCount: true })
   }
   return all.flatMap((node) => rows.get(node) ?? [])
 }
 
 /** An abandoned job is a kind of its own, so that it is listed. */
-const kindOf = (node: DecisionTree): string =>
-  `${node.decision._tag} ${node.decision.reason._tag}${abandonsJob(node) ? ' Abandons' : ''}`
+const kindOf = (node: DecisionTree, moment: Moment): string =>
+  `${node.decision._tag} ${node.decision.reason._tag} ${overOf(node.decision, moment)}${abandonsJob(node) ? ' Abandons' : ''}`
 
 const abandonsJob = ({ decision, parts }: DecisionTree): boolean =>
   (decision._tag === 'Run' && decision.abandons !== undefined) || parts.some(abandonsJob)
 
 /** The line has a reason only if all counted units share it. */
-const countOf = ({ decision }: DecisionTree, others: ReadonlyArray<DecisionTree>): Omit<Row, 'place'> => {
-  const row = rowOf(decision)
-  const why = others.every((other) => rowOf(other.decision).why === row.why) ? row.why : ''
+const countOf = (
+  { decision }: DecisionTree,
+  others: ReadonlyArray<DecisionTree>,
+  moment: Moment
+): Omit<Row, 'place'> => {
+  const row = rowOf(decision, moment)
+  const why = others.every((other) => rowOf(other.decision, moment).why === row.why) ? row.why : ''
   return { ...row, name: `… ${others.length + 1} more`, why }
 }
 
-const headline = (plan: ResumePlan, total: number): string => {
+const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, moment: Moment): string => {
+  const total = steps.length
   const done = plan.skipSteps.size
   const questions = confirms(plan).length
   const asked = questions === 0 ? '' : `, ${questions} question${questions === 1 ? '' : 's'} to answer`
-  const pending = plan.decisions.filter((one) => isTop(one.unit) && one._tag === 'Poll').length
+  const pending = steps.filter((one) => one.decision._tag === 'Poll' && !isAnyOver(one, moment)).length
   const waits = pending === 0 ? '' : `, ${pending} pending`
   const input = plan.input === undefined ? '' : ', with another input'
   return done === total
@@ -125,7 +146,36 @@ const headline = (plan: ResumePlan, total: number): string => {
     : `${done}/${total} steps are done, ${total - done - pending} to run${waits}${asked}${input}`
 }
 
-const verb = (decision: Decision): string => {
+/** Whether a resume ends a wait of this unit or its parts. */
+const isAnyOver = ({ decision, parts }: DecisionTree, moment: Moment): boolean =>
+  overOf(decision, moment) !== undefined || parts.some((part) => isAnyOver(part, moment))
+
+/** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
+export const overOf = ({ reason }: Pick<Decision, 'reason'>, { now }: Moment): Over | undefined => {
+  const wait = waitOf(reason)
+  return wait === undefined || now === undefined ? undefined : overAt(wait, 'answered' in reason, now)
+}
+
+const waitOf = (reason: Decision['reason']): Wait | undefined => {
+  if (reason._tag === 'TimerPending') return { _tag: 'Timer', wakeAt: reason.wakeAt }
+  return reason._tag !== 'AnswerPending'
+    ? undefined
+    : { _tag: 'Answer', ...(reason.until === undefined ? {} : { until: reason.until }) }
+}
+
+/** Describes a wait that is over. */
+export const describeOver = (over: Over): string => {
+  switch (over) {
+    case 'Answered':
+      return 'its answer is recorded; a resume continues'
+    case 'Due':
+      return 'its time has come; a resume continues'
+    case 'TimedOut':
+      return 'no answer came in time; a resume ends it with WAIT_TIMEOUT'
+  }
+}
+
+const verb = (decision: Decision, moment: Moment): string => {
   switch (decision._tag) {
     case 'Skip':
       return 'skip'
@@ -136,6 +186,7 @@ const verb = (decision: Decision): string => {
     case 'Confirm':
       return 'confirm'
     case 'Poll':
+      if (overOf(decision, moment) !== undefined) return 'run'
       return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
   }
 }
@@ -155,11 +206,16 @@ const describeAbandoned = (reason: PollReason): string => {
 }
 
 /**
- * Describes the reason of a decision.
+ * Describes the reason of a decision. With a `moment`, it says whether a wait is over, or already has an answer.
  *
  * @category destructors
  */
-export const describeReason = ({ _tag, reason }: Decision): string => {
+export const describeReason = (decision: Decision, moment: Moment = {}): string => {
+  const { _tag, unit, reason } = decision
+  const over = overOf(decision, moment)
+  if (over !== undefined) return describeOver(over)
+  const mayTake = reason._tag === 'NotStarted' || reason._tag === 'Failed'
+  if (mayTake && moment.answers !== undefined && has(moment.answers, unit)) return 'its answer is recorded'
   switch (reason._tag) {
     case 'Completed':
       return 'completed'

@@ -41,7 +41,7 @@ export type AnswerResult =
 
 /**
  * Answers a unit that waits (`waitFor`), from any process. The program is not needed: the answer is kept as given, and checked when the run
- * resumes. An answer may come before its unit waits. A second one is refused. While a process owns the run, the environment needs
+ * resumes. An answer may come before its unit waits. A second one is refused, and one after the time limit of the wait. While a process owns the run, the environment needs
  * `requests`.
  *
  * @example
@@ -192,4 +192,4 @@ const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused 
   return { _tag: 'AnswerRefused', runId, unit, why, waiting }
 }
 
-const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait'] as const
+const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait', 'WaitOver'] as const

@@ -1,6 +1,7 @@
 /** Decides whether waits are over: by time or by answer. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { overAt } from '../../domain/checkpoint/Due.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -19,8 +20,7 @@ export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit
   const awake = new Set<Unit>()
   const time = timestamp(now)
   for (const one of pending) {
-    const end = endOf(one)
-    if ((end === undefined || end > time) && !has(answers, one.unit)) continue
+    if (one._tag === 'Job' || overAt(one, has(answers, one.unit), time) === undefined) continue
     awake.add(one.unit)
     for (const above of ancestors(one.unit)) awake.add(above)
   }

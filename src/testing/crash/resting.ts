@@ -97,11 +97,12 @@ const give = async <World>(
 ): Promise<RestResult> => {
   const { program, environment, context } = process
   oracle.begins({ life: context.life, how: 'answer', program, override: undefined, answers: NO_ANSWERS })
+  const at = new Date(context.now()).toISOString()
   const given = await answer(runId, unit, value, { by: 'the simulation' })(environment)()
   if (!process.alive()) return E.right(false)
   if (E.isLeft(given) && !REFUSALS.has(given.left._tag)) return given
   const how = E.isLeft(given) ? 'refused' : given.right._tag === 'Requested' ? 'requested' : 'acknowledged'
-  oracle.waits.answers(unit, how)
+  oracle.waits.answers(unit, how, at)
   return E.right(true)
 }
 

@@ -1,7 +1,9 @@
 /** The facts of a run that its page shows. */
 import type { Option } from 'fp-ts/lib/Option.js'
+import { isSome } from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
+import type { Moment } from '../../domain/explain/Explain.js'
 import type { ResumePlan } from '../../domain/plan/Plan.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Found, Holder } from '../../ports/CheckpointStorage.js'
@@ -13,7 +15,7 @@ import type { Found, Holder } from '../../ports/CheckpointStorage.js'
  * - `artifacts`: the stored artifacts of the run.
  * - `plan`: what a resume would do; `problems`: why there is no plan.
  * - `next`: what to do next, as sentences with commands to copy.
- * - `now`: the present time (UTC, ISO 8601), to which the bars of running attempts extend.
+ * - `now`: the present time (UTC, ISO 8601), to which the bars of running attempts extend, and at which waits may be over.
  *
  * @category looking
  */
@@ -30,3 +32,7 @@ export interface RunPage {
   readonly next?: ReadonlyArray<{ readonly text: string; readonly command?: string }>
   readonly now?: string
 }
+
+/** The moment at which a resume may continue the run: not while a process owns it. */
+export const presentOf = ({ checkpoint, heldBy, now }: RunPage): Moment =>
+  isSome(heldBy) ? {} : { answers: checkpoint.answers, ...(now === undefined ? {} : { now }) }

@@ -3,12 +3,14 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
-import { describeReason } from '../../domain/explain/Explain.js'
+import type { Moment } from '../../domain/explain/Explain.js'
+import { describeReason, overOf } from '../../domain/explain/Explain.js'
 import { printable, printableLines } from '../../domain/explain/printable.js'
 import type { Decision } from '../../domain/plan/Plan.js'
 import type { Bar } from '../timeline/Timeline.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { RunPage } from './RunPage.js'
+import { presentOf } from './RunPage.js'
 
 /** All outputs together have at most some of these characters. */
 const BUDGET = 1_000_000
@@ -27,10 +29,12 @@ interface Details {
 
 /** The details by row. */
 export const detailsOf = (
-  { checkpoint, plan }: Pick<RunPage, 'checkpoint' | 'plan'>,
+  page: RunPage,
   rows: ReadonlyArray<{ readonly view: UnitView; readonly bars: ReadonlyArray<Bar> }>,
   start: number
 ): { readonly start: number; readonly rows: ReadonlyArray<Details> } => {
+  const { checkpoint, plan } = page
+  const moment = presentOf(page)
   const most = Math.max(200, Math.min(4_000, Math.floor(BUDGET / Math.max(1, rows.length))))
   const decisions = new Map((plan?.decisions ?? []).map((one) => [one.unit, one]))
   const details = rows.map(({ view, bars }) => ({
@@ -39,7 +43,7 @@ export const detailsOf = (
     ...(view.error === undefined ? {} : { error: cut(printableLines(view.error.message.split('\n')), 4_000) }),
     ...(view.output === undefined ? {} : { output: cut(textOf(view.output), most) }),
     ...evidenceOf(checkpoint, view),
-    ...planOf(decisions.get(view.unit))
+    ...planOf(decisions.get(view.unit), moment)
   }))
   return { start, rows: details }
 }
@@ -68,8 +72,11 @@ const VERBS: Readonly<Record<Decision['_tag'], string>> = {
   Poll: 'wait'
 }
 
-const planOf = (decision: Decision | undefined): Pick<Details, 'plan'> =>
-  decision === undefined ? {} : { plan: printable(`${VERBS[decision._tag]}: ${describeReason(decision)}`) }
+const planOf = (decision: Decision | undefined, moment: Moment): Pick<Details, 'plan'> => {
+  if (decision === undefined) return {}
+  const verb = overOf(decision, moment) === undefined ? VERBS[decision._tag] : 'run'
+  return { plan: printable(`${verb}: ${describeReason(decision, moment)}`) }
+}
 
 const cut = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`

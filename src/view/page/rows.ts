@@ -1,4 +1,5 @@
 /** The units of a run as a table that is a tree: one row for each, with its bars on the axis. */
+import { overAt } from '../../domain/checkpoint/Due.js'
 import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
@@ -7,6 +8,7 @@ import { counted, duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { data, escaped } from './html.js'
 import type { RunPage } from './RunPage.js'
+import { presentOf } from './RunPage.js'
 import { detailsOf } from './details.js'
 
 /** A browser skips the layout of a block that is out of view. */
@@ -104,10 +106,23 @@ const rowOf = (page: RunPage, { view, level, bars }: Row, index: number, axis: A
 const kindOf = ({ kind }: UnitView): string => (kind === 'task' || kind === 'sequence' ? '' : ` <small>${kind}</small>`)
 
 /** Only a live owner's attempts run. */
-const stateOf = ({ status: run }: RunPage, { status, attempts, parts }: UnitView): string => {
+const stateOf = (page: RunPage, view: UnitView): string => {
+  const { status: run } = page
+  const { status, attempts, parts } = view
   const isStopped = status === 'in flight' && run !== 'running'
   const state = isStopped ? 'stopped' : status === 'in flight' ? 'running' : status
+  const over = overNow(page, view)
+  if (over !== undefined) return `${state} <small>${over}</small>`
   return attempts > 1 && parts === undefined ? `${state} <small>${counted(attempts, 'attempt')}</small>` : state
+}
+
+/** What a wait that is over is called in its row; also a unit that was answered before it waits. */
+const overNow = (page: RunPage, { pending, answered }: UnitView): string | undefined => {
+  if (answered === true) return 'answered'
+  const { now } = presentOf(page)
+  if (pending === undefined || pending._tag === 'Job' || now === undefined) return undefined
+  const over = overAt(pending, false, now)
+  return over === undefined ? undefined : over === 'Due' ? 'its time has come' : 'no answer in time'
 }
 
 const timeOf = ({ durationMillis, assumed, status }: UnitView, bars: ReadonlyArray<Bar>): string => {

@@ -10,6 +10,7 @@ import { counted, duration, firstLine, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { escaped, escapedLines } from './html.js'
 import type { RunPage } from './RunPage.js'
+import { presentOf } from './RunPage.js'
 
 const MARKS: Readonly<Record<RunPage['status'], string>> = {
   queued: '○',
@@ -88,9 +89,10 @@ export const next = ({ next: all = [] }: RunPage): string => {
   return `<section class="next" aria-labelledby="next"><h2 id="next">Next</h2>${items.join('')}</section>`
 }
 
-export const plan = ({ plan, status }: RunPage): string => {
+export const plan = (page: RunPage): string => {
+  const { plan, status } = page
   if (plan === undefined || status === 'completed') return ''
-  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan))}</pre></section>`
+  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan, presentOf(page)))}</pre></section>`
 }
 
 export const artifacts = ({ artifacts = [] }: RunPage): string => {

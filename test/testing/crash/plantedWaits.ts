@@ -61,6 +61,9 @@ const early = (value?: number): Intervention => ({
   ...(value === undefined ? {} : { value })
 })
 
+/** An answer at the time limit of the first wait. */
+const LATE: Intervention = { _tag: 'AnswerWait', life: 1, n: 3, unit: 's0', value: 'late' }
+
 /** Faults of the executor in waits. */
 const EXECUTOR: ReadonlyArray<WaitFault> = [
   waits({
@@ -75,8 +78,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'never wakes an answered unit',
     spec: [wait(ASK)],
     module: 'executor/steps/waits.ts',
-    text: 'if ((end === undefined || end > time) && !has(answers, one.unit)) continue',
-    instead: 'if (end === undefined || end > time) continue',
+    text: 'overAt(one, has(answers, one.unit), time)',
+    instead: 'overAt(one, false, time)',
     says: 'it waits for s0'
   }),
   waits({
@@ -201,6 +204,16 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     instead: 'answers: Units.without(self.answers, unit)',
     breaks: 'WaitKept',
     says: 'two answers to s1 were recorded'
+  }),
+  waits({
+    what: 'keeps an answer that comes after the time limit',
+    spec: [wait({ ...ASK, timesOut: 1 })],
+    only: told([LATE]),
+    module: 'domain/change/waitChanges.ts',
+    text: 'wait.until <= at)',
+    instead: "wait.until < '')",
+    breaks: 'WaitKept',
+    says: 's0 was answered after its time limit'
   }),
   waits({
     what: 'keeps the timer of a wait when its task completes',

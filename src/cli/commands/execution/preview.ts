@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import { describeProblem, describeQuestion } from '../../../domain/explain/Explain.js'
+import { describeProblem, describeQuestion, overOf } from '../../../domain/explain/Explain.js'
 import type { Confirm, Decision, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -19,6 +19,7 @@ import { code, describeFully, notDone } from '../../CliError.js'
 import type { ExitCode } from '../../ExitCode.js'
 import { ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
+import { nowText } from '../../report/pending.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { answers, ofMissingWorkspace, ofPlanError, ofRunError } from '../hints/hints.js'
@@ -96,7 +97,7 @@ const planOf = (
       obstacles: [...(isGone ? [missingWorkspace(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
       again: runsAgain(plan.right, checkpoint),
       unrecorded: unrecordedOf(checkpoint, plan.right),
-      waits: onlyWaits(plan.right)
+      waits: onlyWaits(plan.right, nowText())
     }
   }
   const { problems } = plan.left
@@ -116,7 +117,14 @@ const planOf = (
       }
 }
 
-const onlyWaits = ({ decisions }: ResumePlan): boolean => decisions.find(({ _tag }) => _tag !== 'Skip')?._tag === 'Poll'
+/** Whether a resume would continue nothing: the first step that is due waits, and none of its waits is over. */
+const onlyWaits = ({ decisions }: ResumePlan, now: string): boolean => {
+  const first = decisions.find(({ _tag }) => _tag !== 'Skip')
+  return (
+    first?._tag === 'Poll' &&
+    !decisions.some((one) => one.stepIndex === first.stepIndex && overOf(one, { now }) !== undefined)
+  )
+}
 
 const questionsIn = (
   plan: ResumePlan,

@@ -1,6 +1,8 @@
 /** Suggests the next actions for a run, as commands to copy. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { overAt } from '../../../domain/checkpoint/Due.js'
+import type { PendingUnit } from '../../../domain/checkpoint/Pending.js'
 import { has } from '../../../domain/checkpoint/Units.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
@@ -18,6 +20,7 @@ import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
 import type { Hint } from '../../report/Hint.js'
+import { nowText } from '../../report/pending.js'
 import { positionOf } from '../../report/text.js'
 import { captures, isEdited, mayKeep, nonIdempotentFrom, waveBefore } from '../find/definitions.js'
 import type { Place } from '../Context.js'
@@ -87,7 +90,10 @@ export const ofFailedCheck = (
 /** The commands that end the waits of a run: a poll of its jobs, and an answer to the first unit that waits for one. */
 export const ofPending = (place: Place, { runId, pending, answers }: Checkpoint): ReadonlyArray<Hint> => {
   const waits = [...pending]
-  const unit = waits.find((one) => one._tag === 'Answer' && !has(answers, one.unit))?.unit
+  const now = nowText()
+  const isOpen = (one: PendingUnit): boolean =>
+    one._tag === 'Answer' && overAt(one, has(answers, one.unit), now) === undefined
+  const unit = waits.find(isOpen)?.unit
   return [
     ...(waits.some(({ _tag }) => _tag === 'Job')
       ? [{ text: 'Poll it with:', command: dogearCommand(place, ['poll', runId]) }]

@@ -23,8 +23,8 @@ export interface WaitOracle {
   readonly starts: (unit: Unit) => void
   readonly calls: (unit: Unit) => void
   readonly resolves: (unit: Unit) => void
-  /** An answer was acknowledged, stored for the owner, or refused. */
-  readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused') => void
+  /** An answer was acknowledged, stored for the owner, or refused. `at`: when it was given. */
+  readonly answers: (unit: Unit, how: 'acknowledged' | 'requested' | 'refused', at: string) => void
   readonly rests: (units: ReadonlyArray<PendingUnit>) => void
   readonly looked: (checkpoint: Checkpoint) => void
 }
@@ -94,11 +94,12 @@ export const makeWaitOracle = (
     resolves: (unit) => {
       if (!done.has(unit) && !failed.has(unit)) found(unit, `${unit} resolved before its end was recorded`)
     },
-    answers: (unit, how) => {
+    answers: (unit, how, at) => {
+      const wait = open.get(unit)
       const isAnswered = answers.has(unit)
       if (how === 'requested') asked.add(unit)
       if (how === 'acknowledged' && !isAnswered) found(unit, `the answer to ${unit} was acknowledged, and is not kept`)
-      if (how === 'refused' && open.get(unit)?._tag === 'Answer' && !isAnswered && !asked.has(unit))
+      if (how === 'refused' && wait?._tag === 'Answer' && !isOver(wait, at) && !isAnswered && !asked.has(unit))
         found(unit, `${unit} waits for an answer, and one was refused`)
     },
     rests: (units) => {
@@ -114,6 +115,9 @@ const TOLD: Partial<Record<Change.Change['_tag'], 'waiting' | 'answered'>> = {
   WaitStarted: 'waiting',
   Answered: 'answered'
 }
+
+const isOver = (wait: PendingWait | undefined, at: string): boolean =>
+  wait?._tag === 'Answer' && wait.until !== undefined && wait.until <= at
 
 const check = (
   { open, answers, done, suspended }: Kept,
@@ -137,6 +141,8 @@ const check = (
       if (answers.has(change.unit)) found(change.unit, `two answers to ${change.unit} were recorded`)
       if (done.has(change.unit))
         found(change.unit, `${change.unit} was completed, and then an answer to it was recorded`)
+      if (isOver(open.get(change.unit), change.at))
+        found(change.unit, `${change.unit} was answered after its time limit`)
       break
     case 'UnitCompleted':
     case 'UnitFailed': {
