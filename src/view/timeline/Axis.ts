@@ -112,7 +112,7 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
   const ticks: Array<Tick> = []
   const add = (at: number, label: string): void => {
     const last = ticks.at(-1)
-    if ((last === undefined || at - last.at >= widthOf(last.label)) && at + widthOf(label) <= 104)
+    if ((last === undefined || at - last.at >= widthOf(last.label)) && at + widthOf(label) <= 100)
       ticks.push({ at, label })
   }
   /** A clock time replaces a distance that is too near. */
