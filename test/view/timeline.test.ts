@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { axisOf } from '../../src/view/timeline/Axis.js'
+import { renderRun } from '../../src/view/page/renderRun.js'
 import { timelineOf } from '../../src/view/timeline/Timeline.js'
 import { after, completed, failed, pageOf, resumed, started, task, wave } from './pages.js'
 
@@ -82,6 +83,72 @@ describe('the timeline of a run', () => {
     expect(gapsOf(page)).toEqual([[1, 60, 'pending']])
   })
 
+  test('a run that completed rests until missing evidence runs a step again', () => {
+    const page = pageOf(
+      [task('build'), task('ship')],
+      [
+        started(0, { build: 1 }),
+        completed('build', 0, 1),
+        started(1, { ship: 1 }),
+        failed('ship', 1, 1, 2),
+        started(5, { ship: 1 }),
+        completed('ship', 5, 6),
+        { _tag: 'Rewound', at: after(60), units: ['build'], why: 'its evidence is missing' },
+        started(60, { build: 1 }),
+        completed('build', 60, 61)
+      ]
+    )
+    expect(gapsOf(page)).toEqual([
+      [2, 5, 'failed'],
+      [6, 60, 'completed']
+    ])
+    expect(renderRun(page)).toContain('<dt>Resumed</dt><dd>2 times</dd>')
+  })
+
+  test('a wait that lasts extends to the present', () => {
+    const page = pageOf(
+      [task('approve', { wait: 'Answer' }), task('ship')],
+      [
+        { _tag: 'WaitStarted', at: after(1), unit: 'approve', wait: { _tag: 'Answer' } },
+        { _tag: 'Interrupted', at: after(1), unit: 'approve', reason: 'pending' }
+      ]
+    )
+    expect(barsOf({ ...page, now: after(61) }, 'approve')).toEqual([[1, 1, 61, 'running']])
+    expect(renderRun({ ...page, now: after(61) })).toContain('pending<td>1 min 0 s')
+    // Without the present time, how long it has lasted is unknown.
+    expect(renderRun(page)).toContain('pending<td><td')
+  })
+
+  test('a crash is a time without a record, in which the process died and may have worked', () => {
+    const page = pageOf(
+      [task('build')],
+      [started(0, { build: 1 }), started(10, { build: 1 }), completed('build', 10, 13)]
+    )
+    const html = renderRun(page)
+    expect(html).toContain('no record for 10.0 s: the process died in this time')
+    expect(html).toContain('<dt>Worked</dt><dd>at least 3.0 s</dd>')
+    expect(html).not.toContain('no process')
+    expect(renderRun(pageOf([task('build')], [started(0, { build: 1 })]))).toContain(
+      'the process died: no record since'
+    )
+  })
+
+  test('a composite that is open has the time of its parts, without the rests of the run', () => {
+    const page = pageOf(
+      [wave('checks', [task('unit'), task('e2e')])],
+      [
+        started(0, { 'checks/unit': 1, 'checks/e2e': 1 }),
+        completed('checks/unit', 0, 2),
+        failed('checks/e2e', 1, 0, 3),
+        { _tag: 'UnitFailed', at: after(3), unit: 'checks', retryable: true },
+        started(3_600, { 'checks/e2e': 1 }),
+        failed('checks/e2e', 1, 3_600, 3_604),
+        { _tag: 'UnitFailed', at: after(3_604), unit: 'checks', retryable: true }
+      ]
+    )
+    expect(renderRun(page)).toContain('failed <small>1/2</small><td>7.0 s')
+  })
+
   test('the attempts of a rewound unit no longer count', () => {
     const page = pageOf(
       [task('build'), task('ship')],
@@ -121,6 +188,16 @@ describe('the axis of a timeline', () => {
     expect(places).toEqual([...places].sort((a, b) => a - b))
     for (const [index, { at }] of ticks.entries()) expect(at - (ticks[index - 1]?.at ?? -9)).toBeGreaterThanOrEqual(9)
     expect(ticks[0]).toEqual({ at: 0, label: '03:04:05' })
+  })
+
+  test('no label sticks out', () => {
+    for (let millis = 900; millis < 1_400; millis += 7) {
+      const at = millis / 1_000
+      const { ticks } = axisOf(
+        timelineOf(pageOf([task('build')], [started(0, { build: 1 }), completed('build', 0, at)]))
+      )
+      for (const { at: left, label } of ticks) expect(left + 1.75 * label.length).toBeLessThanOrEqual(100)
+    }
   })
 
   test('many short rests leave most of the width to the work', () => {

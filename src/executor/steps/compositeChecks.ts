@@ -5,6 +5,7 @@ import type { Evidence } from '../../domain/checkpoint/CompletedStep.js'
 import { delay, never } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Units from '../../domain/checkpoint/Units.js'
+import type { DecisionTree } from '../../domain/plan/Plan.js'
 import { find } from '../../domain/checkpoint/Tree.js'
 import { ancestors, join, parent } from '../../domain/workflow/Unit.js'
 import { isIdempotent } from '../../domain/workflow/Node.js'
@@ -16,9 +17,10 @@ import type { ProgramStep, ProgramTask, StepContext, UnitGuard } from '../progra
 import type { RecordError } from '../storage/Recorder.js'
 import { endFailed } from './ends.js'
 import { sleepUnless } from '../sleep.js'
-import type { RunScope, StepEnd } from '../RunScope.js'
+import type { StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { contextFor } from '../RunScope.js'
 import type { Place } from '../Values.js'
+import { worked } from './worked.js'
 
 type Composite = Exclude<ProgramStep, ProgramTask>
 
@@ -123,12 +125,12 @@ const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'
 /** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
 export const closeComposite = async (
   scope: RunScope,
-  place: Place,
-  composite: Composite,
+  due: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
+  const { place, step: composite } = due
   const { guard } = composite
-  if (guard === undefined) return done(scope, place, startedAt, [])
+  if (guard === undefined) return done(scope, due, startedAt, [])
   // A check may take long, and a crash meanwhile must not lose the groups.
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
@@ -148,20 +150,25 @@ export const closeComposite = async (
     }
     // Commits are evidence of the groups that made them: only those groups run again when one is missing.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
-    return done(scope, place, startedAt, evidence)
+    return done(scope, due, startedAt, evidence)
   }
 }
 
 const done = (
   scope: RunScope,
-  place: Place,
+  { place, node }: Pick<StepToRun, 'place' | 'node'>,
   startedAt: number,
   evidence: ReadonlyArray<Evidence>
 ): E.Either<never, StepEnd> => {
-  const times = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
-  stageCompleted(scope, place, unitCompleted(place.unit, times, { evidence }))
+  const here = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
+  const completed = unitCompleted(place.unit, here, { evidence })
+  const times = isNew(node) ? {} : worked(scope.recorder.checkpoint(), place.unit, completed)
+  stageCompleted(scope, place, { ...completed, ...times })
   return E.right({ _tag: 'Done' })
 }
+
+/** Detects a unit of which an earlier process did nothing. */
+const isNew = ({ decision, parts }: DecisionTree): boolean => decision._tag === 'Run' && parts.every(isNew)
 
 /** Parts of a rejected composite run again if a user agreed, or if all are idempotent. */
 const mayRunAgain = (composite: Composite, { asked, answer }: Refused): boolean =>

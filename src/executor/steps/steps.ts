@@ -78,7 +78,7 @@ const runSequence = async (
   const ended = await runParts(scope, place, step.steps, node.parts, stopping)
   if (E.isLeft(ended)) return ended
   const { end } = ended.right
-  if (end._tag === 'Done') return await closeComposite(scope, place, step, startedAt)
+  if (end._tag === 'Done') return await closeComposite(scope, { place, step, node }, startedAt)
   if (end._tag !== 'Failed') return E.right(end)
   return await endFailedBy(scope, place, leftUndone(scope, place.unit, NOT_RESUMED), end.retryable)
 }

@@ -222,10 +222,11 @@ const NOT_RESUMED = 'in flight when the process ended, and not started again bec
 const conclude = async (
   scope: RunScope,
   board: Board,
-  { place, step: wave }: StepToRun<ProgramWave>,
+  due: StepToRun<ProgramWave>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  if (board.done.size === wave.groups.length) return await closeComposite(scope, place, wave, startedAt)
+  const { place, step: wave } = due
+  if (board.done.size === wave.groups.length) return await closeComposite(scope, due, startedAt)
   const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
   const isWaiting = !board.stopped && !isHeldBack && board.pendingCount > 0 && board.failed.length === 0
   if (isWaiting) return E.right({ _tag: 'Pending' })

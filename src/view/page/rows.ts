@@ -4,6 +4,7 @@ import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
 import type { Bar, Gap, Timeline, Why } from '../timeline/Timeline.js'
+import { coveredBy } from '../../domain/data/Span.js'
 import { counted, duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { data, escaped } from './html.js'
@@ -14,14 +15,16 @@ import { detailsOf } from './details.js'
 /** A browser skips the layout of a block that is out of view. */
 const BLOCK = 64
 
+/** `millis`: how long the unit took so far, if that is known. */
 interface Row {
   readonly view: UnitView
   readonly level: number
   readonly bars: ReadonlyArray<Bar>
+  readonly millis: number | undefined
 }
 
 export const rowsOf = (page: RunPage, units: ReadonlyArray<UnitView>, timeline: Timeline, axis: Axis): string => {
-  const rows = arranged(units, timeline)
+  const rows = arranged(units, timeline, page.now)
   const blocks: Array<string> = []
   for (let start = 0; start < rows.length; start += BLOCK) {
     const some = rows.slice(start, start + BLOCK).map((row, index) => rowOf(page, row, start + index, axis))
@@ -46,36 +49,64 @@ ${legendOf(rows, timeline)}
 
 const TOOLS = `<div class="tools" hidden><input type="search" aria-label="Search units" placeholder="Search units"><select aria-label="Which units"><option value="">All units</option><option value="o">Not completed</option><option value="f">Failed</option></select><button type="button" data-do="open">Expand all</button><button type="button" data-do="close">Collapse all</button></div>`
 
-const arranged = (units: ReadonlyArray<UnitView>, { bars }: Timeline): ReadonlyArray<Row> => {
+const arranged = (units: ReadonlyArray<UnitView>, { bars }: Timeline, now: string | undefined): ReadonlyArray<Row> => {
   const levels = new Map<Unit, number>()
   const spans = spansOf(units, bars)
   return units.map((view) => {
     const above = parent(view.unit)
     const level = above === undefined ? 1 : (levels.get(above) ?? 0) + 1
     levels.set(view.unit, level)
-    const own = view.parts === undefined ? (bars.get(view.unit) ?? []) : (spans.get(view.unit) ?? [])
-    return { view, level, bars: own }
+    const { unit, parts, durationMillis } = view
+    const attempts = bars.get(unit) ?? []
+    const within = spans.get(unit)
+    const soFar = parts === undefined ? millisOf(view, attempts, now) : partsMillis(within)
+    return {
+      view,
+      level,
+      bars: parts === undefined ? attempts : within === undefined ? [] : [within.bar],
+      millis: view.assumed ? soFar : (durationMillis ?? soFar)
+    }
   })
 }
 
+/** The time of the last attempt, or of a wait until now. */
+const millisOf = ({ status }: UnitView, bars: ReadonlyArray<Bar>, now: string | undefined): number | undefined => {
+  const last = bars.at(-1)
+  if (last === undefined || status === 'not started' || last.end === 'cut') return undefined
+  return last.end === 'running' && now === undefined ? undefined : last.to - last.from
+}
+
+/** As a composite is recorded: a rest of the run does not count. */
+const partsMillis = (within: Within | undefined): number | undefined => {
+  const millis = coveredBy((within?.parts ?? []).filter(({ isRewound }) => !isRewound))
+  return millis === 0 ? undefined : millis
+}
+
+/** What is drawn of a composite, and the bars of its parts. */
+interface Within {
+  readonly bar: Bar
+  readonly parts: ReadonlyArray<Bar>
+}
+
 /** A composite spans its parts. */
-const spansOf = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): ReadonlyMap<Unit, ReadonlyArray<Bar>> => {
-  const spans = new Map<Unit, { from: number; to: number }>()
+const spansOf = (units: ReadonlyArray<UnitView>, bars: Timeline['bars']): ReadonlyMap<Unit, Within> => {
+  const spans = new Map<Unit, { from: number; to: number; readonly parts: Array<Bar> }>()
   for (const view of units) {
     if (view.parts !== undefined) continue
     for (const bar of bars.get(view.unit) ?? []) {
       for (let above = parent(view.unit); above !== undefined; above = parent(above)) {
         const span = spans.get(above)
-        if (span === undefined) spans.set(above, { from: bar.from, to: bar.to })
+        if (span === undefined) spans.set(above, { from: bar.from, to: bar.to, parts: [bar] })
         else {
           span.from = Math.min(span.from, bar.from)
           span.to = Math.max(span.to, bar.to)
+          span.parts.push(bar)
         }
       }
     }
   }
   const plain = { attempt: 0, end: 'completed', isWait: false, isRewound: false } as const
-  return new Map(Array.from(spans, ([unit, span]) => [unit, [{ ...plain, ...span }]]))
+  return new Map(Array.from(spans, ([unit, { from, to, parts }]) => [unit, { bar: { ...plain, from, to }, parts }]))
 }
 
 /** Classes, of which the style makes marks. */
@@ -88,7 +119,7 @@ const STATES: Readonly<Record<UnitView['status'], string>> = {
 }
 
 /** There may be 10,000: without end tags and attributes that HTML implies, a browser reads them in half the time. */
-const rowOf = (page: RunPage, { view, level, bars }: Row, index: number, axis: Axis): string => {
+const rowOf = (page: RunPage, { view, level, bars, millis }: Row, index: number, axis: Axis): string => {
   const { status, parts, unit } = view
   const state = view.assumed ? 'assumed done' : stateOf(page, view)
   const isFolder = parts !== undefined && parts.total > 0
@@ -99,7 +130,7 @@ const rowOf = (page: RunPage, { view, level, bars }: Row, index: number, axis: A
   return (
     `<tr class=${STATES[status]} aria-level=${level}${id}${isFolder ? ' aria-expanded=true' : ''}>` +
     `<th scope=row>${isFolder ? `<b></b><span>${name}</span>` : name}<td>${state}${count}` +
-    `<td>${timeOf(view, bars)}<td${label}>${bars.length === 0 ? '' : graphicOf(view, bars, axis)}`
+    `<td>${millis === undefined ? '' : duration(millis)}<td${label}>${bars.length === 0 ? '' : graphicOf(view, bars, axis)}`
   )
 }
 
@@ -123,12 +154,6 @@ const overNow = (page: RunPage, { pending, answered }: UnitView): string | undef
   if (pending === undefined || pending._tag === 'Job' || now === undefined) return undefined
   const over = overAt(pending, false, now)
   return over === undefined ? undefined : over === 'Due' ? 'its time has come' : 'no answer in time'
-}
-
-const timeOf = ({ durationMillis, assumed, status }: UnitView, bars: ReadonlyArray<Bar>): string => {
-  if (durationMillis !== undefined && !assumed) return duration(durationMillis)
-  const last = bars.at(-1)
-  return last === undefined || status === 'not started' || last.end === 'cut' ? '' : duration(last.to - last.from)
 }
 
 const ENDS: Readonly<Record<Bar['end'], string>> = {
@@ -190,6 +215,7 @@ const ticksOf = ({ ticks, place }: Axis, { gaps, to }: Timeline): string => {
 
 const WHY: Readonly<Record<Why, string>> = {
   crashed: 'crashed',
+  completed: 'completed',
   failed: 'failed',
   interrupted: 'interrupted',
   paused: 'paused',
@@ -204,13 +230,20 @@ const overlayOf = ({ gaps, to }: Timeline, { place, ticks }: Axis): string => {
     const x = place(gap.from)
     const width = Math.max(0.6, place(gap.to ?? to) - x)
     const at = `x="${short(Math.min(x, 99.4))}%" width="${short(width)}%"`
-    return `<rect class="${gap.why}" ${at}/><rect class="hatch" ${at}/>`
+    return `<rect class="${gap.why}" ${at}/><rect class="hatch${gap.why === 'crashed' ? ' died' : ''}" ${at}/>`
   })
-  return `<svg class="over" aria-hidden="true"><defs><pattern id="h" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>${lines.join('')}${rests.join('')}</svg>`
+  return `<svg class="over" aria-hidden="true"><defs><pattern id="h" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern><pattern id="k" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><line x1="0" y1="0" x2="0" y2="6"/></pattern></defs>${lines.join('')}${rests.join('')}</svg>`
 }
 
-const restText = ({ from, to, why }: Gap): string =>
-  to === undefined ? WHY[why] : `${WHY[why]}, resumed ${duration(to - from)} later`
+const restText = ({ from, to, why }: Gap): string => {
+  if (why === 'crashed')
+    return to === undefined ? `${NO_RECORD} since` : `no record for ${duration(to - from)}: ${DIED}`
+  return to === undefined ? WHY[why] : `${WHY[why]}, resumed ${duration(to - from)} later`
+}
+
+const NO_RECORD = 'the process died: no record'
+
+const DIED = 'the process died in this time'
 
 /** Explains the kinds of bars that the page has. */
 const legendOf = (rows: ReadonlyArray<Row>, { gaps }: Timeline): string => {
@@ -225,8 +258,10 @@ const legendOf = (rows: ReadonlyArray<Row>, { gaps }: Timeline): string => {
   const shown = LEGEND.filter(([kind]) => kinds.has(kind)).map(
     ([kind, text]) => `<li><svg aria-hidden="true"><rect class="${kind}" width="100%"/></svg>${text}</li>`
   )
-  const rest = gaps.length === 0 ? '' : '<li><span class="rest"></span>no process</li>'
-  return `<ul class="legend">${shown.join('')}${rest}</ul>`
+  const isCrash = ({ why }: Gap): boolean => why === 'crashed'
+  const rest = gaps.every(isCrash) ? '' : '<li><span class="rest"></span>no process</li>'
+  const crash = gaps.some(isCrash) ? `<li><span class="rest crash"></span>no record: ${DIED}</li>` : ''
+  return `<ul class="legend">${shown.join('')}${rest}${crash}</ul>`
 }
 
 const LEGEND: ReadonlyArray<readonly [string, string]> = [

@@ -30,7 +30,8 @@ export const header = ({ runId, checkpoint, status, heldBy }: RunPage, { gaps }:
   const resumes = gaps.filter(({ to }) => to !== undefined).length
   const facts: ReadonlyArray<readonly [string, string]> = [
     ['Steps', `${grouped(completed)} of ${grouped(total)} completed`],
-    ['Worked', duration(busy)],
+    // Of an attempt that a crash cut short, only its start is recorded.
+    ['Worked', `${gaps.some(({ why }) => why === 'crashed') ? 'at least ' : ''}${duration(busy)}`],
     ['Started', time(createdAt)],
     [status === 'completed' ? 'Completed' : 'Last record', time(updatedAt)],
     ...(resumes === 0 ? [] : [['Resumed', counted(resumes, 'time')] as const]),

@@ -75,13 +75,13 @@ ${INDENTS}
 rect{y:9px;height:11px;rx:2.5px;fill:var(--done)}
 .chart .over{position:absolute;inset:0 0 auto auto;height:100%;pointer-events:none;width:calc(100% - var(--name) - var(--state) - var(--time))!important}
 .over rect{y:0;height:100%;rx:0;opacity:.09;fill:var(--idle)}.over .crashed{fill:var(--cut)}.over .failed{fill:var(--bad)}.over .hatch{fill:url(#h);opacity:1}
-.over line{stroke:var(--line)}.over pattern line{stroke:var(--idle);stroke-width:1.5;opacity:.55}
+.over line{stroke:var(--line)}.over .died{fill:url(#k)}.over pattern line{stroke:var(--idle);stroke-width:1.5;opacity:.55}.over #k line{stroke:var(--cut)}
 .failed{fill:var(--bad)}.running{fill:var(--run)}.cut{fill:var(--cut)}.interrupted{fill:var(--idle)}.suspended,.submitted{fill:var(--wait)}
 .w{fill:var(--wait);opacity:.38;y:12px;height:5px}.d{fill:var(--idle);y:13.5px;height:2px;rx:1px}.o{opacity:.32}.s{fill:var(--idle);opacity:.75;y:12px;height:5px}
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:.3rem 1.3rem;margin:.8rem 0 0;padding:0;color:var(--soft);font-size:.82rem}
 .legend li{display:flex;align-items:center;gap:.45rem}
 .legend svg{width:1.5rem;height:29px;margin:-6px 0}
-.rest{width:1.1rem;height:.9rem;background:repeating-linear-gradient(-45deg,transparent 0 3px,var(--idle) 3px 4.5px);opacity:.6}
+.rest{width:1.1rem;height:.9rem;background:repeating-linear-gradient(-45deg,transparent 0 3px,var(--idle) 3px 4.5px);opacity:.6}.rest.crash{background:repeating-linear-gradient(45deg,transparent 0 3px,var(--cut) 3px 4.5px)}
 .chart tr.more{display:block;background:var(--card);padding:1rem 1.2rem 1.1rem}
 .chart .more td{display:block;text-align:left!important;color:inherit!important;padding:0!important}
 .more ol{list-style:none;margin:.5rem 0 0;padding:0;display:grid;gap:.35rem}

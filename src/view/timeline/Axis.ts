@@ -1,4 +1,6 @@
 /** Maps times to places on an axis, on which rests are short: a run that slept for a week still shows its seconds of work. */
+import type { Span } from '../../domain/data/Span.js'
+import { joined } from '../../domain/data/Span.js'
 import { duration } from '../text.js'
 import type { Timeline } from './Timeline.js'
 
@@ -64,23 +66,11 @@ export const axisOf = (timeline: Timeline): Axis => {
   return { busy, place: (time) => placeOf(stretches, time), ticks: ticksOf(stretches, busy) }
 }
 
-interface Span {
-  readonly from: number
-  readonly to: number
-}
-
 /** The union of all attempts. */
 const busyTimes = ({ bars, from, to }: Timeline): ReadonlyArray<Span> => {
-  const all: Array<Span> = []
-  for (const some of bars.values()) for (const bar of some) if (!bar.isWait) all.push(bar)
-  all.sort((a, b) => a.from - b.from)
-  const joined: Array<{ from: number; to: number }> = []
-  for (const one of all) {
-    const last = joined.at(-1)
-    if (last !== undefined && one.from <= last.to) last.to = Math.max(last.to, one.to)
-    else joined.push({ from: Math.max(from, one.from), to: one.to })
-  }
-  return joined.length === 0 ? [{ from, to }] : joined
+  const attempts = [...bars.values()].flat().filter(({ isWait }) => !isWait)
+  const busy = joined(attempts.map((bar) => ({ from: Math.max(from, bar.from), to: bar.to })))
+  return busy.length === 0 ? [{ from, to }] : busy
 }
 
 const idleTimes = (busy: ReadonlyArray<Span>, from: number, to: number): ReadonlyArray<Span> => {
@@ -122,7 +112,7 @@ const ticksOf = (stretches: ReadonlyArray<Stretch>, busy: number): ReadonlyArray
   const ticks: Array<Tick> = []
   const add = (at: number, label: string): void => {
     const last = ticks.at(-1)
-    if ((last === undefined || at - last.at >= widthOf(last.label)) && at + widthOf(label) <= 104)
+    if ((last === undefined || at - last.at >= widthOf(last.label)) && at + widthOf(label) <= 100)
       ticks.push({ at, label })
   }
   /** A clock time replaces a distance that is too near. */

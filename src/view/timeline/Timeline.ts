@@ -7,7 +7,7 @@ import { since } from '../../domain/checkpoint/Pending.js'
 import { find } from '../../domain/checkpoint/Tree.js'
 import { isComposite } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import { isTop, isWithin } from '../../domain/workflow/Unit.js'
+import { isTop, isWithin, top } from '../../domain/workflow/Unit.js'
 
 /** How an attempt or a wait ended. `cut`: the process died. */
 export type End = 'completed' | 'failed' | 'cut' | 'interrupted' | 'suspended' | 'submitted' | 'running'
@@ -25,9 +25,9 @@ export interface Bar {
 }
 
 /** Why no process worked on a run. */
-export type Why = 'crashed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
+export type Why = 'crashed' | 'completed' | 'failed' | 'interrupted' | 'paused' | 'pending' | 'cancelled'
 
-/** A time in which no process worked on the run. `to` is missing if it lasts. */
+/** A time in which no process worked on the run; of `crashed`: from the last record, so the process died some time in it. `to` is missing if it lasts. */
 export interface Gap {
   readonly from: number
   readonly to?: number
@@ -58,6 +58,9 @@ interface Building {
   readonly open: Map<Unit, Bar>
   readonly waits: Map<Unit, Bar>
   readonly gaps: Array<Gap>
+  /** The top-level steps, and those that are completed. */
+  steps: ReadonlyArray<{ readonly name: Unit }>
+  readonly done: Set<Unit>
   rest: Gap | undefined
   last: number
 }
@@ -74,6 +77,11 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     open: new Map(),
     waits: new Map(),
     gaps: [],
+    steps: workflow.steps,
+    // Those of a fork have no change.
+    done: new Set(
+      checkpoint.completedSteps.records.filter((one) => one.completedAt <= checkpoint.createdAt).map(({ unit }) => unit)
+    ),
     rest: undefined,
     last: from
   }
@@ -89,7 +97,8 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
   }
   complete(building, checkpoint)
   const isLive = status === 'running' || status === 'queued'
-  const to = endOf(building, isLive && now !== undefined ? Date.parse(now) : undefined)
+  const lasts = isLive || building.waits.size > 0
+  const to = endOf(building, lasts && now !== undefined ? Date.parse(now) : undefined)
   settle(building, isLive, to)
   if (building.rest !== undefined && status !== 'completed' && !isLive) building.gaps.push(building.rest)
   const isPartial = checkpoint.revision > 0 && revisions[0] !== 1
@@ -143,8 +152,9 @@ const follow = (building: Building, change: Change, at: number): void => {
     }
     case 'UnitCompleted': {
       const { unit, attempts, startedAt, durationMillis } = change
-      if (endWait(building, unit, at, { end: 'completed' })) return
-      end(building, unit, attempts, startedAt, Date.parse(startedAt) + durationMillis, { end: 'completed' })
+      if (!endWait(building, unit, at, { end: 'completed' }))
+        end(building, unit, attempts, startedAt, Date.parse(startedAt) + durationMillis, { end: 'completed' })
+      noteDone(building, unit, at)
       return
     }
     case 'UnitFailed': {
@@ -176,17 +186,29 @@ const follow = (building: Building, change: Change, at: number): void => {
       rewind(building, change.units, at)
       return
     case 'Started':
+    case 'WorkflowEdited':
+      building.steps = change.workflow.steps
+      return
+    case 'Assumed':
+      noteDone(building, change.unit, at)
+      return
     case 'Forked':
     case 'Moved':
-    case 'WorkflowEdited':
     case 'Recovered':
     case 'InputReplaced':
     case 'Expanded':
     case 'Answered':
-    case 'Assumed':
     case 'Confirmed':
       return
   }
+}
+
+/** A run without an open step rests until an edit or missing evidence opens one. */
+const noteDone = (building: Building, unit: Unit, at: number): void => {
+  const { done, steps } = building
+  if (!isTop(unit)) return
+  done.add(unit)
+  if (steps.every(({ name }) => done.has(name))) building.rest ??= { from: at, why: 'completed' }
 }
 
 const whyOf = (reason: InterruptReason): Why => (reason === 'signal' || reason === 'aborted' ? 'interrupted' : reason)
@@ -238,7 +260,8 @@ const closeWithin = ({ open }: Building, unit: Unit | undefined, to: number, end
   }
 }
 
-const rewind = ({ bars, open, waits }: Building, units: ReadonlyArray<Unit>, at: number): void => {
+const rewind = ({ bars, open, waits, done }: Building, units: ReadonlyArray<Unit>, at: number): void => {
+  for (const unit of units) done.delete(top(unit))
   for (const [unit, all] of bars) {
     if (!units.some((one) => isWithin(unit, one))) continue
     for (const bar of all) bar.isRewound = true
