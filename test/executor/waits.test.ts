@@ -934,7 +934,7 @@ describe('an answer between the last check of an owner and its release', () => {
   })
 })
 
-test('with wait: true a timer that is over behind another wait does not wake the run', async () => {
+test('with wait: true an ended timer does not wake a run whose earlier wait is still open', async () => {
   const storage = memoryStorage()
   let claims = 0
   const counting = {

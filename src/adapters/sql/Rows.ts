@@ -28,7 +28,7 @@ export interface Target {
   readonly where: string
 }
 
-/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: the bytes of changes that never cause a base. */
+/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: changes up to this size never cause a base. */
 export interface Limits {
   readonly checkpointBytes: number
   readonly baseBytes: number

@@ -1,7 +1,8 @@
 /**
  * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
- * count as done, and steps after one that runs again run again; in a wave, the groups that `fromStep` needs count as done, and those that need a group that runs again run again. A
- * wave to restart before `fromStep` is not assumed done: the plan starts with it.
+ * count as done, and a step that runs again makes all later ones run again. In a wave, the groups that `fromStep` needs count as done, and
+ * a group that runs again makes the groups that need it run again. A wave to restart before `fromStep` does not count as done: the plan
+ * starts with it.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'

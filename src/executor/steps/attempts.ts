@@ -25,12 +25,12 @@ import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
 import type { OwnPlace } from '../workspace/workspace.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
 
-/** The code of one attempt. Thousands may run at once, so it is one record, and no async function or promise of ours waits for it. */
+/** The code of one attempt. Thousands may run at once, so each is one object, without a promise of its own. */
 export interface Running<Self> {
   readonly scope: RunScope
   readonly toRun: TaskToRun
   readonly number: number
-  /** Called once, when the code has ended, or is not waited for any more. */
+  /** Called once, when the code has ended, or the attempt stops waiting for it. */
   readonly onEnd: (running: Self, end: Settled) => void
   /** Undefined until the code is called. */
   calls: AttemptCalls | undefined

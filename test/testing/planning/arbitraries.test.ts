@@ -201,7 +201,7 @@ describe('arbitrary plan options and edits', () => {
 
 describe('an arbitrary edit', () => {
   law(
-    'gives a valid workflow again, and leaves what comes before it',
+    'an arbitrary edit makes a valid workflow, and keeps the steps before the edited one',
     fc.tuple(Arbitrary.workflow({ maxSteps: 4 }), Arbitrary.workflowEdit),
     ([before, edit]) => {
       const { workflow: edited, first } = Arbitrary.edit(before, edit)

@@ -29,7 +29,7 @@ export interface Granted {
 }
 
 /**
- * `reads`: unreadable content refuses the claim (default true). A removal passes false. It reads no content, acknowledges no save, so that
+ * `reads`: reads the content, and refuses the claim if that fails (default true). A removal passes false. It reads no content, acknowledges no save, so that
  * the name of its journal need not be durable, and renames in the same synchronous code as its check, so that it needs no heartbeat.
  */
 export interface ClaimSettings extends ClaimOptions {
