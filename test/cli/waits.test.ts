@@ -197,3 +197,14 @@ test('a recorded answer is reported in place of the wait for it', async () => {
   await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
   expect((await place.dogear(['show', 'r-1'])).stdout).toMatch(/approve +pending, its answer is recorded\n/)
 })
+
+test('verify predicts a start once the timer has ended or the answer is recorded', async () => {
+  await started('steps: [{ name: nap, sleep: 1s }, { name: last, shell: echo }]')
+  await delay(1_000)
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
+  place.remove()
+  await started(release)
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(75)
+  await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
+})

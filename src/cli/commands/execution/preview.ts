@@ -1,5 +1,6 @@
 /** Predicts what a resume would refuse, ask or run again, without running or writing anything. */
 import * as E from 'fp-ts/lib/Either.js'
+import { systemClock } from '../../../adapters/node/index.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeProblem, describeQuestion } from '../../../domain/explain/Explain.js'
@@ -116,7 +117,15 @@ const planOf = (
       }
 }
 
-const onlyWaits = ({ decisions }: ResumePlan): boolean => decisions.find(({ _tag }) => _tag !== 'Skip')?._tag === 'Poll'
+/** Returns whether a resume would find nothing to do: no wait of the next step is over. */
+const onlyWaits = ({ decisions }: ResumePlan): boolean => {
+  const next = decisions.find(({ _tag }) => _tag !== 'Skip')
+  const now = new Date(systemClock.now()).toISOString()
+  const isOver = ({ reason }: Decision): boolean =>
+    (reason._tag === 'TimerPending' && reason.wakeAt <= now) ||
+    (reason._tag === 'AnswerPending' && (reason.answered === true || (reason.until ?? '9') <= now))
+  return next?._tag === 'Poll' && !decisions.some((one) => one.stepIndex === next.stepIndex && isOver(one))
+}
 
 const questionsIn = (
   plan: ResumePlan,
