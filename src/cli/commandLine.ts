@@ -2,7 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import * as E from 'fp-ts/lib/Either.js'
 import type { CliError } from './CliError.js'
-import { describe, notDone } from './CliError.js'
+import { describe, notDone, usage } from './CliError.js'
 import type { Context, Result, Store, StoreFlags } from './commands/Context.js'
 import { forSteps, locate } from './commands/Context.js'
 import { nextActions, withoutValues } from './commands/hints/nextActions.js'
@@ -33,6 +33,7 @@ type Perform = (command: Table.Command, words: ReadonlyArray<unknown>, flags: Fl
 /** Runs a command line and returns the exit code. The process ends once all output is written. */
 export const main = async (words: ReadonlyArray<string>, version: string, host: Host = process): Promise<ExitCode> => {
   let code: ExitCode = ExitCode.done
+  if (!hasFolder(host)) return refuse(host, words, usage('the current folder was deleted; change to one that exists'))
   const program = programOf(host, version, async (command, operands, flags) => {
     code = await perform(host, words, command, operands, flags)
     if (command._tag === 'Plain' && command.endsProcess === true) await Output.endWith(host, code)
@@ -51,11 +52,22 @@ export const main = async (words: ReadonlyArray<string>, version: string, host: 
 
 /** Commander has already printed its help for a command line without a command. */
 const refuseUsage = (host: Host, program: Command, words: ReadonlyArray<string>, error: CommanderError): ExitCode => {
-  const events = flagsOf(words).includes('--events')
-  const json = events || asksForJson(words)
-  return error.code === 'commander.help' && !json
+  return error.code === 'commander.help' && !asksForJson(words)
     ? ExitCode.wrongUse
-    : failed(screenOf(host, json), { json, events }, usageError(host, program, words, error))
+    : refuse(host, words, usageError(host, program, words, error))
+}
+
+const refuse = (host: Host, words: ReadonlyArray<string>, error: CliError): ExitCode => {
+  const json = asksForJson(words)
+  return failed(screenOf(host, json), { json, events: flagsOf(words).includes('--events') }, error)
+}
+
+const hasFolder = (host: Host): boolean => {
+  try {
+    return host.cwd() !== ''
+  } catch {
+    return false
+  }
 }
 
 /** Detects a request for JSON in words that commander rejects. */
@@ -63,7 +75,10 @@ const asksForJson = (words: ReadonlyArray<string>): boolean => {
   const flags = flagsOf(words)
   return flags.some(
     (word, index) =>
-      word === '--json' || word === '--output=json' || (word === '--output' && flags[index + 1] === 'json')
+      word === '--json' ||
+      word === '--events' ||
+      word === '--output=json' ||
+      (word === '--output' && flags[index + 1] === 'json')
   )
 }
 

@@ -57,6 +57,10 @@ test('--html replaces no file but a page, and reports a file that it cannot writ
     `dogear: Cannot write ${place.folder}/no/such/folder.html: its folder does not exist; create it, or name another file`
   ])
   expect((await place.dogear(['show', 'first', '--html', ''])).code).toBe(2)
+  for (const other of ['/dev/full', '.']) {
+    const { code, stderr } = await place.dogear(['show', 'first', '--html', other])
+    expect([code, stderr]).toEqual([2, `dogear: --html: ${other} is not a regular file; name another file\n`])
+  }
 })
 
 test('a page names what makes a resume impossible, with the remedy', async () => {
@@ -79,4 +83,11 @@ test('--mermaid prints the graph alone, and with --json as a field', async () =>
     run_id: 'first',
     mermaid: stdout
   })
+})
+
+test('--html and --mermaid are refused together, and no page is written', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const { code, stderr } = await place.dogear(['show', 'first', '--html', 'run.html', '--mermaid'])
+  expect([code, stderr]).toEqual([2, 'dogear: --html and --mermaid cannot be combined; use one of them\n'])
+  expect(place.exists('run.html')).toBe(false)
 })

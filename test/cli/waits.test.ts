@@ -285,3 +285,14 @@ test('plan and show say that an answer is recorded before its step waits, and af
   expect(late.show).toMatch(/ approve .* failed, its answer is recorded\n/)
   expect((await place.dogear(['resume'])).code).toBe(0)
 })
+
+test('verify predicts a start once the timer has ended or the answer is recorded', async () => {
+  await started('steps: [{ name: nap, sleep: 1s }, { name: last, shell: echo }]')
+  await delay(1_000)
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
+  place.remove()
+  await started(release)
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(75)
+  await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
+})

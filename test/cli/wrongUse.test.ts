@@ -222,3 +222,12 @@ test.each([
   const { code, stderr } = await place.dogear(words.split(' '))
   expect([code, linesOf(stderr)[0]]).toEqual([2, `dogear: ${message}`])
 })
+
+test('a command in a deleted folder says so', async () => {
+  within()
+  const refused = await place.shell('mkdir gone && cd gone && rmdir ../gone && dogear runs')
+  expect([refused.code, linesOf(refused.stderr).at(-1)]).toEqual([
+    2,
+    'dogear: the current folder was deleted; change to one that exists'
+  ])
+})

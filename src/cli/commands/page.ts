@@ -1,5 +1,5 @@
 /** `dogear show --html`: writes a run as a page. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -71,6 +71,9 @@ const refused = (error: CliError): Outlook => {
 /** Replaces an earlier page, and no other file. */
 const written = (path: string, typed: string, page: string): E.Either<CliError, string> => {
   try {
+    // A device or a pipe could be read for ever.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+      return E.left(usage(`--html: ${typed} is not a regular file; name another file`))
     if (!isPage(path)) return E.left(usage(`--html: ${typed} exists and is no page of dogear; name another file`))
     writeFileSync(path, page)
     return E.right(path)
@@ -85,8 +88,6 @@ const whyOf = (cause: unknown): string => {
     case 'ENOENT':
     case 'ENOTDIR':
       return 'its folder does not exist; create it, or name another file'
-    case 'EISDIR':
-      return 'it is a folder; name a file'
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':

@@ -24,6 +24,7 @@ export const resumeCommand = async (
   id: string | undefined,
   flags: ResumeFlags
 ): Promise<Result> => {
+  if (flags.plan === '') return E.left(usage('--plan: the value is empty; pass the hash that "dogear plan" printed'))
   const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
   if (E.isLeft(pointed)) return pointed
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)

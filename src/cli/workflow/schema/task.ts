@@ -206,7 +206,10 @@ const oneWork: Rule<Task> = {
     } else if (shell !== undefined) {
       if (run !== undefined) report(run.entry.at, 'a task has either "shell" or "run", not both')
     } else if (run === undefined)
-      report(unit.at, 'a task needs "shell" (a script), "run" (a command and its arguments) or "job"')
+      report(
+        unit.at,
+        'a task needs "shell" (a script), "run" (a command and its arguments), "job" or "reuse"; a wait needs "sleep" or "waitFor"'
+      )
   },
   json: {
     ...hasAny(WORK),
