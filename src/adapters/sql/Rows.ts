@@ -28,7 +28,7 @@ export interface Target {
   readonly where: string
 }
 
-/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: the bytes of changes that never cause a base. */
+/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: a base is written again when the changes since the last one exceed both this and its size. */
 export interface Limits {
   readonly checkpointBytes: number
   readonly baseBytes: number

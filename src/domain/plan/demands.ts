@@ -1,7 +1,7 @@
 /**
- * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, steps before `fromStep`
- * count as done, and steps after one that runs again run again; in a wave, the groups that `fromStep` needs count as done, and those that need a group that runs again run again. A
- * wave to restart before `fromStep` is not assumed done: the plan starts with it.
+ * Computes what a plan demands of each unit before its record is read, on each level from the root. In a sequence, a step that runs again
+ * makes all later ones run again; in a wave, the groups that need it. The steps before `fromStep`, and the groups that it needs, count as done,
+ * except for a wave to restart: the plan starts with that.
  */
 import { indexOfStep } from '../data/indexed.js'
 import type { Items } from '../checkpoint/Items.js'

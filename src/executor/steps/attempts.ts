@@ -25,7 +25,7 @@ import { closeCalls, subStepsOfAttempt } from '../subSteps/subSteps.js'
 import type { OwnPlace } from '../workspace/workspace.js'
 import { ownPlace, seenFrom } from '../workspace/workspace.js'
 
-/** The code of one attempt. Thousands may run at once, so it is one record, and no async function or promise of ours waits for it. */
+/** The code of one attempt. Thousands may run at once, so each is one object, without a promise or an async function of its own. */
 export interface Running<Self> {
   readonly scope: RunScope
   readonly due: DueTask
@@ -84,7 +84,7 @@ const callCode = <R extends Running<R>>(running: R, own: OwnPlace | undefined): 
   code.then(settle, (error: unknown) => settle({ _tag: 'Error', error }))
 }
 
-/** Apart, because each attempt in flight holds the variables that closures beside it name. */
+/** A separate function, because a closure keeps all variables of its scope alive for as long as the attempt runs. */
 const callAround = <R extends Running<R>>(
   running: R,
   own: OwnPlace | undefined,

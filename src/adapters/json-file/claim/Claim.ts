@@ -29,8 +29,8 @@ export interface Granted {
 }
 
 /**
- * `reads`: unreadable content refuses the claim (default true). A removal passes false. It reads no content, acknowledges no save, so that
- * the name of its journal need not be durable, and renames in the same synchronous code as its check, so that it needs no heartbeat.
+ * `reads`: the claim reads the content, and is refused if that fails (default true). A removal passes false: it acknowledges no save, so the
+ * name of its journal need not be durable, and it renames in the same synchronous code as its check, so it needs no heartbeat.
  */
 export interface ClaimSettings extends ClaimOptions {
   readonly reads?: boolean
