@@ -1,4 +1,4 @@
-// An agent with tools. Each turn of the model and each call of a tool is recorded: after a crash none of them runs again.
+// An agent with tools. Each turn of the model and each call of a tool is recorded: after a crash no recorded one runs again.
 //
 //   node agent.mjs trip-1 "Paris or Rome?"
 //

@@ -40,8 +40,8 @@ export { sqliteMigrations } from './Schema.js'
  *
  * - `keep`: how many whole checkpoints a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 1 s.
- * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), and the bytes of changes that never
- *   cause a new whole checkpoint (`baseBytes`, default 1 MiB).
+ * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB). A whole checkpoint is written again when
+ *   the changes since the last one exceed both its size and `baseBytes` (default 1 MiB).
  * - `open`: opens a lock file. Default: with the class of the connection. Needed if the connection is wrapped.
  *
  * @category model
