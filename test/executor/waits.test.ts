@@ -879,7 +879,7 @@ describe('an answer between the last check of an owner and its release', () => {
   })
 })
 
-test('with wait: true a timer that is over behind another wait does not wake the run', async () => {
+test('with wait: true a timer that is over does not wake the run while an earlier step waits', async () => {
   const storage = memoryStorage()
   let claims = 0
   const counting = {

@@ -64,7 +64,7 @@ describe('options of steps', () => {
     expect(await refusal(run1(flow as never))).toMatch(/timeout of "one" must be omitted: it is not one of run, job, /)
   })
 
-  test('options behind the code of a step are refused', async () => {
+  test('a third argument of step is refused', async () => {
     const step = workflow('w').step as unknown as (...all: ReadonlyArray<unknown>) => Parameters<typeof run>[0]
     expect(await refusal(run1(step('one', () => 1, { retry: {} })))).toMatch(/options of "one" must be omitted/)
   })

@@ -66,7 +66,7 @@ describe('the timeline of a run', () => {
     expect(timelineOf(resumed()).isPartial).toBe(false)
   })
 
-  test('a wait and its rest last until the answer, and a poll or an answer alone does not end the rest', () => {
+  test('the bar of a wait and the gap after it end when the run resumes, and not at the answer', () => {
     const page = pageOf(
       [task('approve', { wait: 'Answer' }), task('ship')],
       [

@@ -92,7 +92,7 @@ describe('an owner known only by its heartbeat', { concurrent: true }, () => {
     ['is a day ahead of our clock', (path: string) => utimesSync(path, inDays(1), inDays(1))],
     ['is gone', (path: string) => rmdirSync(path)]
   ] as const) {
-    test(`an owner is dead when two looks, the stale time apart, see the same beat, and not before: the heartbeat ${how}`, async () => {
+    test(`an owner is dead only after two reads, \`staleMillis\` apart, find the same heartbeat: the heartbeat ${how}`, async () => {
       const { root, storage, claim, other } = await owned({}, STALE)
       change(heartbeatOf(root))
       await left(other.claim('a', OTHER), 'HeldBy')

@@ -28,7 +28,7 @@ const set = async (setting: string): Promise<void> => {
 }
 
 describe('a server', () => {
-  test('restarts during a run, and the owner keeps its claim and every save', async () => {
+  test('an owner keeps its claim and every save over a restart of the server', async () => {
     const { storage } = open(where)
     const claim = await claimed(storage, 'restart')
     await right(storage.save(claim, revisions([1])))
@@ -46,7 +46,7 @@ describe('a server', () => {
     )
   }, 60_000)
 
-  test('cancels a save that waits too long, and the save succeeds once the row is free', async () => {
+  test('a save that the server cancels because it waits too long succeeds once the row is free', async () => {
     const { storage } = open(where, { config: { statement_timeout: 100 } })
     const claim = await claimed(storage, 'slow')
     const blocker = await where.admin.connect()
@@ -58,7 +58,7 @@ describe('a server', () => {
     assert.ok(E.isRight(await save))
   })
 
-  test('is read-only for a while, as in a failover, and the save succeeds afterwards', async () => {
+  test('a save succeeds after the server was read-only for a while, as in a failover', async () => {
     const { storage } = open(where)
     const claim = await claimed(storage, 'failover')
     await set('SET default_transaction_read_only = on')
@@ -69,20 +69,20 @@ describe('a server', () => {
     assert.ok(E.isRight(await save))
   })
 
-  test('stays read-only, and the save fails with its state of SQL, not committed', async () => {
+  test('a save to a server that stays read-only fails with its SQLSTATE, not committed', async () => {
     const { storage } = open(where, { retryMillis: 300, config: { options: '-c default_transaction_read_only=on' } })
     const refused = await left(storage.claim('read-only', OTHER), 'WriteFailed')
     assert.deepEqual([refused.code, refused.committed], ['25006', 'no'])
   })
 
-  test('cannot be reached, and a run that may exist is never reported as missing', async () => {
+  test('a run is never reported as missing while the server cannot be reached', async () => {
     const nowhere = { ...where, server: { host: '127.0.0.1', port: 1 }, opened: [] }
     const { storage } = open(nowhere, { retryMillis: 100 })
     const { code, where: table } = await left(storage.load('restart'), 'ReadFailed')
     assert.deepEqual([code, table], ['ECONNREFUSED', `${where.schema}.revisions`])
   })
 
-  test('cannot be reached, and a signal ends the attempts', async () => {
+  test('a signal ends the attempts to reach a server', async () => {
     const nowhere = { ...where, server: { host: '127.0.0.1', port: 1 }, opened: [] }
     const { storage } = open(nowhere, { retryMillis: 60_000, signal: AbortSignal.timeout(50) })
     const before = Date.now()
@@ -110,7 +110,7 @@ describe('a save whose reply is lost', () => {
     return { storage: opened.storage, lost }
   }
 
-  test('is found by the next attempt and acknowledged once', async () => {
+  test('a save whose reply is lost is found by the next attempt and acknowledged once', async () => {
     const { storage, lost } = losing('lost', 10_000)
     const claim = await claimed(storage, 'lost')
     await right(storage.save(claim, revisions([1])))
@@ -121,7 +121,7 @@ describe('a save whose reply is lost', () => {
     await assertLoads(storage, 'lost', [1, 2, 3, 4])
   })
 
-  test('and that cannot be looked for, fails as maybe committed, and the next claim finds it', async () => {
+  test('a save whose reply is lost fails as maybe committed if it cannot be looked for, and the next claim finds it', async () => {
     const { storage, lost } = losing('unknown', 200)
     const claim = await claimed(storage, 'unknown')
     lost.count = 1
@@ -137,7 +137,7 @@ describe('a save whose reply is lost', () => {
 describe('a weaker durability', () => {
   const off = { config: { options: '-c synchronous_commit=off' } }
 
-  test('is refused at a claim and a put, with the way to allow it, and does not prevent reading', async () => {
+  test('a claim and a put refuse a weaker durability with the way to allow it, and a list reads', async () => {
     const { storage, pool } = open(where, off)
     const { code, committed, cause } = await left(storage.claim('weak', OTHER), 'WriteFailed')
     assert.deepEqual([code, committed], ['synchronous_commit=off', 'no'])
@@ -147,13 +147,13 @@ describe('a weaker durability', () => {
     await right(storage.list())
   })
 
-  test('is accepted if it is allowed by name', async () => {
+  test('a claim and a save accept a weaker durability that is allowed by name', async () => {
     const { storage } = open(where, { ...off, allow: ['synchronous_commit=off'] })
     const claim = await claimed(storage, 'allowed')
     await right(storage.save(claim, revisions([1])))
   })
 
-  test('that is set during a claim is refused by the save itself', async () => {
+  test('the save refuses a synchronous_commit lowered during a claim', async () => {
     const { storage } = open(where)
     const claim = await claimed(storage, 'changed')
     await right(storage.save(claim, revisions([1])))

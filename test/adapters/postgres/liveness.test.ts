@@ -27,7 +27,7 @@ const terminate = async (key: string | null): Promise<void> => {
 }
 
 describe('the connection that proves that a process lives', () => {
-  test('breaks, and the process moves its claims to a new key and keeps them', async () => {
+  test('a process whose connection breaks moves its claims to a new key and keeps them', async () => {
     const { storage } = open(where)
     const claims = await Promise.all(['a', 'b'].map((runId) => claimed(storage, runId)))
     const former = await keyOf('a')
@@ -39,7 +39,7 @@ describe('the connection that proves that a process lives', () => {
     for (const claim of claims) await right(storage.save(claim, revisions([1])))
   })
 
-  test('breaks, and a claim that was taken over before it could move is lost, while the others move', async () => {
+  test('a claim that was taken over before a broken connection could move it is lost, while the others move', async () => {
     const { storage } = open(where)
     const taken = await claimed(storage, 'taken')
     const kept = await claimed(storage, 'kept')
@@ -54,7 +54,7 @@ describe('the connection that proves that a process lives', () => {
     assert.equal(kept.lost.aborted, false)
   })
 
-  test('breaks while a claim is being made, and the claim is held under the new key', async () => {
+  test('a claim that is made while the connection breaks is held under the new key', async () => {
     let go = (): void => undefined
     const gate = new Promise<void>((resolve) => (go = resolve))
     const isClaim = (text: string): boolean => text.startsWith('INSERT INTO') && text.includes('.runs')
@@ -78,7 +78,7 @@ describe('the connection that proves that a process lives', () => {
     await right(storage.save(claim, revisions([1])))
   })
 
-  test('sets keepalives and a user timeout, so that a lost host is noticed', async () => {
+  test('the connection sets keepalives and a user timeout, so that the server notices a lost host', async () => {
     const { storage } = open(where)
     await claimed(storage, 'a')
     const settings: Array<string> = []
@@ -98,7 +98,7 @@ describe('the connection that proves that a process lives', () => {
       )
   })
 
-  test('is behind a transaction pooler, and the claims end with an error that names the option', async () => {
+  test('claims behind a transaction pooler end with an error that names the option', async () => {
     /** Each statement may go to another session, as PgBouncer does. */
     class Client extends pg.Client {
       override query(...args: ReadonlyArray<unknown>): never {
@@ -122,7 +122,7 @@ describe('the connection that proves that a process lives', () => {
 })
 
 describe('a lease', () => {
-  test('that has run out lets another process claim, and the former owner is fenced', async () => {
+  test('another process can claim a run whose lease has run out, and the former owner is fenced', async () => {
     const { storage, declareDead } = open(where, { liveness: 'lease' })
     const claim = await claimed(storage, 'a')
     const { holder } = await left(open(where, { liveness: 'lease' }).storage.claim('a', OTHER), 'HeldBy')
@@ -132,7 +132,7 @@ describe('a lease', () => {
     await left(storage.save(claim, revisions([1])), 'Fenced')
   })
 
-  test('is renewed as long as the process holds claims, and proves it alive to processes with locks', async () => {
+  test('a lease is renewed as long as its process holds claims, and proves it alive to processes with locks', async () => {
     const { storage } = open(where, { liveness: 'lease', leaseMillis: 600, checkIntervalMillis: 50 })
     const claim = await claimed(storage, 'a')
     await later(1_500)
@@ -141,7 +141,7 @@ describe('a lease', () => {
     await right(storage.save(claim, revisions([1])))
   })
 
-  test('that a claim draws during a renewal stays in use', async () => {
+  test('a lease that a claim draws during a renewal stays in use', async () => {
     const first = open(where, { liveness: 'lease' }).storage
     await right(first.release(await claimed(first, 'z')))
     let renewals = 0

@@ -133,7 +133,7 @@ describe('a store in its own process', () => {
     expect([error.name, error.message]).toEqual(['TypeError', 'thrown there'])
   })
 
-  test('a claim lost in the other process is lost here before the next answer', async () => {
+  test('a claim that the other process loses is lost in this one before the next call returns', async () => {
     const { storage } = await odd()
     const granted = await storage.claim('a', { host: 'here', pid: 1 })()
     assert.ok(E.isRight(granted))
