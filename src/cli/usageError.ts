@@ -10,7 +10,7 @@ import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
 import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
-import { didYouMean } from './workflow/Suggestion.js'
+import { didYouMean } from '../domain/data/Suggestion.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. */
 export const normalized = (program: Command, words: ReadonlyArray<string>): ReadonlyArray<string> => {

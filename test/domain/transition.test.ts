@@ -163,7 +163,7 @@ const rows: ReadonlyArray<Row> = [
       completesGroup('smoke')
     ),
     from(built, startsGroups('unit', 'lint', 'smoke'), completesGroup('unit'), completesGroup('smoke')),
-    'WaveUnfinished',
+    'PartsUnfinished',
     'checks/lint'
   ],
   ['an attempt fails only in flight', failsAttempt(1), after(starts(build)), queued, 'NotInFlight', 'build'],
@@ -204,7 +204,7 @@ const rows: ReadonlyArray<Row> = [
     { _tag: 'UnitFailed', ...wave, retryable: true },
     from(built, startsGroups('unit'), failsGroup('unit')),
     from(built, startsGroups('unit', 'lint'), failsGroup('unit')),
-    'WaveUnfinished',
+    'PartsUnfinished',
     'checks'
   ],
   [
@@ -260,7 +260,7 @@ const rows: ReadonlyArray<Row> = [
       }))
     ),
     built,
-    'WaveUnfinished',
+    'PartsUnfinished',
     'checks/unit'
   ],
   [

@@ -234,7 +234,7 @@ const unitCompleted = (self: Fields, change: Change.UnitCompleted): Result => {
   } else {
     const missing = unrecorded(self, unit, definition)
     const isUnknown = definition._tag === 'Map' && !self.items.has(unit)
-    if (missing !== undefined || isUnknown) return refuse(self, change, 'WaveUnfinished', missing ?? unit)
+    if (missing !== undefined || isUnknown) return refuse(self, change, 'PartsUnfinished', missing ?? unit)
   }
   const { inFlight, failures } = before
   return E.right({
@@ -259,7 +259,7 @@ const unitFailed = (self: Fields, change: Change.UnitFailed): Result => {
   if (last === undefined) {
     if (isTask || unit !== step.name || before.failures.size === 0) return notInFlight(self, change, unit)
     return runsAny(before.inFlight)
-      ? refuse(self, change, 'WaveUnfinished', unit)
+      ? refuse(self, change, 'PartsUnfinished', unit)
       : E.right({ state: State.failed(stepIndex, step.name, before.failures, retryable, before.inFlight) })
   }
   if (isTask && definition.wait !== undefined) return pendingFailed(self, change, last)
@@ -342,7 +342,7 @@ const assumed = (self: Fields, change: Change.Assumed): Result => {
   if (found === undefined) return refuse(self, change, 'UnknownUnit', unit)
   if (isDone(self, unit)) return refuse(self, change, 'AlreadyCompleted', unit)
   const missing = whole === undefined ? undefined : unrecorded(self, unit, whole.definition)
-  if (missing !== undefined) return refuse(self, change, 'WaveUnfinished', missing)
+  if (missing !== undefined) return refuse(self, change, 'PartsUnfinished', missing)
   const completion = { ...change, attempts: 0, startedAt: change.at, durationMillis: 0, evidence: [] }
   const done = { ...recordFrom(completion, found), assumed: true } as const
   const record = subStep === undefined ? done : { ...done, subStep }

@@ -21,7 +21,7 @@ import { recordedFingerprint } from '../workflow/WorkflowIdentity.js'
  * - `UnknownUnit`: the workflow has no such unit, or not of this kind.
  * - `AlreadyCompleted`, `NotCompleted`: the unit has a record, or has none.
  * - `NotInFlight`: the attempt is not in flight.
- * - `WaveUnfinished`: parts of the composite have no record, or run.
+ * - `PartsUnfinished`: parts of the composite have no record, or run.
  * - `AlreadyStarted`: the run has started.
  * - `NotAMap`, `AlreadyExpanded`, `InvalidItems`: the unit is not a map, its items are known, or these cannot be items.
  * - `StillPending`, `NotPending`: the unit waits, or does not.
@@ -41,7 +41,7 @@ export interface TransitionError {
     | 'AlreadyCompleted'
     | 'NotCompleted'
     | 'NotInFlight'
-    | 'WaveUnfinished'
+    | 'PartsUnfinished'
     | 'AlreadyStarted'
     | 'NotAMap'
     | 'AlreadyExpanded'
