@@ -8,7 +8,7 @@ import { forSteps, locate } from './commands/Context.js'
 import { nextActions, withoutValues } from './commands/hints/nextActions.js'
 import * as Table from './commands/table.js'
 import { ExitCode, ofError } from './ExitCode.js'
-import { usageError, normalized } from './usageError.js'
+import { folderOf, usageError, normalized } from './usageError.js'
 import type { Location } from './store/Location.js'
 import { withoutPassword } from './store/Location.js'
 import type { Hint } from './report/Hint.js'
@@ -83,7 +83,9 @@ const perform = async (
   const json = events || flags.json === true || flags.output === 'json'
   const screen = screenOf(host, json)
   const { stdin, stderr, env } = host
-  const folder = host.cwd()
+  const present = folderOf(host)
+  if (E.isLeft(present)) return failed(screen, { json, events }, present.left)
+  const folder = present.right
   const interactive = stdin.isTTY && stderr.isTTY
   const common = { words: words.map(withoutPassword), screen, json, events, stdin, interactive, folder }
   const located = locate(flags, env, folder)

@@ -63,8 +63,17 @@ const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint
     ? [{ text: 'To run this file:', command: commandOf(['dogear', 'run', ...withoutValues(words)]) }]
     : []
 
+/** The current folder may be deleted, for example that of a CI job. */
+export const folderOf = (host: Pick<NodeJS.Process, 'cwd'>): E.Either<CliError, string> =>
+  E.tryCatch(
+    () => host.cwd(),
+    () => usage('the current folder does not exist any more; change to another folder, then run this command again')
+  )
+
 const listing = (host: Pick<NodeJS.Process, 'cwd' | 'env'>, program: Command): Hint => {
-  const folder = host.cwd()
+  const present = folderOf(host)
+  if (E.isLeft(present)) return { text: 'List the runs with:', command: 'dogear runs' }
+  const folder = present.right
   const located = locate(program.opts<StoreFlags>(), host.env, folder)
   const command = E.isLeft(located) ? 'dogear runs' : dogearCommand({ folder, store: located.right.store }, ['runs'])
   return { text: 'List the runs with:', command }

@@ -211,3 +211,17 @@ describe('commands to copy keep the state folder', () => {
     expect(agreed).toMatchObject({ code: 0, stdout: 'Deleted 1 run\n' })
   })
 })
+
+test.each(['runs', 'run w.yml', 'nonsense'])(
+  'in a deleted folder dogear %s is a usage error that says so',
+  async (words) => {
+    within({})
+    const { code, stderr } = await place.shell(`mkdir gone && cd gone && rmdir "$PWD" && dogear ${words}`)
+    expect(code).toBe(2)
+    if (words === 'nonsense') expect(stderr).toContain("unknown command 'nonsense'")
+    else
+      expect(stderr).toContain(
+        'dogear: the current folder does not exist any more; change to another folder, then run this command again\n'
+      )
+  }
+)
