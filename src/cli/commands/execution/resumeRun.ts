@@ -1,14 +1,11 @@
 /** Resumes a run: asks every question first, then executes the plan that was answered. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import { progress } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
 import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
-import { hashPlan, openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
-import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors } from '../../../domain/workflow/Unit.js'
+import { hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { Program } from '../../../executor/program/Program.js'
@@ -21,14 +18,13 @@ import type { CliError } from '../../CliError.js'
 import { notDone, usage } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
-import { repeatWarning } from './checks.js'
-import { captures, isEdited, mayKeep, nonIdempotent } from '../find/definitions.js'
+import { captures, isEdited, mayKeep } from '../find/definitions.js'
 import type { Result } from '../Context.js'
 import { dogearCommand, environmentFor, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
-import { overwriteWarning, findOverwrites } from './overwrites.js'
+import { overwriteWarning, findOverwrites, repeatWarnings } from './overwrites.js'
 import { execute, programFor, printWarnings } from './execution.js'
 import { answers, forcedAnswers, ofDamage } from '../hints/hints.js'
 import { doneWith, planOptions, resumeLine, withoutSecrets, wordsOf } from './planFlags.js'
@@ -163,8 +159,6 @@ const agreeToForce = async (
   flags: ResumeFlags,
   tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
-  const { completed } = progress(checkpoint)
-  const twice = doneTwice(checkpoint, program, plan, options)
   const found = await findOverwrites(context, program, surveyed, tree)
   const edited = E.isLeft(found) ? [] : found.right
   const [first, ...more] = edited
@@ -175,10 +169,7 @@ const agreeToForce = async (
   if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
   const warnings = [
     ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
-    ...(flags.yes === true || twice.length === 0 ? [] : [repeatWarning(twice)]),
-    ...(flags.yes !== true && flags.force === true && completed > 0
-      ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
-      : []),
+    ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
@@ -189,20 +180,6 @@ const agreeToForce = async (
   return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
     ? E.right(undefined)
     : E.left({ _tag: 'Declined' })
-}
-
-const doneTwice = (
-  checkpoint: Checkpoint,
-  program: AnyProgram,
-  plan: ResumePlan,
-  { confirm }: PlanOptions
-): ReadonlyArray<string> => {
-  const units = new Set(nonIdempotent(program))
-  const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
-  return runsAgain(plan, checkpoint)
-    .filter(({ unit }) => units.has(unit) || isOfMap(unit))
-    .map(({ unit }) => unit)
-    .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */
