@@ -81,3 +81,15 @@ steps:
   expect(answering.trim()).toBe('dogear fork old-1 --from-step both/mail --id new-1 --confirm both/pay=again')
   expect((await place.shell(answering)).code).toBe(0)
 })
+
+test('a fork warns of completed steps that are not idempotent and run again, and of no other', async () => {
+  await released({ 'w.yml': WORKFLOW.replace(`keys' }`, `keys', idempotent: false }`) })
+  const again = await place.dogear(['fork', 'old-1', '--from-step', 'version', '--id', 'new-1'])
+  expect(again.stderr).toBe(
+    'warning: Completed, not idempotent, and due to run again: pack. Run new-1 does them under new idempotency keys, and does not ask\n' +
+      'Resume with:\n  dogear resume new-1\n'
+  )
+  expect((await place.dogear(['fork', 'old-1', '--from-step', 'send', '--id', 'new-2'])).stderr).not.toContain(
+    'warning'
+  )
+})

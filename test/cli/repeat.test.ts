@@ -375,3 +375,42 @@ test('--restart-wave with a group says that it is no wave, and offers --from-ste
     '  dogear resume r --from-step c/a'
   ])
 })
+
+const CAPTURING = `
+name: release
+input: { who: ada }
+steps:
+  - { name: pack, shell: echo app.tgz, capture: tarball }
+  - { name: mail, shell: 'echo "mail $who" >> log', idempotent: false }
+  - { name: push, shell: 'echo "push $tarball" >> log; test -e fixed' }
+`
+
+test('an input that an earlier step captures has no effect, and a resume, a run and a plan say so', async () => {
+  within({ 'w.yml': CAPTURING })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(1)
+  const warning = 'warning: --input "tarball" has no effect: step "pack" captures it, and its value wins\n'
+  const from = (step: string) => ['--from-step', step, '--input', 'tarball=other.tgz']
+  expect((await place.dogear(['plan', 'r', ...from('push')])).stderr).toContain(warning)
+  expect((await place.dogear(['resume', 'r', ...from('push')])).stderr).toContain(warning)
+  const again = ['--from-step', 'push', '--input', 'tarball=third.tgz', '--input', 'x=1']
+  const { stderr } = await place.dogear(['run', 'w.yml', ...again])
+  expect(stderr).toContain(warning)
+  expect(stderr).toContain('warning: --input "x": w.yml has no such input. It has "who"\n')
+  expect((await place.dogear(['plan', 'r', ...from('pack')])).stderr).not.toContain('has no effect')
+  expect(place.read('log')).toBe('mail ada\npush app.tgz\npush app.tgz\npush app.tgz\n')
+})
+
+test.each(['--force', '--from-step mail'])(
+  'the command that plan %s prints repeats completed work without a question, and the plan says what',
+  async (flags) => {
+    within({ 'w.yml': CAPTURING })
+    await place.dogear(['run', 'w.yml', '--id', 'r'])
+    const { stdout } = await place.dogear(['plan', 'r', ...flags.split(' ')])
+    expect(stdout).toContain('This completed step is not idempotent, and would run again: mail.\n')
+    if (flags === '--force') expect(stdout).toContain('--force runs 2 completed steps again.\n')
+    const [, command = ''] = /To do exactly this:\n {2}(dogear resume r .* --plan \w{16} --yes)\n$/.exec(stdout) ?? []
+    place.write('fixed', '')
+    expect((await place.shell(command)).code).toBe(0)
+    expect(place.read('log')).toBe('mail ada\npush app.tgz\nmail ada\npush app.tgz\n')
+  }
+)

@@ -55,9 +55,10 @@ test('watch --json prints every change as a line of JSON, and the state of the r
   await run.ended
   expect([code, stderr]).toEqual([1, ''])
   const events = linesOf(stdout).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>)
-  expect(events[0]).toMatchObject({ event: 'AttemptStarted', revision: 1, attempts: [{ unit: 'build', attempt: 1 }] })
+  expect(events[0]).toMatchObject({ event: 'Started', revision: 0, run_name: 'release' })
+  expect(events[1]).toMatchObject({ event: 'AttemptStarted', revision: 1, attempts: [{ unit: 'build', attempt: 1 }] })
   expect(events.map(({ revision }) => revision)).toEqual(
-    [...events.slice(1).keys(), events.length - 1].map((n, index) => (index === events.length - 1 ? undefined : n + 1))
+    [...events.keys()].map((n) => (n === events.length - 1 ? undefined : n))
   )
   expect(events.find(({ event }) => event === 'UnitFailed')).toMatchObject({
     unit: 'checks/lint',

@@ -1,6 +1,8 @@
 /** `dogear fork`: makes a new run from the records of another one. */
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import { has } from '../../domain/checkpoint/Units.js'
+import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
 import { notDone, usage } from '../CliError.js'
@@ -10,8 +12,10 @@ import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, sameCommand } from './Context.js'
+import { repeatWarning } from './execution/checks.js'
 import { answersOf } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
+import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 
@@ -39,6 +43,11 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const made = await fork(runId, newId, { fromStep, confirm: confirm.right })(environment)()
   if (E.isLeft(made)) return E.left(notDone(made.left, ofQuestions(context, made.left), runId, 'fork'))
   const { screen, json } = context
+  const again = nonIdempotent(toWorkflow(workflow)).filter(
+    (unit) => has(checkpoint.completedSteps, unit) && !has(made.right.checkpoint.completedSteps, unit)
+  )
+  if (again.length > 0)
+    screen.warn(`${repeatWarning(again)} Run ${newId} does them under new idempotency keys, and does not ask`)
   const kept = made.right.checkpoint.completedSteps.steps
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
   else {

@@ -24,7 +24,7 @@ import { answers, forcedAnswers, ofHeld, ofPending } from './hints/hints.js'
 import { planOptions, resumeLine, withoutSecrets } from './execution/planFlags.js'
 import { namesIn, redactionFor, replacementOf } from './execution/input.js'
 import type { Overwrite } from './execution/overwrites.js'
-import { overwriteWarning, findOverwrites } from './execution/overwrites.js'
+import { overwriteWarning, findOverwrites, repeatWarnings } from './execution/overwrites.js'
 import type { PlanFlags } from './execution/planFlags.js'
 import { surveyRun, treeFor, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
@@ -50,13 +50,15 @@ export const planCommand = async (context: Context, id: string | undefined, type
   const planned = usablePlan(context, program, surveyed.right, flags)
   if (E.isLeft(planned)) return planned
   const { plan } = planned.right
+  const repeats = repeatWarnings(program, planned.right, flags)
   const edits = editsOf(checkpoint, program, options.right)
   const over = await findOverwrites(context, program, surveyed.right, tree)
   if (E.isLeft(over)) context.screen.line(context.screen.style.yellow(over.left))
   const edited = E.isLeft(over) ? [] : over.right
   if (context.json) context.screen.out(printed(planJson(found.right, plan, edits, edited)))
   else
-    for (const line of planLines(context, found.right, program, plan, flags, edits, edited)) context.screen.print(line)
+    for (const line of planLines(context, found.right, program, plan, flags, edits, { edited, repeats }))
+      context.screen.print(line)
   return E.right(ExitCode.done)
 }
 
@@ -84,7 +86,7 @@ const planLines = (
   plan: ResumePlan,
   flags: PlanFlags,
   edits: ReadonlyArray<StepEdit>,
-  edited: ReadonlyArray<Overwrite>
+  consents: Consents
 ): ReadonlyArray<string> => {
   const { outStyle: style } = context.screen
   return [
@@ -97,7 +99,7 @@ const planLines = (
     ...editLines(edits),
     ...(O.isSome(heldBy)
       ? linesOf(ofHeld(context, runId, heldBy.value, flags))
-      : nextLines(context, checkpoint, program, plan, { ...flags, yes: found._tag !== 'Exact' }, edited))
+      : nextLines(context, checkpoint, program, plan, { ...flags, recovered: found._tag !== 'Exact' }, consents))
   ]
 }
 
@@ -106,26 +108,38 @@ const inProgress = ({ host, pid, liveness }: Holder): string =>
     ? `In progress: process ${pid} on ${host}`
     : `In progress, or abandoned by a dead process: process ${pid} on ${host}`
 
-/** `yes`: the state was recovered, which needs consent. */
+/** What a resume asks consent for: changes that it would overwrite, and work that it would repeat. */
+interface Consents {
+  readonly edited: ReadonlyArray<Overwrite>
+  readonly repeats: ReadonlyArray<string>
+}
+
+/** `recovered`: the state was recovered, which needs consent. */
 const nextLines = (
   context: Context,
   checkpoint: Checkpoint,
   program: Workflow,
   plan: ResumePlan,
-  flags: PlanFlags & { readonly yes: boolean },
-  edited: ReadonlyArray<Overwrite>
+  { recovered, ...typed }: PlanFlags & { readonly recovered: boolean },
+  { edited, repeats }: Consents
 ): ReadonlyArray<string> => {
   if (plan.decisions.every(({ _tag }) => _tag === 'Skip')) return []
   const { runId } = checkpoint
   const { outStyle: style } = context.screen
+  const flags = { ...typed, yes: recovered || repeats.length > 0 }
   const questions = openQuestions(plan)
-  const consent = flags.yes ? ['With --yes you agree to continue from the recovered state'] : []
+  const consent = [
+    ...repeats.map(style.yellow),
+    ...(repeats.length === 0 ? [] : ['With --yes you agree to this']),
+    ...(recovered ? ['With --yes you agree to continue from the recovered state'] : [])
+  ]
   const pin = ['--plan', hashPlan(plan)]
+  const agreed = flags.yes && !recovered ? [...pin, '--yes'] : pin
   const confirm = [...(flags.confirm ?? []), ...edited.map((one) => `${one.unit}=again`)]
   const exactly =
     edited.length === 0
       ? [{ text: 'To do exactly this:', command: resumeLine(context, runId, flags, pin) }]
-      : forcedAnswers(context, runId, flags, pin, edited)
+      : forcedAnswers(context, runId, { ...typed, yes: recovered }, agreed, edited)
   const waits = plan.decisions.some((one) => one._tag === 'Poll') ? ofPending(context, checkpoint) : []
   return [
     ...linesOf(waits),

@@ -35,6 +35,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
   const { screen, json } = context
   // A program gets all changes, a person those from now on.
   let seen = json ? 0 : view.revision
+  if (json) screen.out(lineOf(changeJson(0, firstOf(view))))
   if (!json) screen.line(`Run ${view.runId}: ${view.workflow.name}, ${positionOf(view)}`)
   for (;;) {
     const { runId, revision } = view
@@ -70,6 +71,10 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
   else endLines(context, view).forEach(screen.line)
   return E.right(CODES[view.status])
 }
+
+/** Revision 0 starts the run, or is a fork or copy of one; a checkpoint has all that is known of it. */
+const firstOf = ({ runId, createdAt: at, checkpoint: { workflow, input, forkedFrom: from } }: RunView): Change =>
+  from === undefined ? { _tag: 'Started', at, runId, workflow, input } : { _tag: 'Forked', at, runId, from }
 
 const CODES: Readonly<Record<Status, ExitCode>> = {
   completed: ExitCode.done,

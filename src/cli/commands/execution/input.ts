@@ -7,7 +7,7 @@ import * as Redaction from '../../../domain/data/Redaction.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
 import type { CliError } from '../../CliError.js'
 import { usage } from '../../CliError.js'
-import { unknownInputs } from '../../workflow/unknownInputs.js'
+import { capturedInputs, unknownInputs } from '../../workflow/unknownInputs.js'
 import { objection } from '../../workflow/Variable.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 import type { Context, Place } from '../Context.js'
@@ -106,7 +106,9 @@ export const warningsOf = (
   const typed = inputOf(flags.input ?? [])
   const given = E.isLeft(typed) ? typed : recordable(context, file, typed.right)
   if (E.isLeft(typed) || E.isLeft(given)) return []
-  return [...redactedIn(typed.right, given.right), ...unknownInputs(file, shown, Object.keys(given.right))]
+  const names = Object.keys(given.right)
+  const captured = flags.fromStep === undefined ? [] : capturedInputs(file, flags.fromStep, names)
+  return [...redactedIn(typed.right, given.right), ...unknownInputs(file, shown, names), ...captured]
 }
 
 export const redactedIn = (typed: Given, given: Given): ReadonlyArray<string> =>

@@ -1,20 +1,27 @@
-/** Finds a user's changes that a forced run would overwrite. */
+/** Finds the user's changes that a forced run would overwrite, and the work that a run would repeat. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { EvidenceChanged } from '../../../domain/plan/changedEvidence.js'
 import { planEvidence } from '../../../domain/plan/changedEvidence.js'
 import { demandsOf } from '../../../domain/plan/demands.js'
 import { describeChanged } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Confirm, Decision } from '../../../domain/plan/Plan.js'
+import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
+import { progress } from '../../../domain/checkpoint/Checkpoint.js'
+import type { Confirm, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import { runsAgain } from '../../../domain/plan/Plan.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
-import { isWithin } from '../../../domain/workflow/Unit.js'
+import type { Unit } from '../../../domain/workflow/Unit.js'
+import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
-import type { Survey } from '../../../executor/planRun.js'
+import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
 import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
+import { nonIdempotent } from '../find/definitions.js'
+import { repeatWarning } from './checks.js'
+import type { PlanFlags } from './planFlags.js'
 
 export type Overwrite = Confirm & { readonly reason: EvidenceChanged }
 
@@ -53,4 +60,34 @@ export const findOverwrites = async (
 export const overwriteWarning = (overwrites: ReadonlyArray<Overwrite>): string => {
   const names = overwrites.map((one) => `${describeChanged(one.reason.changed)} of ${one.unit}`)
   return `This would overwrite changes to ${listed(names)}.`
+}
+
+/** What a resume asks before it repeats work; with `--yes` it does not ask. */
+export const repeatWarnings = (
+  program: Workflow,
+  { checkpoint, options, plan }: Pick<Planned, 'checkpoint' | 'options' | 'plan'>,
+  { force }: Pick<PlanFlags, 'force'>
+): ReadonlyArray<string> => {
+  const twice = doneTwice(checkpoint, program, plan, options)
+  const { completed } = progress(checkpoint)
+  return [
+    ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
+    ...(force === true && completed > 0
+      ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
+      : [])
+  ]
+}
+
+const doneTwice = (
+  checkpoint: Checkpoint,
+  program: Workflow,
+  plan: ResumePlan,
+  { confirm }: PlanOptions
+): ReadonlyArray<string> => {
+  const units = new Set(nonIdempotent(program))
+  const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
+  return runsAgain(plan, checkpoint)
+    .filter(({ unit }) => units.has(unit) || isOfMap(unit))
+    .map(({ unit }) => unit)
+    .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }

@@ -4,10 +4,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import { progress } from '../../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Answer, Confirm, PlanOptions, ResumePlan, Run } from '../../../domain/plan/Plan.js'
-import { hashPlan, openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
-import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, isTop } from '../../../domain/workflow/Unit.js'
+import type { Answer, Confirm, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import { hashPlan, openQuestions } from '../../../domain/plan/Plan.js'
 import { planResume } from '../../../domain/plan/planResume.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { Program } from '../../../executor/program/Program.js'
@@ -20,14 +18,13 @@ import type { CliError } from '../../CliError.js'
 import { consentMissing, notDone } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import { confirm, isYes, pleaseAnswer } from '../../terminal/Prompt.js'
-import { repeatWarning } from './checks.js'
-import { captures, isEdited, mayKeep, nonIdempotent } from '../find/definitions.js'
+import { captures, isEdited, mayKeep } from '../find/definitions.js'
 import type { Result } from '../Context.js'
 import { dogearCommand, environmentFor, userName } from '../Context.js'
 import type { PromptContext } from './withPrompt.js'
 import type { Loaded } from './execution.js'
 import { surveyRun, treeFor, usablePlan } from './survey.js'
-import { overwriteWarning, findOverwrites } from './overwrites.js'
+import { overwriteWarning, findOverwrites, repeatWarnings } from './overwrites.js'
 import { execute, programFor, printWarnings } from './execution.js'
 import { answers, forcedAnswers, ofDamage } from '../hints/hints.js'
 import { doneWith, planOptions, resumeLine, withoutSecrets, wordsOf } from './planFlags.js'
@@ -37,7 +34,6 @@ import { claimable } from './owner.js'
 import type { MergeFlags } from './workspace.js'
 import { printPosition } from '../find/pointer.js'
 import { warnOfOtherKind } from './workspace.js'
-import { counted } from '../../../view/text.js'
 
 export interface ResumeFlags extends TakeOverFlags, MergeFlags {
   readonly plan?: string
@@ -163,8 +159,6 @@ const agreeToForce = async (
   flags: ResumeFlags,
   tree: WorkingTree
 ): Promise<E.Either<CliError, void>> => {
-  const repeated = runsAgain(plan, checkpoint)
-  const twice = doneTwice(repeated, program, options)
   const found = await findOverwrites(context, program, surveyed, tree)
   const edited = E.isLeft(found) ? [] : found.right
   const [first, ...more] = edited
@@ -175,12 +169,7 @@ const agreeToForce = async (
   if (E.isLeft(found)) context.screen.line(context.screen.style.yellow(found.left))
   const warnings = [
     ...(edited.length === 0 ? [] : [overwriteWarning(edited)]),
-    ...(flags.yes === true || twice.length === 0 ? [] : [repeatWarning(twice)]),
-    ...(flags.yes !== true && flags.force === true && repeated.length > 0
-      ? [
-          `--force runs ${counted(repeated.length, `completed ${repeated.every(({ unit }) => isTop(unit)) ? 'step' : 'unit'}`)} again.`
-        ]
-      : []),
+    ...(flags.yes === true ? [] : repeatWarnings(program, { checkpoint, options, plan }, flags)),
     ...(flags.yes !== true && E.isLeft(found) ? ['Changes made by hand are unknown.'] : [])
   ]
   if (warnings.length === 0) return E.right(undefined)
@@ -191,19 +180,6 @@ const agreeToForce = async (
   return isYes(await confirm(context.prompt, `${warnings.join(' ')} Continue?`, false))
     ? E.right(undefined)
     : E.left({ _tag: 'Declined' })
-}
-
-const doneTwice = (
-  repeated: ReadonlyArray<Run>,
-  program: AnyProgram,
-  { confirm }: PlanOptions
-): ReadonlyArray<string> => {
-  const units = new Set(nonIdempotent(program))
-  const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
-  return repeated
-    .filter(({ unit }) => units.has(unit) || isOfMap(unit))
-    .map(({ unit }) => unit)
-    .filter((name) => confirm?.get(name)?._tag !== 'Again')
 }
 
 /** Answers hold for the run that was shown. Without a prompt the executor plans again. */
