@@ -186,11 +186,7 @@ const has = (tool: string, given: unknown, values: ReadonlyArray<string>, functi
   assert.ok(missing.length === 0, `the result of \`${tool}\` has no ${missing.join(' and no ')}`)
 }
 
-export const storageFrom = (
-  tool: string,
-  given: CheckpointStorage,
-  inFlight: InFlight
-): CheckpointStorage => {
+export const storageFrom = (tool: string, given: CheckpointStorage, inFlight: InFlight): CheckpointStorage => {
   const fields = Object(given) as Readonly<Record<string, unknown>>
   const missing = METHODS.filter((method) => typeof fields[method] !== 'function')
   assert.ok(missing.length === 0, `\`${tool}\` returned no store; it lacks the functions ${missing.join(', ')}`)

@@ -38,7 +38,11 @@ export const tryLaw = async <Data>(
   limitMillis: number
 ): Promise<void> => {
   const late = `did not end within ${limitMillis} ms`
-  const data = await within(async () => place.create(), limitMillis, () => `\`create\` ${late}`)
+  const data = await within(
+    async () => place.create(),
+    limitMillis,
+    () => `\`create\` ${late}`
+  )
   const ends: Trial['ends'] = []
   const inFlight: InFlight = new Set()
   let over = false
@@ -52,7 +56,8 @@ export const tryLaw = async <Data>(
   const tried = within(
     async () => law(data, { ends, inFlight, isOver: () => over }),
     limitMillis,
-    () => `it ${late}${inFlight.size === 0 ? '' : `; in flight: ${Array.from(inFlight, ({ call }) => call).join(', ')}`}`
+    () =>
+      `it ${late}${inFlight.size === 0 ? '' : `; in flight: ${Array.from(inFlight, ({ call }) => call).join(', ')}`}`
   )
   const holds = await tried.then(
     () => true,

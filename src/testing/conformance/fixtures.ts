@@ -136,9 +136,7 @@ export const answerOf = async <Failure extends Tagged, A>(
   if (typeof task !== 'function') {
     ignored(task)
     const given: unknown = task
-    return assert.fail(
-      `${callOf(given)}: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`
-    )
+    return assert.fail(`${callOf(given)}: ${expected} ${given instanceof Promise ? 'a promise' : inWords(given)}`)
   }
   const result = (await task()) as E.Either<Failure | undefined, A> | undefined
   if (result?._tag === 'Right') return result

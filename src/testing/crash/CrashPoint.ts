@@ -106,9 +106,7 @@ export const describePoint = (point: CrashPoint): string => {
     case 'AtEffect':
       return `killed ${point.how} effect ${point.n}${point.name === undefined ? '' : ` (${point.name})`}`
     case 'AtRequest':
-      return AT_CALL[point.how](
-        `call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`
-      )
+      return AT_CALL[point.how](`call ${point.n} of its requests${point.call === undefined ? '' : ` (${point.call})`}`)
   }
 }
 

@@ -272,7 +272,9 @@ const tryOnly = async (test: Test, report: Report, only: CrashCase): Promise<voi
 }
 
 const isSamePlace = (one: CrashPoint, other: CrashPoint): boolean =>
-  one._tag === other._tag && one.n === other.n && ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
+  one._tag === other._tag &&
+  one.n === other.n &&
+  ('unit' in one ? one.unit : '') === ('unit' in other ? other.unit : '')
 
 /** A call without effect cannot be torn, and a call that returns something cannot arrive late. */
 const AT_CALL: Partial<Readonly<Record<StorageCall, ReadonlyArray<AtCall['how']>>>> = {
