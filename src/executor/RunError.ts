@@ -8,6 +8,8 @@ import { describeProblems, describeQuestion } from '../domain/explain/Explain.js
 import { describeEvidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Confirm, MissingEvidence, PlanError, PlanProblem } from '../domain/plan/Plan.js'
 import { listed } from '../domain/data/listed.js'
+import type { OptionProblem } from '../domain/data/Options.js'
+import { describeOption } from '../domain/data/Options.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { TransitionError } from '../domain/change/Transition.js'
 import type { OwnWorkspace, Workspace } from '../domain/workflow/Workspace.js'
@@ -140,7 +142,7 @@ export interface AnswerRefused {
 /** Options that do not exist, or have invalid values. Nothing was loaded or changed. */
 export interface InvalidOptions {
   readonly _tag: 'InvalidOptions'
-  readonly problems: ReadonlyNonEmptyArray<{ readonly option: string; readonly expected: string }>
+  readonly problems: ReadonlyNonEmptyArray<OptionProblem>
 }
 
 /** The run has a workspace of its own, which two runs cannot share. Nothing was made. */
@@ -229,7 +231,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
         'Nothing was changed'
       ]
     case 'InvalidOptions':
-      return ['These options are invalid:', ...error.problems.map((one) => `  ${one.option} must be ${one.expected}`)]
+      return ['These options are invalid:', ...error.problems.map((one) => `  ${describeOption(one)}`)]
     case 'PlanError':
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')

@@ -165,7 +165,7 @@ export const planStored =
 
 /** Refuses an invalid program before anything is loaded or claimed. */
 export const checkDefinition = (
-  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'inputExpected'>
+  program: Pick<Program<unknown, never>, 'name' | 'steps' | 'secrets' | 'onSuccess' | 'problems'>
 ): E.Either<RunError, void> => {
   const [problem, ...more] = problemsOf(program).map((problem): PlanProblem => ({ _tag: 'InvalidWorkflow', problem }))
   return problem === undefined ? E.right(undefined) : E.left({ _tag: 'PlanError', problems: [problem, ...more] })

@@ -1,12 +1,15 @@
 /** Calls the executor from promises: the environment, and how its errors reach the caller. */
 import * as E from 'fp-ts/lib/Either.js'
 import { interruptFrom, nodeEnvironment } from '../adapters/node/index.js'
+import { fieldsOf } from '../domain/data/Options.js'
 import type { Executor } from '../executor/Executor.js'
 import type { RunError } from '../executor/RunError.js'
 import { retryLater } from '../executor/RunError.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Interrupt } from '../ports/Interrupt.js'
+import type { CallName } from './callOptions.js'
+import { invalidOptions, invalidWorkflow } from './callOptions.js'
 import type { HostOptions, Options } from './options.js'
 import type { Refused } from './RunFailure.js'
 import { RunFailure } from './RunFailure.js'
@@ -45,16 +48,37 @@ export const asOutcome = <Outputs>(
   return ended.right._tag === 'Completed' ? { ...ended.right } : ended.right
 }
 
-export const perform = async <Outputs>(
-  options: Options,
-  executor: Executor<RunOutcome<Outputs>>
-): Promise<RunOutcome<Outputs> | Refused> => asOutcome(options.id, await executor(environmentOf(options))())
+/** Calls the executor, if the arguments of the call are valid. `program`: the workflow, if the call takes one. */
+const attempt = async <O extends HostOptions, A>(
+  call: CallName,
+  options: O,
+  executor: (options: O) => Executor<A>,
+  program: ReadonlyArray<unknown>
+): Promise<E.Either<RunError, A>> => {
+  const invalid = program.map(invalidWorkflow)[0] ?? invalidOptions(call, options)
+  return invalid === undefined ? await executor(options)(environmentOf(options))() : E.left(invalid)
+}
 
-export const orThrow = async <A>(
-  options: HostOptions & { readonly id?: string },
-  executor: Executor<A>
+const idOf = (options: unknown): string => {
+  const { id } = fieldsOf(options)
+  return typeof id === 'string' ? id : ''
+}
+
+/** Never rejects. */
+export const perform = async <O extends Options, Outputs>(
+  call: CallName,
+  options: O,
+  executor: (options: O) => Executor<RunOutcome<Outputs>>,
+  program: unknown
+): Promise<RunOutcome<Outputs> | Refused> => asOutcome(idOf(options), await attempt(call, options, executor, [program]))
+
+export const orThrow = async <O extends HostOptions, A>(
+  call: CallName,
+  options: O,
+  executor: (options: O) => Executor<A>,
+  ...program: ReadonlyArray<unknown>
 ): Promise<A> => {
-  const ended = await executor(environmentOf(options))()
-  if (E.isLeft(ended)) throw new RunFailure(refusedWith(options.id ?? '', ended.left))
+  const ended = await attempt(call, options, executor, program)
+  if (E.isLeft(ended)) throw new RunFailure(refusedWith(idOf(options), ended.left))
   return ended.right
 }

@@ -1,26 +1,20 @@
-/** Checks the options of calls, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import * as TE from 'fp-ts/lib/TaskEither.js'
-import type { Executor } from '../executor/Executor.js'
+/** Checks the arguments of calls, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
+import type { Expected, OptionProblem, OptionTable } from '../domain/data/Options.js'
+import {
+  anything,
+  arrayOf,
+  callback,
+  fieldsOf,
+  flag,
+  kindOf,
+  oneOf,
+  optionProblems,
+  text
+} from '../domain/data/Options.js'
+import { notAnswer } from '../executor/requests/confirm.js'
+import type { InvalidOptions } from '../executor/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
-import type { Options } from './options.js'
-
-type Expected = (value: unknown) => string | undefined
-
-const anything: Expected = () => undefined
-
-const ofType =
-  (type: 'string' | 'boolean' | 'function', expected: string): Expected =>
-  (value) =>
-    typeof value === type ? undefined : expected
-
-const oneOf =
-  (...words: ReadonlyArray<string>): Expected =>
-  (value) =>
-    words.some((word) => word === value) ? undefined : words.map((word) => `'${word}'`).join(' or ')
-
-const flag = ofType('boolean', 'true or false')
-
-const text = ofType('string', 'a string')
+import type { HostOptions } from './options.js'
 
 /** Test runners have a `Map` and an `AbortSignal` of their own. */
 const having =
@@ -30,7 +24,30 @@ const having =
       ? undefined
       : expected
 
-const map = having(['get', 'has'], 'a Map by unit')
+const map = having(['get', 'has', 'entries'], 'a Map by unit')
+
+const answers: Expected = (value) => {
+  const wrong = map(value)
+  if (wrong !== undefined) return wrong
+  for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
+    const expected = notAnswer(answer)
+    if (expected !== undefined)
+      return `a Map by unit; that of "${String(unit)}" must be ${expected}, not ${kindOf(answer)}`
+  }
+  return undefined
+}
+
+const isWorkflow = (value: unknown): boolean => {
+  const { name, steps, decodeInput } = fieldsOf(value)
+  return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
+}
+
+const object: Expected = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
+
+const number: Expected = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
+
+/** The executor checks the value. */
+const present: Expected = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
 const RUN: Readonly<Record<keyof RunOptions, Expected>> = { workspace: anything, wait: flag }
 
@@ -39,49 +56,84 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Expected>> = {
   fromStep: text,
   restartWave: text,
   changes: oneOf('strict', 'completed', 'ignore'),
-  confirm: map,
+  confirm: answers,
   outputs: map,
-  evidence: (value) => (Array.isArray(value) ? undefined : 'an array'),
+  evidence: arrayOf(() => true, 'an array'),
   onChanged: oneOf('refuse', 'keep'),
   recovered: flag,
   planHash: text,
-  onRecovered: ofType('function', 'a function'),
+  onRecovered: callback,
   takeOver: flag,
   wait: flag,
   reopen: flag
 }
 
-const HOST: Readonly<Record<keyof Options, Expected>> = {
-  id: text,
+const HOST: Readonly<Record<keyof HostOptions, Expected>> = {
   storage: having(['claim', 'load', 'save', 'list'], "a CheckpointStorage, such as jsonFileStorage('.dogear')"),
   signal: having(['addEventListener'], 'an AbortSignal'),
-  environment: anything
+  environment: object
 }
+
+const ONE = { id: text, ...HOST }
 
 /** The options of each call. */
 const KNOWN = {
-  Run: { ...HOST, input: anything, ...RUN },
-  Resume: { ...HOST, ...RESUME },
-  RunOrResume: { ...HOST, ...RESUME, ...RUN }
-} as const
+  run: { ...ONE, input: anything, ...RUN },
+  resume: { ...ONE, ...RESUME },
+  runOrResume: { ...ONE, ...RESUME, ...RUN },
+  one: ONE,
+  answer: { ...ONE, unit: text, value: present, by: text },
+  confirm: { ...ONE, confirm: map },
+  pause: { ...ONE, commit: flag },
+  fork: {
+    ...ONE,
+    newId: text,
+    fromStep: text,
+    input: anything,
+    confirm: answers,
+    onChanged: RESUME.onChanged
+  },
+  list: { ...HOST, after: text, limit: number },
+  resumeAll: {
+    ...HOST,
+    workflows: arrayOf(isWorkflow, 'an array of workflows'),
+    changes: RESUME.changes,
+    onChanged: RESUME.onChanged,
+    concurrency: number,
+    watch: flag,
+    onRun: callback,
+    undecidedMillis: number
+  }
+} satisfies Readonly<Record<string, OptionTable>>
+
+export type CallName = keyof typeof KNOWN
 
 /** Without them nothing can start. */
-const needed = ({ id, storage }: { readonly id?: unknown; readonly storage?: unknown }) => ({
-  id: id ?? null,
-  storage: storage ?? null
-})
+const NEEDED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
+  answer: ['unit', 'value'],
+  confirm: ['confirm'],
+  fork: ['fromStep'],
+  resumeAll: ['workflows']
+}
 
-/** Refuses options that a call does not have, and invalid values. An option that is `undefined` counts as absent. */
-export const checking =
-  <A>(call: keyof typeof KNOWN, options: Options, executor: Executor<A>): Executor<A> =>
-  (environment) => {
-    const known: Readonly<Record<string, Expected>> = KNOWN[call]
-    const [problem, ...more] = Object.entries({ ...options, ...needed(options) }).flatMap(([option, value]) => {
-      const check = Object.hasOwn(known, option) ? known[option] : undefined
-      const expected = check === undefined ? `omitted: it is not one of ${Object.keys(known).join(', ')}` : check(value)
-      return expected === undefined || value === undefined ? [] : [{ option, expected }]
-    })
-    return problem === undefined
-      ? executor(environment)
-      : TE.left({ _tag: 'InvalidOptions', problems: [problem, ...more] })
-  }
+/** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
+export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined =>
+  refusal([
+    ...optionProblems(options, KNOWN[call]),
+    ...(options === undefined || object(options) === undefined ? missing(call, fieldsOf(options)) : [])
+  ])
+
+const missing = (call: CallName, options: Readonly<Record<string, unknown>>): ReadonlyArray<OptionProblem> => {
+  const table: OptionTable = KNOWN[call]
+  const needed = [...('id' in table ? ['id'] : []), 'storage', ...(NEEDED[call] ?? [])]
+  return needed.flatMap((option) => {
+    const expected = options[option] === undefined ? table[option]?.(undefined) : undefined
+    return expected === undefined ? [] : [{ option, expected }]
+  })
+}
+
+export const invalidWorkflow = (program: unknown): InvalidOptions | undefined =>
+  refusal(isWorkflow(program) ? [] : [{ option: 'the first argument', expected: `a workflow, not ${kindOf(program)}` }])
+
+const refusal = ([problem, ...more]: ReadonlyArray<OptionProblem>): InvalidOptions | undefined =>
+  problem === undefined ? undefined : { _tag: 'InvalidOptions', problems: [problem, ...more] }

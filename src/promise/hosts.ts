@@ -55,7 +55,12 @@ export const start = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: StartOptions<Input>
 ): Promise<RunHandle<Outputs>> => {
-  const { runId, outcome } = await orThrow(options, startRun(program, options.id, inputOf(options), forRun(options)))
+  const { runId, outcome } = await orThrow(
+    'run',
+    options,
+    (given) => startRun(program, given.id, inputOf(given), forRun(given)),
+    program
+  )
   return { runId, outcome: outcome().then((ended) => asOutcome(runId, ended)) }
 }
 
@@ -87,18 +92,15 @@ export type { ForkedRun } from '../hosts/fork.js'
  *
  * @category running
  */
-export const fork = ({ newId = randomUUID(), ...options }: ForkOptions): Promise<ForkedRun> => {
-  const { fromStep, input, confirm, onChanged } = options
-  return orThrow(
-    options,
-    forkRun(options.id, newId, {
+export const fork = (options: ForkOptions): Promise<ForkedRun> =>
+  orThrow('fork', options, ({ id, newId = randomUUID(), fromStep, input, confirm, onChanged }) =>
+    forkRun(id, newId, {
       fromStep,
       ...(input === undefined ? {} : { input }),
       ...(confirm === undefined ? {} : { confirm }),
       ...(onChanged === undefined ? {} : { onChanged })
     })
   )
-}
 
 /**
  * The facts of a run in a listing. `heldBy`: the process that owns it, if there is one. Otherwise as `RunSummary` of `dogear`.
@@ -146,9 +148,10 @@ export interface RunView extends RunSummary, Pick<FpRunView, 'checkpoint'> {
  * @category looking
  */
 export const listRuns = async (options: HostOptions & ListOptions): Promise<ReadonlyArray<ListedRun>> => {
-  const { after, limit } = options
-  const page = { ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) }
-  return (await orThrow(options, listed(page))).map(listedOf)
+  const runs = await orThrow('list', options, ({ after, limit }) =>
+    listed({ ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }) })
+  )
+  return runs.map(listedOf)
 }
 
 const listedOf = ({ runId, summary }: FpListedRun): ListedRun =>
@@ -182,7 +185,7 @@ const withHolder = <A extends FpRunSummary>({
  * @category looking
  */
 export const viewRun = async (options: Options): Promise<RunView | undefined> => {
-  const view = await orThrow(options, viewed(options.id))
+  const view = await orThrow('one', options, ({ id }) => viewed(id))
   return O.isNone(view) ? undefined : { ...withHolder(view.value), units: unitsOf(view.value.checkpoint) }
 }
 
@@ -215,18 +218,7 @@ export type { ResumedRun } from '../hosts/ResumedRun.js'
  *
  * @category running
  */
-export const resumeAll = ({
-  workflows,
-  storage,
-  signal,
-  environment,
-  ...options
-}: ResumeAllOptions): Promise<ReadonlyArray<ResumedRun>> =>
-  orThrow(
-    {
-      storage,
-      ...(signal === undefined ? {} : { signal }),
-      ...(environment === undefined ? {} : { environment })
-    },
-    resumeAllRuns(workflows, options)
+export const resumeAll = (options: ResumeAllOptions): Promise<ReadonlyArray<ResumedRun>> =>
+  orThrow('resumeAll', options, ({ workflows, storage: _, signal: __, environment: ___, ...more }) =>
+    resumeAllRuns(workflows, more)
   )

@@ -15,7 +15,6 @@ import type { Program } from '../executor/program/Program.js'
 import * as X from '../executor/run.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { orThrow, perform } from './call.js'
-import { checking } from './callOptions.js'
 import type { Options, ResumeOptions, RunOrResumeOptions, StartOptions } from './options.js'
 import { forResume, forRun, inputOf, own } from './options.js'
 import type { Refused } from './RunFailure.js'
@@ -32,7 +31,7 @@ export const run = async <Outputs, Input>(
   options: StartOptions<Input>
 ): Promise<Outputs> =>
   outputsOrThrow(
-    await perform(options, checking('Run', options, X.run(program, options.id, inputOf(options), forRun(options))))
+    await perform('run', options, (given) => X.run(program, given.id, inputOf(given), forRun(given)), program)
   )
 
 /**
@@ -44,7 +43,7 @@ export const resume = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: ResumeOptions<Input>
 ): Promise<Outputs> =>
-  outputsOrThrow(await perform(options, checking('Resume', options, X.resume(program, options.id, forResume(options)))))
+  outputsOrThrow(await perform('resume', options, (given) => X.resume(program, given.id, forResume(given)), program))
 
 /**
  * Starts a run, or resumes it if it exists: for a process that may be killed, to call each time it starts.
@@ -75,13 +74,13 @@ export const runOrResume = async <Outputs, Input>(
 export const runOutcome = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: RunOrResumeOptions<Input>
-): Promise<RunOutcome<Outputs> | Refused> => {
-  const { input, ...others } = options
-  return perform(
+): Promise<RunOutcome<Outputs> | Refused> =>
+  perform(
+    'runOrResume',
     options,
-    checking('RunOrResume', options, X.runOrResume(program, options.id, input, forResume(others)))
+    ({ input, ...others }) => X.runOrResume(program, others.id, input, forResume(others)),
+    program
   )
-}
 
 /**
  * Polls every pending job of a run, and records the results; see `poll` of `dogear`. Rejects with a {@link RunFailure} if
@@ -111,7 +110,7 @@ export const poll = async <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options
 ): Promise<Exclude<PollOutcome, { readonly _tag: 'Fenced' }>> => {
-  const outcome = await orThrow(options, pollJobs(program, options.id))
+  const outcome = await orThrow('one', options, ({ id }) => pollJobs(program, id), program)
   if (outcome._tag === 'Fenced') throw new RunFailure(outcome)
   return outcome
 }
@@ -137,7 +136,7 @@ export const poll = async <Outputs, Input>(
  */
 export const answer = (
   options: Options & AnswerOptions & { readonly unit: string; readonly value: unknown }
-): Promise<AnswerResult> => orThrow(options, giveAnswer(options.id, options.unit, options.value, options))
+): Promise<AnswerResult> => orThrow('answer', options, (given) => giveAnswer(given.id, given.unit, given.value, given))
 
 /**
  * Answers all questions that a resume would ask; see `confirm` of `dogear`. Rejects with a {@link RunFailure} if the run does not exist, has
@@ -159,7 +158,7 @@ export const answer = (
  * @category running
  */
 export const confirm = (options: Options & { readonly confirm: ReadonlyMap<string, Answer> }): Promise<void> =>
-  orThrow(options, answerQuestions(options.id, options.confirm))
+  orThrow('confirm', options, (given) => answerQuestions(given.id, given.confirm))
 
 /**
  * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
@@ -177,7 +176,7 @@ export const confirm = (options: Options & { readonly confirm: ReadonlyMap<strin
  * @category running
  */
 export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
-  orThrow(options, askToPause(options.id, options))
+  orThrow('pause', options, (given) => askToPause(given.id, given))
 
 /**
  * Cancels a run; see `cancel` of `dogear`. The environment needs `requests`. Rejects with a {@link RunFailure} if the run does not
@@ -194,7 +193,7 @@ export const pause = (options: Options & PauseOptions): Promise<PauseResult> =>
  *
  * @category running
  */
-export const cancel = (options: Options): Promise<CancelResult> => orThrow(options, askToCancel(options.id))
+export const cancel = (options: Options): Promise<CancelResult> => orThrow('one', options, ({ id }) => askToCancel(id))
 
 /**
  * Returns what a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if the
@@ -219,9 +218,7 @@ export const cancel = (options: Options): Promise<CancelResult> => orThrow(optio
 export const planRun = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   options: Options & PlanRunOptions<Input>
-): Promise<Planned> => {
-  return orThrow(options, checking('Resume', options, planOf(program, options.id, own(options))))
-}
+): Promise<Planned> => orThrow('resume', options, (given) => planOf(program, given.id, own(given)), program)
 
 const outputsOrThrow = <Outputs>(outcome: RunOutcome<Outputs> | Refused): Outputs => {
   if (outcome._tag !== 'Completed') throw new RunFailure(outcome)

@@ -1,4 +1,5 @@
 /** Workflows as chains: the combinators of `Program` as methods. */
+import { fieldsOf } from '../domain/data/Options.js'
 import type { Schema, StartOf } from '../executor/program/Program.js'
 import * as P from '../executor/program/Program.js'
 
@@ -120,7 +121,7 @@ export const workflow = <C extends Schema | undefined = undefined>(
 // The interface has the types of these methods.
 const chain = <Builder>(program: Fields): Builder => {
   const added = (add: unknown): unknown => chain((add as (self: Fields) => Fields)(program))
-  const { name, secrets, onSuccess, decodeInput, encodeInput, inputExpected } = program
+  const { name, secrets, onSuccess, decodeInput, encodeInput, problems } = program
   // Field by field: the objects of a long chain then share one hidden class.
   const builder = {
     name,
@@ -128,25 +129,25 @@ const chain = <Builder>(program: Fields): Builder => {
     onSuccess,
     decodeInput,
     encodeInput,
-    inputExpected,
+    problems,
     get steps() {
       return program.steps
     },
     get identity() {
       return program.identity
     },
-    // A third argument is refused like an unknown option.
-    step: (name: never, spec: never, ...options: ReadonlyArray<unknown>) =>
-      added(P.step(name, options.length === 0 ? spec : ({ run: spec, options } as never))),
+    // A third argument is refused as a misplaced option.
+    step: (name: never, spec: never, options?: unknown) =>
+      added(P.step(name, options === undefined ? spec : ({ run: spec, options } as never))),
     sleep: (name: never, options: never) => added(P.sleep(name, options)),
     waitFor: (name: never, options?: never) => added(P.waitFor(name, options)),
-    sequence: (name: never, parts: (start: unknown) => never, options?: never) =>
-      added(P.sequence(name, (start) => parts(chain(start)), options)),
-    wave: (name: never, groups: object, options?: never) => {
-      const specs = Object.entries<object>(groups as never).map(([group, spec]) => [group, chained(spec)])
+    sequence: (name: never, parts: unknown, options?: never) =>
+      added(P.sequence(name, chainedSteps(parts) as never, options)),
+    wave: (name: never, groups: unknown, options?: never) => {
+      const specs = Object.entries(fieldsOf(groups)).map(([group, spec]) => [group, chained(spec)])
       return added(P.wave(name, Object.fromEntries(specs) as never, options))
     },
-    map: (name: never, options: never, each: object) => added(P.map(name, options, chained(each) as never))
+    map: (name: never, options: never, each: unknown) => added(P.map(name, options, chained(each) as never))
   } satisfies Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, PhantomField>, unknown>
   return builder as Builder
 }
@@ -156,8 +157,10 @@ type PhantomField = 'Outputs' | 'Given'
 type Fields = Omit<P.Program<unknown, never, unknown, unknown>, PhantomField>
 
 /** The steps of a group or of a map's body are added to a chain as well. */
-const chained = (spec: object): object => {
-  if (!('steps' in spec)) return spec
-  const steps = spec.steps as (start: unknown) => unknown
-  return { ...spec, steps: (start: Fields) => steps(chain(start)) }
+const chained = (spec: unknown): unknown => {
+  const { steps } = fieldsOf(spec)
+  return steps === undefined ? spec : { ...(spec as object), steps: chainedSteps(steps) }
 }
+
+const chainedSteps = (steps: unknown): unknown =>
+  typeof steps === 'function' ? (start: Fields): unknown => (steps as (start: unknown) => unknown)(chain(start)) : steps

@@ -11,7 +11,7 @@ import { runOutcome, workflow } from '../../src/promise/index.js'
 
 const wakeAt = (until: unknown): unknown => {
   const awaits = sleepOf({ until } as never)
-  return E.isRight(awaits) ? awaits.right(0) : awaits.left.field
+  return E.isRight(awaits) ? awaits.right(0) : awaits.left.option
 }
 
 describe('values of another realm', () => {

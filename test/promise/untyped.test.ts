@@ -1,6 +1,8 @@
 /** Calls of JavaScript hosts, which no compiler checks: an ignored option may repeat work or discard it. */
 import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
+import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import * as dogear from '../../src/promise/index.js'
 import { planRun, resume, run, runOutcome, workflow } from '../../src/promise/index.js'
 
 const one = () => workflow('w').step('one', () => 1)
@@ -19,7 +21,12 @@ describe('options of calls', () => {
     [{ wait: 'yes' }, 'wait must be true or false'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
     [{ id: 7 }, 'id must be a string'],
-    [{ onRecovered: 'me' }, 'onRecovered must be a function']
+    [{ onRecovered: 'me' }, 'onRecovered must be a function'],
+    [{ formStep: 'one' }, 'unknown option "formStep"; did you mean "fromStep"?'],
+    [
+      { confirm: new Map([['one', 'again']]) },
+      `confirm must be a Map by unit; that of "one" must be { _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }, not the string "again"`
+    ]
   ])('an invalid value is refused with what is expected: %j', async (options, expected) => {
     const host = { id: 'r', storage: memoryStorage() }
     await run(one(), host)
@@ -33,7 +40,7 @@ describe('options of calls', () => {
     const storage = memoryStorage()
     const options = { id: 'r', storage, formStep: 'one' }
     expect(await refusal(run(one(), options))).toBe(
-      'These options are invalid:\n  formStep must be omitted: it is not one of id, storage, signal, environment, input, workspace, wait'
+      'These options are invalid:\n  unknown option "formStep"; the options are id, storage, signal, environment, input, workspace, wait'
     )
     const outcome = await runOutcome(one(), { ...options, input: {} })
     expect(outcome).toMatchObject({
@@ -56,25 +63,182 @@ describe('options of calls', () => {
   })
 })
 
+describe('arguments of calls', () => {
+  type Call = (...args: ReadonlyArray<unknown>) => Promise<unknown>
+  const calls = dogear as unknown as Readonly<Record<string, Call>>
+  const ofWorkflows = ['run', 'resume', 'runOrResume', 'start', 'poll', 'planRun']
+  const ofRuns = ['answer', 'confirm', 'pause', 'cancel', 'viewRun', 'listRuns', 'fork', 'resumeAll']
+  const host = () => ({ id: 'r', storage: memoryStorage() })
+
+  test.each([...ofWorkflows, ...ofRuns])('%s without its options is refused with those it needs', async (name) => {
+    const before = ofWorkflows.includes(name) ? [one()] : []
+    for (const none of [[], [undefined], [null], ['r'], [{}]]) {
+      const error: unknown = await calls[name]?.(...before, ...none).catch((thrown: unknown) => thrown)
+      expect(dogear.isRunFailure(error) && error.message).toMatch(
+        /storage must be a CheckpointStorage|options must be an object, not (null|the string "r")/
+      )
+    }
+  })
+
+  test.each(ofWorkflows)('%s of a value that is no workflow is refused', async (name) => {
+    for (const value of [undefined, {}, host()])
+      expect(await refusal(calls[name]?.(value, host()) as Promise<unknown>)).toMatch(
+        /the first argument must be a workflow, not (undefined|an object)$/
+      )
+  })
+
+  test('runOutcome returns the refusal of invalid arguments as data', async () => {
+    const outcome = await calls['runOutcome']?.()
+    expect(outcome).toMatchObject({ _tag: 'Refused', error: { _tag: 'InvalidOptions' } })
+  })
+
+  test.each([
+    ['resumeAll', {}, 'workflows must be an array of workflows'],
+    ['resumeAll', { workflows: [{}] }, 'workflows must be an array of workflows'],
+    ['confirm', { id: 'r' }, 'confirm must be a Map by unit'],
+    ['fork', { id: 'r' }, 'fromStep must be a string'],
+    ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
+    ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
+    ['cancel', { id: 'r', environment: null }, 'environment must be an object'],
+    ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
+  ])('%s with an invalid or missing option is refused: %j', async (name, options, expected) => {
+    const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>
+    expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
+  })
+
+  test('a store without a folder is refused with an example', async () => {
+    const storage = jsonFileStorage(undefined as never)
+    expect(await refusal(dogear.listRuns({ storage }))).toMatch(
+      /jsonFileStorage needs the path of a folder, not undefined; pass one, such as '\.dogear'/
+    )
+  })
+})
+
 describe('options of steps', () => {
   const run1 = (flow: Parameters<typeof run>[0]) => run(flow, { id: 'r', storage: memoryStorage() })
 
-  test('an unknown option of a step is refused with those that exist', async () => {
-    const flow = workflow('w').step('one', { run: () => 1, timeout: 5 } as never)
-    expect(await refusal(run1(flow as never))).toMatch(/timeout of "one" must be omitted: it is not one of run, job, /)
+  type Chain = Readonly<Record<string, (...args: ReadonlyArray<unknown>) => Chain>>
+  const untyped = workflow as unknown as (...args: ReadonlyArray<unknown>) => Chain
+
+  const steps: ReadonlyArray<readonly [string, (w: Chain) => Chain | undefined, string]> = [
+    [
+      'an unknown option',
+      (w) => w['step']?.('q', { run: () => 1, timeout: 5 }),
+      'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
+    ],
+    [
+      'an unknown option of a wait',
+      (w) => w['waitFor']?.('q', { timeout: 5 }),
+      'unknown option "timeout" of "q"; did you mean "timeoutMillis"?'
+    ],
+    [
+      'an unknown option of a sleep',
+      (w) => w['sleep']?.('q', { millis: 5, sumary: 'x' }),
+      'unknown option "sumary" of "q"; did you mean "summary"?'
+    ],
+    [
+      'an unknown option of a group',
+      (w) => w['wave']?.('c', { q: { run: () => 1, retries: 3 } }),
+      'unknown option "retries" of "c/q"; did you mean "retry"?'
+    ],
+    [
+      'an unknown option of a body of a map',
+      (w) => w['map']?.('m', { forEach: () => [1] }, { run: () => 1, retries: 3 }),
+      'unknown option "retries" of "m"; did you mean "retry"?'
+    ],
+    [
+      'an unknown option of a wave',
+      (w) => w['wave']?.('c', { q: () => 1 }, { concurency: 3 }),
+      'unknown option "concurency" of "c"; did you mean "concurrency"?'
+    ],
+    [
+      'options of a wave that are none',
+      (w) => w['wave']?.('c', { q: () => 1 }, null),
+      'unknown option "options" of "c"'
+    ],
+    [
+      'options after the code',
+      (w) => w['step']?.('q', () => 1, { timeoutMillis: 3 }),
+      'options of "q" must be in one object with the code, such as { timeoutMillis: 3, run: … }'
+    ],
+    [
+      'the options of a wait beside it',
+      (w) => w['wave']?.('c', { q: { waitFor: {}, timeoutMillis: 3 } }),
+      'timeoutMillis of "c/q" must be in waitFor'
+    ],
+    ['a group that is a number', (w) => w['wave']?.('c', { q: 3 }), 'run of "c/q" must be a function'],
+    ['groups that are missing', (w) => w['wave']?.('c'), 'wave "c" needs at least one group'],
+    [
+      'needs that are no array',
+      (w) => w['wave']?.('c', { a: () => 1, q: { needs: 'a', run: () => 1 } }),
+      'needs of "c/q" must be an array of names of groups'
+    ],
+    [
+      'steps that are no function',
+      (w) => w['wave']?.('c', { q: { steps: 3 } }),
+      'steps of "c/q" must be a function that adds steps to its argument and returns the result'
+    ],
+    [
+      'a sequence without steps',
+      (w) => w['sequence']?.('q', () => undefined),
+      'steps of "q" must be a function that adds steps to its argument and returns the result'
+    ],
+    ['a map without items', (w) => w['map']?.('m', undefined, () => 1), 'forEach of "m" must be a function'],
+    ['a job that is none', (w) => w['step']?.('q', { job: null }), 'job.submit of "q" must be a function'],
+    ['a name that is none', (w) => w['step']?.(3, () => 1), '"3" is not a valid name: use letters'],
+    [
+      'evidence that is no array',
+      (w) => w['step']?.('q', { run: () => 1, evidence: { files: [] } }),
+      "evidence of \"q\" must be an array such as [{ _tag: 'File', path: 'a.txt' }]"
+    ],
+    [
+      'evidence of another shape',
+      (w) => w['step']?.('q', { run: () => 1, evidence: ['f'] }),
+      "evidence of \"q\" must be an array such as [{ _tag: 'File', path: 'a.txt' }]"
+    ],
+    [
+      'a misspelled expectation',
+      (w) => w['step']?.('q', { run: () => 1, expect: { file: ['f'] } }),
+      `expect of "q" must be an object like { files: ['a.txt'] }: unknown option "file"; did you mean "files"?`
+    ],
+    [
+      'a retry that is a number',
+      (w) => w['step']?.('q', { run: () => 1, retry: 3 }),
+      'retry of "q" must be a RetryPolicy, not the number 3; start from RetryPolicy.standard'
+    ],
+    [
+      'a flag that is a string',
+      (w) => w['step']?.('q', { run: () => 1, idempotent: 'no' }),
+      'idempotent of "q" must be true or false'
+    ]
+  ]
+
+  test.each(steps)('a step is refused for %s', async (_, add, expected) => {
+    const ran = await refusal(run1(add(untyped('w')) as never))
+    expect(ran).toMatch(/^Cannot run this workflow:\n/)
+    expect(ran).toContain(`\n  ${expected}`)
   })
 
-  test('options behind the code of a step are refused', async () => {
-    const step = workflow('w').step as unknown as (...all: ReadonlyArray<unknown>) => Parameters<typeof run>[0]
-    expect(await refusal(run1(step('one', () => 1, { retry: {} })))).toMatch(/options of "one" must be omitted/)
+  test.each([
+    [null, 'options of "w" must be an object, not null'],
+    [{ secrets: 'X' }, 'secrets of "w" must be an array of names'],
+    [{ onSucess: 'delete' }, 'unknown option "onSucess" of "w"; did you mean "onSuccess"?']
+  ])('a workflow with the options %j is refused', async (options, expected) => {
+    const flow = untyped('w', options)['step']?.('one', () => 1)
+    expect(await refusal(run1(flow as never))).toBe(`Cannot run this workflow:\n  ${expected}`)
   })
 
-  test('an unknown option of a group and of a body of a map is refused', async () => {
-    const flow = workflow('w')
-      .wave('checks', { unit: { run: () => 1, retries: 3 } as never })
-      .map('pages', { forEach: () => [1] }, { run: () => 1, retries: 3 } as never)
-    const message = await refusal(run1(flow as never))
-    expect(message).toMatch(/retries of "checks\/unit" must be omitted/)
-    expect(message).toMatch(/retries of "pages" must be omitted/)
+  test('an evidence function that returns another shape fails the check of its step', async () => {
+    const flow = untyped('w')['step']?.('one', { run: () => 1, evidence: () => ['f'] })
+    expect(await refusal(run1(flow as never))).toMatch(/its `evidence` function must return an array such as \[\{ _tag/)
+  })
+
+  test('an unknown option of a sub-step is refused', async () => {
+    const flow = untyped('w')['step']?.('one', ({ step }: Readonly<Record<string, Call>>) =>
+      step?.('a', { retries: 3 }, () => 1)
+    )
+    expect(await refusal(run1(flow as never))).toMatch(/unknown option "retries" of "one\/a"; did you mean "retry"\?/)
   })
 })
+
+type Call = (...args: ReadonlyArray<unknown>) => unknown

@@ -1,6 +1,7 @@
 /** Runs transactions on a connection: prepares the database, waits for locks without blocking the thread, and turns errors into those of the ports. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Corrupt, ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
+import { kindOf } from '../../domain/data/Options.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
 import type { Migration } from './Schema.js'
@@ -246,7 +247,7 @@ const noDatabase = (given: unknown): ReadFailed => ({
   operation: 'open',
   code: 'NO_DATABASE',
   cause: new Error(
-    `a SQLite store needs an open database, not ${typeof given}; pass one, such as new DatabaseSync('state.db')`
+    `a SQLite store needs an open database, not ${kindOf(given)}; pass one, such as new DatabaseSync('state.db')`
   )
 })
 

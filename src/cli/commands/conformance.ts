@@ -27,7 +27,7 @@ import { linesOf as hintLines } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import * as Duration from '../workflow/Duration.js'
-import { didYouMean, orList } from '../workflow/Suggestion.js'
+import { didYouMean, orList } from '../../domain/data/Suggestion.js'
 import type { Context, Result } from './Context.js'
 
 export interface ConformanceFlags {

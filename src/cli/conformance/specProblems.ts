@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import type { StorageSpec } from '../../testing/conformance/Spec.js'
 import { capabilities } from '../../testing/conformance/run.js'
-import { didYouMean } from '../workflow/Suggestion.js'
+import { didYouMean } from '../../domain/data/Suggestion.js'
 
 type Field = keyof StorageSpec<unknown>
 

@@ -91,6 +91,7 @@ const positionOf = ({ placed, byName }: Positions, problem: Placed): Position | 
     case 'InvalidName':
       return byName.get(problem.name)
     case 'InvalidSetting':
+    case 'UnknownOption':
       return placed.get(problem.place)
     case 'NeedCycle':
     case 'TooDeep':

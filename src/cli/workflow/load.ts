@@ -7,7 +7,7 @@ import { usage } from '../CliError.js'
 import { decode } from './decode.js'
 import type { Include, WorkflowText } from './schema/Reading.js'
 import { MAX_BYTES, parse } from './Source.js'
-import { didYouMean } from './Suggestion.js'
+import { didYouMean } from '../../domain/data/Suggestion.js'
 import type { WorkflowFile } from './WorkflowFile.js'
 
 /** `shown`: the path in messages. */

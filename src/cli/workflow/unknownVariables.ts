@@ -3,7 +3,7 @@ import { listed } from '../../domain/data/listed.js'
 import type { Position, Problem } from './Problem.js'
 import { MAX_SHOWN } from './Problem.js'
 import * as Template from './Template.js'
-import { didYouMean } from './Suggestion.js'
+import { didYouMean } from '../../domain/data/Suggestion.js'
 import type {
   Action,
   Argument,

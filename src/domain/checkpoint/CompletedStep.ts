@@ -1,5 +1,6 @@
 /** The record of a completed unit. */
 import type { Json } from '../data/Json.js'
+import { fieldsOf, isText } from '../data/Options.js'
 import type { SubStep } from './SubStep.js'
 import type { Unit } from '../workflow/Unit.js'
 
@@ -52,6 +53,12 @@ export interface CompletedStep {
   readonly assumed?: true
   readonly subStep?: SubStep
   readonly inDoubt?: ReadonlyArray<Unit>
+}
+
+/** Untyped hosts may pass anything. */
+export const isExpectedEvidence = (value: unknown): value is ExpectedEvidence => {
+  const { _tag, path, hash } = fieldsOf(value)
+  return _tag === 'Commit' ? isText(hash) : (_tag === 'Artifact' || _tag === 'File') && isText(path)
 }
 
 /** Describes one piece of evidence. */

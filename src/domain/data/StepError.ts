@@ -69,8 +69,10 @@ export const make = (
  */
 export const fromUnknown = (thrown: unknown): StepError => {
   if (typeof thrown === 'string') return make('Error', thrown)
-  if (thrown === undefined || thrown === null) return make('Error', `threw ${thrown}`)
-  if (typeof thrown !== 'object' || thrown === null) return make('Error', attempt(() => String(thrown)) ?? 'unknown')
+  if (typeof thrown !== 'object' || thrown === null) {
+    const said = attempt(() => String(thrown)) ?? 'unknown'
+    return make('Error', thrown === undefined || thrown === null ? `threw ${said}` : said)
+  }
   const name = text(thrown, 'name') ?? text(thrown, '_tag') ?? 'Error'
   const stack = text(thrown, 'stack')
   const json = attempt(() => jsonFromUnknown({ ...thrown }))

@@ -5,6 +5,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { OptionProblem } from '../data/Options.js'
+import { kindOf } from '../data/Options.js'
 
 // --- model
 
@@ -73,6 +75,14 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
   const policy: RetryPolicy = { ...standard, ...given }
   const problem = problemOf(policy)
   return problem === undefined ? E.right(policy) : E.left(problem)
+}
+
+/** Returns why an option `retry` is invalid, or undefined. */
+export const retryProblem = (given: unknown): OptionProblem | undefined => {
+  if (typeof given !== 'object' || given === null)
+    return { option: 'retry', expected: `a RetryPolicy, not ${kindOf(given)}; start from RetryPolicy.standard` }
+  const problem = problemOf(given as RetryPolicy)
+  return problem === undefined ? undefined : { option: `retry.${problem.field}`, expected: problem.expected }
 }
 
 /** Returns the invalid field of a policy, or undefined. */

@@ -7,6 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { fingerprint } from '../data/Digest.js'
 import type { Json, JsonObject } from '../data/Json.js'
 import { listed } from '../data/listed.js'
+import { describeOption } from '../data/Options.js'
 import { inCycle } from './needs.js'
 import { listedParts } from './Node.js'
 import { join } from './Unit.js'
@@ -131,6 +132,12 @@ export type WorkflowProblem =
   | { readonly _tag: 'DuplicateCapture'; readonly variable: string; readonly places: ReadonlyArray<string> }
   | { readonly _tag: 'UnknownNeed'; readonly unit: string; readonly group: string; readonly need: string }
   | { readonly _tag: 'InvalidSetting'; readonly place: string; readonly field: string; readonly expected: string }
+  | {
+      readonly _tag: 'UnknownOption'
+      readonly place: string
+      readonly option: string
+      readonly known: ReadonlyArray<string>
+    }
   | { readonly _tag: 'NeedCycle'; readonly unit: string; readonly groups: ReadonlyArray<string> }
 
 // --- constructors
@@ -387,7 +394,9 @@ const problemsOf = (workflow: Workflow): ReadonlyArray<WorkflowProblem> => {
 }
 
 const nameProblems = (names: ReadonlyArray<string>): ReadonlyArray<WorkflowProblem> =>
-  names.filter((name) => !NAME.test(name)).map((name) => ({ _tag: 'InvalidName', name }))
+  names
+    .filter((name: unknown) => typeof name !== 'string' || !NAME.test(name))
+    .map((name) => ({ _tag: 'InvalidName', name }))
 
 const duplicates = (names: ReadonlyArray<string>, within: string): ReadonlyArray<WorkflowProblem> => {
   const seen = new Set(names)
@@ -491,7 +500,9 @@ export const describeProblem = (problem: WorkflowProblem): string => {
     case 'UnknownNeed':
       return `group "${problem.group}" of wave "${problem.unit}" needs "${problem.need}", which is not a group of that wave; fix its needs`
     case 'InvalidSetting':
-      return `${problem.field} of "${problem.place}" must be ${problem.expected}`
+      return describeOption({ option: problem.field, expected: problem.expected }, problem.place)
+    case 'UnknownOption':
+      return describeOption(problem, problem.place)
     case 'NeedCycle':
       return `groups of wave "${problem.unit}" depend on each other in a cycle: ${listed(problem.groups)}`
   }

@@ -1,6 +1,8 @@
 /** A workflow together with its code. The planner and the executor take the same value. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
+import type { Expected } from '../../domain/data/Options.js'
+import { anything, arrayOf, fieldsOf, isText, oneOf, optionProblems } from '../../domain/data/Options.js'
 import type { Vector } from '../../domain/data/Vector.js'
 import * as Vec from '../../domain/data/Vector.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
@@ -15,7 +17,6 @@ import type {
   ForItem,
   MapOptions,
   MapSource,
-  Needs,
   SequenceOptions,
   Sleep,
   SleepSpec,
@@ -52,7 +53,7 @@ const anyInput = (input: unknown): E.Either<OutputMismatch, Json> =>
 
 type Base<Input, Seen> = Pick<
   Program<unknown, Input, unknown, Seen>,
-  'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'inputExpected'
+  'name' | 'secrets' | 'onSuccess' | 'decodeInput' | 'encodeInput' | 'problems'
 >
 
 /** The steps of programs that have a successor. A program of another copy of this module has only its array. */
@@ -67,7 +68,7 @@ const build = <Outputs, Input, Given, Seen>(
   let made: ReadonlyArray<ProgramStep> | undefined
   const stepsOf = (): ReadonlyArray<ProgramStep> => (made ??= Array.isArray(from) ? from : [...from])
   let identity: WorkflowIdentity | undefined
-  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, inputExpected } = base
+  const { name, secrets = [], onSuccess = 'keep', decodeInput, encodeInput, problems } = base
   return {
     name,
     get steps() {
@@ -77,7 +78,7 @@ const build = <Outputs, Input, Given, Seen>(
     onSuccess,
     decodeInput,
     encodeInput,
-    inputExpected,
+    problems,
     get identity() {
       return (identity ??= Identity.of({ name, steps: stepsOf(), secrets }, path))
     }
@@ -121,16 +122,25 @@ export const start = <C extends Schema | undefined = undefined>(
   name: string,
   options: ProgramOptions & { readonly input?: C } = {}
 ): Program<object, StartOf<C>, unknown, SeenInput<C>> => {
-  const codec: Schema | undefined = options.input
-  const { input: _, ...more } = options
+  const wrong = optionProblems(options, PROGRAM)
+  const { input: codec, secrets = [], onSuccess = 'keep' } = fieldsOf(options) as typeof options
   const { encode, decode, codecExpected } = conversions(codec)
+  const problems = codecExpected === undefined ? wrong : [...wrong, { option: 'input', expected: codecExpected }]
+  // Nothing runs with invalid options.
+  const base = problems.length > 0 ? { name, problems } : { name, secrets, onSuccess }
   const decodeInput = (codec === undefined ? E.right : decode) as (
     input: Json
   ) => E.Either<OutputMismatch, SeenInput<C>>
-  if (codec === undefined) return build({ name, ...more, decodeInput, encodeInput: anyInput }, [])
+  if (codec === undefined) return build({ ...base, decodeInput, encodeInput: anyInput }, [])
   const encodeInput = (input: unknown): E.Either<OutputMismatch, Json> =>
     E.chain((json: Json | undefined) => (json === undefined ? E.left(NO_INPUT) : E.right(json)))(encode(input))
-  return build({ name, ...more, decodeInput, encodeInput, inputExpected: codecExpected }, [])
+  return build({ ...base, decodeInput, encodeInput }, [])
+}
+
+const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Expected>> = {
+  input: anything,
+  secrets: arrayOf(isText, 'an array of names'),
+  onSuccess: oneOf('keep', 'archive', 'delete')
 }
 
 /** A resume could not distinguish an input that encodes as `undefined` from a missing one. */
@@ -179,8 +189,8 @@ export const step =
 export const sleep =
   <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
   <Input, Given, Seen>(self: Program<Outputs, Input, Given, Seen>): Program<Outputs, Input, Given, Seen> => {
-    const { summary, ...sleep } = options
-    return add(self, task(name, { sleep, ...(summary === undefined ? {} : { summary }) }))
+    const { millis, until, ...more } = fieldsOf(options)
+    return add(self, task(name, { ...more, sleep: { millis, until } as Sleep }))
   }
 
 /**
@@ -218,12 +228,8 @@ export const waitFor =
   <Input, Given, Seen>(
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> => {
-    const { question, timeoutMillis, ...spec } = options
-    const waitFor = {
-      ...(question === undefined ? {} : { question }),
-      ...(timeoutMillis === undefined ? {} : { timeoutMillis })
-    }
-    return add(self, task(name, { ...spec, waitFor }))
+    const { question, timeoutMillis, ...more } = fieldsOf(options)
+    return add(self, task(name, { ...more, waitFor: { question, timeoutMillis } as WaitFor }))
   }
 
 /**
@@ -262,7 +268,7 @@ export const sequence =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given, Seen> =>
-    add(self, sequenceOf(name, parts(build(self, [])).steps, options as LooseOptions))
+    add(self, partFrom(self, name, { ...fieldsOf(options), steps: parts } as never))
 
 /**
  * Adds a wave: groups that run in parallel. A group is a task, or steps in order. Later steps see their outputs as one object by group
@@ -311,11 +317,15 @@ export const wave =
     Given,
     Seen
   > => {
-    const parts = Object.entries<LoosePart & Needs>(groups as never).map(([group, spec]) => ({
+    const parts = Object.entries(fieldsOf(groups) as Readonly<Record<string, LoosePart>>).map(([group, spec]) => ({
       ...partFrom(self, group, spec),
-      needs: spec.needs ?? []
+      needs: needsOf(spec)
     }))
-    return add(self, waveOf(name, parts, options as LooseOptions))
+    // A value that is no object is an unknown option.
+    return add(
+      self,
+      waveOf(name, parts, (typeof options === 'object' && options !== null ? options : { options }) as LooseOptions)
+    )
   }
 
 /**
@@ -364,8 +374,10 @@ export const map =
   ) =>
   (
     self: Program<Outputs, Input, Given, Seen>
-  ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> =>
-    add(self, mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(options as never), options as never))
+  ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> => {
+    const given = { forEach: null, ...fieldsOf(options) } as never
+    return add(self, mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(given), given))
+  }
 
 /** Author code may return anything, or throw. */
 const itemsFrom = ({ forEach, key = position, item }: MapOptions<unknown, unknown, unknown>) => ({
@@ -388,7 +400,22 @@ type LooseOptions = WaveOptions<StepContext<unknown, unknown>>
 
 type LoosePart = StepSpec<never, unknown> | StepsSpec<never, never, unknown, never>
 
-const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep =>
-  'steps' in spec
-    ? sequenceOf(name, spec.steps(build(self as Base<never, never>, [])).steps, spec as never)
-    : task(name, spec)
+/** A body whose `steps` is not a function becomes a task, which is refused. */
+const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep => {
+  const { steps } = fieldsOf(spec)
+  const parts = typeof steps === 'function' ? added(self, steps as AddSteps) : undefined
+  return Array.isArray(parts)
+    ? sequenceOf(name, parts as ReadonlyArray<ProgramStep>, spec as never)
+    : task(name, spec as StepSpec<never, unknown>)
+}
+
+type AddSteps = (start: Program<never, never, never, never>) => unknown
+
+const added = (self: Base<never, unknown>, steps: AddSteps): unknown =>
+  fieldsOf(steps(build(self as Base<never, never>, [])))['steps']
+
+/** The check of the options refuses anything but an array of names. */
+const needsOf = (spec: unknown): ReadonlyArray<string> => {
+  const { needs } = fieldsOf(spec)
+  return Array.isArray(needs) ? (needs as ReadonlyArray<string>) : []
+}

@@ -5,6 +5,7 @@
  */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { OptionProblem } from '../../domain/data/Options.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OnSuccess } from '../../domain/checkpoint/Retention.js'
 import type { OutputMismatch, Workflow } from '../../domain/workflow/Workflow.js'
@@ -25,8 +26,8 @@ export interface Program<Outputs, Input = Json, Given = unknown, Seen = SeenOf<I
   readonly decodeInput: (input: Json) => E.Either<OutputMismatch, Seen>
   /** An input as JSON. */
   readonly encodeInput: (input: Input) => E.Either<OutputMismatch, Json>
-  /** The expected type, if the input's codec is neither a codec nor a schema. */
-  readonly inputExpected?: string | undefined
+  /** The invalid options of an untyped author. */
+  readonly problems?: ReadonlyArray<OptionProblem> | undefined
   readonly onSuccess?: OnSuccess
   /** Only a type: the outputs of the steps. */
   readonly Outputs?: Outputs

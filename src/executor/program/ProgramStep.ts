@@ -6,7 +6,10 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
+import type { OptionProblem } from '../../domain/data/Options.js'
+import { optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { never as noRetry } from '../../domain/workflow/RetryPolicy.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
@@ -17,13 +20,13 @@ import type { Conversions } from './conversions.js'
 import { conversions } from './conversions.js'
 import type { Guard } from './Guard.js'
 import { fromSpec as guardFrom } from './Guard.js'
+import { MAP, SEQUENCE, taskProblems, WAVE } from './stepOptions.js'
 import { settling } from '../steps/settle.js'
 import type {
   ForJob,
   Job,
   JobSpec,
   MapSource,
-  Needs,
   OnFailure,
   Reuse,
   SequenceOptions,
@@ -51,12 +54,10 @@ export interface Runnable extends Conversions {
   /** Runs the task, or submits its job. */
   readonly run: (context: StepContext<unknown, unknown>) => TaskEither<unknown, unknown>
   readonly job: RunnableJob | undefined
-  /** The options that should be functions and are not. */
-  readonly notFunctions: ReadonlyArray<string>
-  /** The options that a step does not have. */
-  readonly unknownOptions: ReadonlyArray<string>
+  /** The invalid options of an untyped author. */
+  readonly problems: ReadonlyArray<OptionProblem>
   /** The wait of a task without code; or why it is invalid. */
-  readonly awaits: E.Either<{ readonly field: string; readonly expected: string }, (now: number) => Wait> | undefined
+  readonly awaits: E.Either<OptionProblem, (now: number) => Wait> | undefined
   readonly retry: RetryPolicy
   readonly timeoutMillis: number | undefined
   /** Its own folder: empty for each attempt, or the existing one. */
@@ -74,6 +75,7 @@ export interface ProgramTask extends Task, Runnable {}
 /** A sequence that can run. */
 export interface ProgramSequence extends Sequence {
   readonly steps: ReadonlyArray<ProgramStep>
+  readonly problems: ReadonlyArray<OptionProblem>
   readonly guard: UnitGuard | undefined
 }
 
@@ -85,6 +87,7 @@ export interface ProgramWave extends Wave {
   readonly groups: ReadonlyArray<ProgramGroup>
   readonly concurrency: number
   readonly onFailure: OnFailure
+  readonly problems: ReadonlyArray<OptionProblem>
   readonly guard: UnitGuard | undefined
 }
 
@@ -157,10 +160,9 @@ export const task = <C>(
     decode,
     codecExpected,
     seen,
-    run: settling('job' in spec ? spec.job.submit : spec.run) as Runnable['run'],
-    job: 'job' in spec ? runnableJob(spec.job, guard) : undefined,
-    notFunctions: notFunctionsOf(spec),
-    unknownOptions: unknownOptionsOf(step),
+    run: settling('job' in spec ? jobOf(spec).submit : spec.run) as Runnable['run'],
+    job: 'job' in spec ? runnableJob(jobOf(spec), guard) : undefined,
+    problems: taskProblems(step),
     awaits: awaits?.awaits,
     retry: spec.retry ?? noRetry,
     timeoutMillis: spec.timeoutMillis,
@@ -210,8 +212,8 @@ const evidenceOf = (evidence: Loose['evidence'], seen: Conversions['seen']): Loo
 
 /** The paths of listed artifacts. A step with its own folder shares none with other steps. */
 const artifactPathsOf = <C>({ evidence, workspace }: TaskOptions<never, C>): Task['artifactPaths'] => {
-  if (evidence === undefined || typeof evidence === 'function' || workspace !== undefined) return undefined
-  const paths = evidence.flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
+  if (!Array.isArray(evidence) || workspace !== undefined) return undefined
+  const paths = evidence.filter(isExpectedEvidence).flatMap((one) => (one._tag === 'Artifact' ? [one.path] : []))
   return () => paths
 }
 
@@ -226,56 +228,16 @@ const definitionOf = <C>(spec: TaskOptions<never, C>): Json => {
   return Object.keys(definition).length === 0 ? null : definition
 }
 
-const NONE: ReadonlyArray<string> = []
-
-/** Untyped authors may pass anything. */
-const notFunctionsOf = <C>(spec: SpecOf<C>): ReadonlyArray<string> => {
-  if (!('job' in spec)) return typeof spec.run === 'function' ? NONE : ['run']
-  const { job } = spec
-  const names = (['submit', 'poll', 'collect'] as const).filter((name) => typeof job[name] !== 'function')
-  return names.length === 0 ? NONE : names.map((name) => `job.${name}`)
-}
-
-type Options = TaskSpec<never, unknown> & JobSpec<never, unknown> & SleepSpec & WaitForSpec<unknown> & Needs
-
-const OPTIONS: Readonly<Record<keyof Options, true>> = {
-  run: true,
-  job: true,
-  sleep: true,
-  waitFor: true,
-  output: true,
-  capture: true,
-  idempotent: true,
-  retry: true,
-  timeoutMillis: true,
-  before: true,
-  after: true,
-  expect: true,
-  evidence: true,
-  onCheckFailure: true,
-  workspace: true,
-  needs: true,
-  version: true,
-  summary: true,
-  numbered: true
-}
-
-const unknownOptionsOf = (step: unknown): ReadonlyArray<string> => {
-  if (typeof step !== 'object' || step === null) return NONE
-  const unknown = Object.keys(step).filter((option) => !Object.hasOwn(OPTIONS, option))
-  return unknown.length === 0 ? NONE : unknown
-}
-
-/** The options of a step with code. */
-export const STEP_OPTIONS: ReadonlyArray<string> = Object.keys(OPTIONS)
-
 /** All other checks of a job run after its collection. */
 const beforeOnly = ({ before, ...guard }: UnitGuard): UnitGuard | undefined =>
   before === undefined ? undefined : { ...guard, before, expect: {}, after: undefined, evidence: undefined }
 
-const runnableJob = <C>({ poll, collect }: Job<never, C>, guard: UnitGuard | undefined): RunnableJob => ({
-  poll: settling(poll) as RunnableJob['poll'],
-  collect: settling(collect) as RunnableJob['collect'],
+/** Untyped authors may pass anything. */
+const jobOf = <C>({ job }: JobSpec<never, C>): Job<never, C> => Object(job) as Job<never, C>
+
+const runnableJob = <C>(job: Job<never, C>, guard: UnitGuard | undefined): RunnableJob => ({
+  poll: settling(job.poll) as RunnableJob['poll'],
+  collect: settling(job.collect) as RunnableJob['collect'],
   guard: guard === undefined ? undefined : { ...guard, before: undefined }
 })
 
@@ -330,6 +292,7 @@ export const sequenceOf = (
 ): ProgramSequence => ({
   ...W.sequence(name, steps, options.summary, definition),
   steps,
+  problems: optionProblems(options, SEQUENCE),
   guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
 })
 
@@ -347,6 +310,7 @@ export const waveOf = (
   ...W.wave(name, groups, options.summary, definition),
   groups,
   concurrency: options.concurrency ?? Infinity,
+  problems: optionProblems(options, WAVE),
   onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
   guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
 })
@@ -365,5 +329,6 @@ export const mapOf = (
 ): ProgramMap => {
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
   const defined = W.mapOf(name, each, options.summary, definition)
-  return { ...wave, ...defined, each, items: conversions(item), forEach, key }
+  const problems = optionProblems(options, MAP)
+  return { ...wave, ...defined, problems, each, items: conversions(item), forEach, key }
 }

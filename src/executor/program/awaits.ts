@@ -1,42 +1,43 @@
 /** Computes the wait of a step from its options. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
-import type { WorkflowProblem } from '../../domain/workflow/Workflow.js'
+import type { OptionProblem, OptionTable } from '../../domain/data/Options.js'
+import { anything, optionProblems, text } from '../../domain/data/Options.js'
 import type { Sleep, WaitFor } from './StepSpec.js'
 
 /** Computes the wait that starts at this time. */
 export type StartWait = (now: number) => Wait
 
-export const sleepOf = (sleep: Sleep): E.Either<Problem, StartWait> => {
+export const sleepOf = (sleep: Sleep): E.Either<OptionProblem, StartWait> => {
   const given: unknown = sleep
-  if (!isRecord(given)) return E.left({ field: 'sleep', expected: '{ millis } or { until }' })
+  if (!isRecord(given)) return E.left({ option: 'sleep', expected: '{ millis } or { until }' })
   const { millis, until } = given
+  const [wrong] = optionProblems(given, SLEEP)
+  if (wrong !== undefined) return E.left(wrong)
   if (until === undefined)
     return isDelay(millis)
       ? E.right((now) => ({ _tag: 'Timer', wakeAt: isoTime(now + millis) }))
-      : E.left({ field: 'sleep.millis', expected: DELAY })
+      : E.left({ option: 'sleep.millis', expected: DELAY })
   const at = isDate(until) ? Date.prototype.getTime.call(until) : isTime(until) ? Date.parse(until) : NaN
   return at >= 0 && at <= LATEST
     ? E.right(() => ({ _tag: 'Timer', wakeAt: isoTime(at) }))
-    : E.left({ field: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
+    : E.left({ option: 'sleep.until', expected: 'a Date, or a time like 2026-01-02T03:04:05Z' })
 }
 
-export const waitForOf = (waitFor: WaitFor): E.Either<Problem, StartWait> => {
+/** `more`: the options beside those of the wait. */
+export const waitForOf = (waitFor: WaitFor, more: OptionTable = {}): E.Either<OptionProblem, StartWait> => {
   const given: unknown = waitFor
-  if (!isRecord(given)) return E.left({ field: 'waitFor', expected: '{ question?, timeoutMillis? }' })
-  const { question, timeoutMillis } = given
-  if (question !== undefined && typeof question !== 'string')
-    return E.left({ field: 'waitFor.question', expected: 'a string' })
-  if (timeoutMillis !== undefined && !isDelay(timeoutMillis))
-    return E.left({ field: 'waitFor.timeoutMillis', expected: DELAY })
+  if (!isRecord(given)) return E.left({ option: 'waitFor', expected: '{ question?, timeoutMillis? }' })
+  const [wrong] = optionProblems(given, { ...WAIT_FOR, ...more })
+  if (wrong !== undefined)
+    return E.left('known' in wrong ? wrong : { option: `waitFor.${wrong.option}`, expected: wrong.expected })
+  const { question, timeoutMillis } = waitFor
   return E.right((now) => ({
     _tag: 'Answer',
     ...(question === undefined ? {} : { question }),
     ...(timeoutMillis === undefined ? {} : { until: isoTime(now + timeoutMillis) })
   }))
 }
-
-export type Problem = Pick<Extract<WorkflowProblem, { readonly _tag: 'InvalidSetting' }>, 'field' | 'expected'>
 
 /** The last time of a year of four digits: later ones do not compare as strings. */
 const LATEST = Date.UTC(9999, 11, 31)
@@ -57,5 +58,9 @@ const isDate = (value: unknown): value is Date => Object.prototype.toString.call
 
 const isDelay = (millis: unknown): millis is number =>
   typeof millis === 'number' && millis >= 0 && millis <= MAX_WAIT_MILLIS
+
+const SLEEP = { millis: anything, until: anything }
+
+const WAIT_FOR: OptionTable = { question: text, timeoutMillis: (value) => (isDelay(value) ? undefined : DELAY) }
 
 const isoTime = (millis: number): string => new Date(millis).toISOString()

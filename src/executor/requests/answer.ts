@@ -70,7 +70,8 @@ export const answer =
   async () => {
     const json = fromUnknown(value)
     if (E.isLeft(json)) {
-      const expected = `plain JSON at ${json.left.path}, not ${json.left.found}`
+      const expected =
+        value === undefined ? 'plain JSON; it is missing' : `plain JSON at ${json.left.path}, not ${json.left.found}`
       return E.left({ _tag: 'AnswerRefused', runId, unit, why: 'NotJson', expected, waiting: [] })
     }
     const { pid, host } = environment.owner

@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Interrupted } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
+import { fieldsOf } from '../../domain/data/Options.js'
 import { overrides } from '../../domain/plan/Overrides.js'
 import type { Answer } from '../../domain/plan/Plan.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
@@ -78,9 +79,10 @@ const stillPaused = (before: Checkpoint, { state, workflow }: Checkpoint, at: st
 }
 
 /** Untyped hosts may pass anything. */
-const notAnswer = (answer: Answer | undefined): string | undefined => {
-  if (!ANSWERS.has(answer?._tag)) return "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
-  if (answer?._tag !== 'Done' || answer.output === undefined) return undefined
+export const notAnswer = (given: unknown): string | undefined => {
+  const answer = fieldsOf(given) as Partial<Answer>
+  if (!ANSWERS.has(answer._tag)) return "{ _tag: 'Again' }, { _tag: 'Keep' } or { _tag: 'Done' }"
+  if (answer._tag !== 'Done' || answer.output === undefined) return undefined
   const output = fromUnknown(answer.output)
   return E.isRight(output) ? undefined : `plain JSON at ${output.left.path}, not ${output.left.found}`
 }

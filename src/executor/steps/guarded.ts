@@ -15,6 +15,7 @@ import type { CheckAnswer, FailedCheck } from '../../ports/Checks.js'
 import type { TreeUnreadable, WorkingTree } from '../../ports/WorkingTree.js'
 import { collectEvidence, looking, take } from '../workspace/evidence.js'
 import type { Guard } from '../program/Guard.js'
+import { evidenceProblem } from '../program/stepOptions.js'
 import { onAbort } from '../onAbort.js'
 import { describe } from '../RunError.js'
 import type { RunScope } from '../RunScope.js'
@@ -120,9 +121,14 @@ const expectedBy = <Context, A>(
   value: A,
   context: Context
 ): E.Either<string, ReadonlyArray<ExpectedEvidence>> =>
-  E.tryCatch(
-    () => [...(evidence?.(value, context) ?? [])],
-    (error) => `its \`evidence\` function failed: ${StepError.fromUnknown(error).message}`
+  E.chain((expected: ReadonlyArray<ExpectedEvidence>) => {
+    const wrong = evidenceProblem(expected)
+    return wrong === undefined ? E.right(expected) : E.left(`its \`evidence\` function must return ${wrong}`)
+  })(
+    E.tryCatch(
+      () => evidence?.(value, context) ?? [],
+      (error) => `its \`evidence\` function failed: ${StepError.fromUnknown(error).message}`
+    )
   )
 
 const wrongCount = (expected: number | true | undefined, found: number): Failures => {

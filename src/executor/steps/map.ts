@@ -47,7 +47,7 @@ const NO_DECISION = Failure.permanent(
 )
 
 const waveOf = (
-  { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, guard }: ProgramMap,
+  { each, name, summary, fingerprint, ownFingerprint, concurrency, onFailure, problems, guard }: ProgramMap,
   items: ReadonlyArray<Item>
 ): ProgramWave => ({
   _tag: 'Wave',
@@ -58,6 +58,7 @@ const waveOf = (
   groups: items.map(({ key }) => named(each, key)),
   concurrency,
   onFailure,
+  problems,
   guard
 })
 

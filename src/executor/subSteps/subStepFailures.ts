@@ -1,4 +1,6 @@
 /** The errors of sub-step calls. */
+import type { OptionProblem } from '../../domain/data/Options.js'
+import { describeOption } from '../../domain/data/Options.js'
 import * as StepError from '../../domain/data/StepError.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
@@ -50,8 +52,8 @@ export const ambiguous = (name: string): StepFailure =>
     'SUB_STEP_AMBIGUOUS'
   )
 
-export const wrongOption = (unit: Unit, option: string, expected: string): StepFailure =>
-  wrong('SubStepOption', `${option} of "${unit}" must be ${expected}`, 'SUB_STEP_OPTION')
+export const wrongOption = (unit: Unit, problem: OptionProblem): StepFailure =>
+  wrong('SubStepOption', describeOption(problem, unit), 'SUB_STEP_OPTION')
 
 export const changedKind = (unit: Unit): StepFailure =>
   wrong(

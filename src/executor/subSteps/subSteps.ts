@@ -7,8 +7,10 @@ import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
+import type { Expected } from '../../domain/data/Options.js'
+import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
-import { delay, never as noRetry, problemOf } from '../../domain/workflow/RetryPolicy.js'
+import { delay, never as noRetry, retryProblem } from '../../domain/workflow/RetryPolicy.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { SubStep } from '../../domain/checkpoint/SubStep.js'
@@ -166,16 +168,18 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   const { unit, number } = place.right
   const given = options as SubStepOptions<unknown>
   const { redaction } = root.scope.environment.vault
-  if (given.version !== undefined && (typeof given.version !== 'string' || Redaction.isIn(redaction, given.version)))
-    return E.left(wrongOption(unit, 'version', 'text without the value of a secret'))
+  const [wrong] = optionProblems(given, SUB_STEP)
+  const wrongRetry = given.retry === undefined ? undefined : retryProblem(given.retry)
+  if (wrongRetry !== undefined) return E.left(wrongOption(unit, wrongRetry))
+  if (wrong !== undefined) return E.left(wrongOption(unit, wrong))
+  if (given.version !== undefined && Redaction.isIn(redaction, given.version))
+    return E.left(wrongOption(unit, { option: 'version', expected: 'text without the value of a secret' }))
   const convert = conversions(given.output)
-  if (convert.codecExpected !== undefined) return E.left(wrongOption(unit, 'output', convert.codecExpected))
-  const retry = given.retry === undefined ? undefined : problemOf(given.retry)
-  if (retry !== undefined) return E.left(wrongOption(unit, `retry.${retry.field}`, retry.expected))
-  if (given.timeoutMillis !== undefined && !(given.timeoutMillis >= 0 && given.timeoutMillis < Infinity))
-    return E.left(wrongOption(unit, 'timeoutMillis', 'a finite number ≥ 0'))
+  if (convert.codecExpected !== undefined)
+    return E.left(wrongOption(unit, { option: 'output', expected: convert.codecExpected }))
   const input = toJson(given.input)
-  if (E.isLeft(input)) return E.left(wrongOption(unit, `input at ${input.left.path}`, input.left.expected))
+  if (E.isLeft(input))
+    return E.left(wrongOption(unit, { option: `input at ${input.left.path}`, expected: input.left.expected }))
   counts.set(text.right, number)
   const subStep: SubStep = {
     ...(input.right === undefined ? {} : { input: fingerprint(input.right) }),
@@ -183,6 +187,15 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
     ...(given.idempotent === false ? { idempotent: false } : {})
   }
   return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
+}
+
+const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, Expected>> = {
+  input: anything,
+  version: text,
+  idempotent: flag,
+  output: anything,
+  retry: anything,
+  timeoutMillis: millis
 }
 
 type Ending = E.Either<Error, unknown>

@@ -5,10 +5,12 @@ import * as State from '../../domain/checkpoint/CheckpointState.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
+import type { OptionProblem } from '../../domain/data/Options.js'
+import { anything } from '../../domain/data/Options.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
 import * as Failure from '../../domain/data/StepFailure.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
-import type { StartWait, Problem } from '../program/awaits.js'
+import type { StartWait } from '../program/awaits.js'
 import { sleepOf, waitForOf } from '../program/awaits.js'
 import { conversions } from '../program/conversions.js'
 import { onAbort } from '../onAbort.js'
@@ -29,13 +31,13 @@ export const waitsOf = (
 ): { readonly sleep: SleepUntil; readonly waitFor: WaitForAnswer } => ({
   sleep: (name, options) => call(level, suspend, name, { awaits: sleepOf(options), output: undefined }),
   waitFor: (name: string, options: WaitForOptions<unknown> = {}) => {
-    const awaits = waitForOf(options)
+    const awaits = waitForOf(options, { output: anything })
     return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
   }
 })
 
 interface WaitCall {
-  readonly awaits: E.Either<Problem, StartWait>
+  readonly awaits: E.Either<OptionProblem, StartWait>
   readonly output: unknown
 }
 
@@ -74,9 +76,10 @@ const callOf = (level: Level, name: unknown, { awaits, output }: WaitCall): E.Ei
   const place = E.isLeft(text) ? text : placed(level, text.right)
   if (E.isLeft(text) || E.isLeft(place)) return place as E.Left<StepFailure>
   const { unit, number } = place.right
-  if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left.field, awaits.left.expected))
+  if (E.isLeft(awaits)) return E.left(wrongOption(unit, awaits.left))
   const convert = conversions(output)
-  if (convert.codecExpected !== undefined) return E.left(wrongOption(unit, 'output', convert.codecExpected))
+  if (convert.codecExpected !== undefined)
+    return E.left(wrongOption(unit, { option: 'output', expected: convert.codecExpected }))
   level.counts.set(text.right, number)
   return E.right({ unit, awaits: awaits.right, convert })
 }

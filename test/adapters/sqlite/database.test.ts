@@ -236,7 +236,7 @@ describe.each(drivers.map((driver) => [driver.name, driver] as const))('with %s'
 
   test.each(['state.db', undefined])('%j in place of an open database is refused with an example', async (given) => {
     const refused = await left(sqliteStorage(given as unknown as SqliteDatabase).list(), 'ReadFailed')
-    assert.match(RunError.describe(refused), /a SQLite store needs an open database, not \w+; pass one, such as new /)
+    assert.match(RunError.describe(refused), /a SQLite store needs an open database, not [^;]+; pass one, such as new /)
   })
 
   test('artifacts above the limit are TooLarge, and the default limit is 64 MiB', async () => {

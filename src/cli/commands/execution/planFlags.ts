@@ -8,7 +8,7 @@ import { usage } from '../../CliError.js'
 import type { Hint } from '../../report/Hint.js'
 import type { Place } from '../Context.js'
 import { dogearCommand } from '../Context.js'
-import { didYouMean } from '../../workflow/Suggestion.js'
+import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { WorkflowFile } from '../../workflow/WorkflowFile.js'
 
 export interface PlanFlags {

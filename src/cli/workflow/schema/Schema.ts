@@ -2,7 +2,7 @@
 import type { JsonObject } from '../../../domain/data/Json.js'
 import type { Position } from '../Problem.js'
 import type { Entry, Node } from '../Source.js'
-import { didYouMean } from '../Suggestion.js'
+import { didYouMean } from '../../../domain/data/Suggestion.js'
 import type { Reading } from './Reading.js'
 
 export interface Schema<A> {

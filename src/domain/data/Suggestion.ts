@@ -5,13 +5,29 @@ const MAX_KNOWN = 1_000
 
 /** Returns `. Did you mean "shell"?` for the end of a message, or nothing. */
 export const didYouMean = (word: string, known: ReadonlyArray<string>): string => {
+  const meant = closest(word, known)
+  return meant === undefined ? '' : `. Did you mean "${meant}"?`
+}
+
+/** Returns the closest candidate, or else one with the same beginning (`retries`: `retry`, `timeout`: `timeoutMillis`). */
+export const nearest = (word: string, known: ReadonlyArray<string>): string | undefined => {
+  const beginning = word.slice(0, Math.max(MIN_BEGINNING, Math.ceil(word.length / 2)))
+  return (
+    closest(word, known) ??
+    (beginning.length < MIN_BEGINNING ? undefined : known.find((one) => one.startsWith(beginning)))
+  )
+}
+
+const MIN_BEGINNING = 4
+
+const closest = (word: string, known: ReadonlyArray<string>): string | undefined => {
   const limit = Math.max(1, Math.floor(word.length / 3))
-  const [nearest] = known
+  const [first] = known
     .slice(0, MAX_KNOWN)
     .map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter((one) => one.distance <= limit)
     .sort((a, b) => a.distance - b.distance)
-  return nearest === undefined ? '' : `. Did you mean "${nearest.candidate}"?`
+  return first?.candidate
 }
 
 /** The Damerau-Levenshtein distance. */

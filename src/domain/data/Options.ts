@@ -1,0 +1,98 @@
+/** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
+import { nearest } from './Suggestion.js'
+
+/** An option that has an invalid value, or that does not exist (`known`: those that do). */
+export type OptionProblem =
+  | { readonly option: string; readonly expected: string }
+  | { readonly option: string; readonly known: ReadonlyArray<string> }
+
+/** Returns what a value should be instead, or undefined if it is valid. */
+export type Expected = (value: unknown) => string | undefined
+
+/** The check of each option. */
+export type OptionTable = Readonly<Record<string, Expected>>
+
+/** The fields of an object, or of anything else none. */
+export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
+  typeof given === 'object' && given !== null ? (given as Readonly<Record<string, unknown>>) : {}
+
+const NONE: ReadonlyArray<OptionProblem> = []
+
+/** An option that is `undefined` counts as absent. `misplaced`: options that exist elsewhere, with where they belong. */
+export const optionProblems = (
+  given: unknown,
+  table: OptionTable,
+  misplaced: OptionTable = {}
+): ReadonlyArray<OptionProblem> => {
+  if (given === undefined) return NONE
+  if (typeof given !== 'object' || given === null)
+    return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
+  let found: Array<OptionProblem> | undefined
+  for (const [option, value] of Object.entries(given) as ReadonlyArray<[string, unknown]>) {
+    if (value === undefined) continue
+    const check = Object.hasOwn(table, option)
+      ? table[option]
+      : Object.hasOwn(misplaced, option)
+        ? misplaced[option]
+        : undefined
+    const expected = check?.(value)
+    if (check === undefined) (found ??= []).push({ option, known: Object.keys(table) })
+    else if (expected !== undefined) (found ??= []).push({ option, expected })
+  }
+  return found ?? NONE
+}
+
+/** Describes a problem. `place`: the step that has the option. */
+export const describeOption = (problem: OptionProblem, place?: string): string => {
+  const of = place === undefined ? '' : ` of "${place}"`
+  if ('expected' in problem) return `${problem.option}${of} must be ${problem.expected}`
+  const meant = nearest(problem.option, problem.known)
+  const remedy = meant === undefined ? `the options are ${problem.known.join(', ')}` : `did you mean "${meant}"?`
+  return `unknown option "${problem.option}"${of}; ${remedy}`
+}
+
+/** Names a value in a message: `the string "x"`, `an array`. */
+export const kindOf = (value: unknown): string => {
+  if (value === undefined || value === null) return String(value)
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'string') return `the string ${JSON.stringify(value.slice(0, 40))}`
+  if (typeof value === 'object') return 'an object'
+  return typeof value === 'number' || typeof value === 'boolean' ? `the ${typeof value} ${value}` : `a ${typeof value}`
+}
+
+// --- checks
+
+export const anything: Expected = () => undefined
+
+/** Refuses every value. */
+export const instead =
+  (expected: string): Expected =>
+  () =>
+    expected
+
+export const ofType =
+  (type: 'string' | 'boolean' | 'function', expected: string): Expected =>
+  (value) =>
+    typeof value === type ? undefined : expected
+
+export const text = ofType('string', 'a string')
+
+export const flag = ofType('boolean', 'true or false')
+
+/** Milliseconds of a time limit. */
+export const millis: Expected = (value) =>
+  typeof value === 'number' && value >= 0 && value < Infinity ? undefined : 'a finite number ≥ 0'
+
+export const callback = ofType('function', 'a function')
+
+export const oneOf =
+  (...words: ReadonlyArray<string>): Expected =>
+  (value) =>
+    words.some((word) => word === value) ? undefined : words.map((word) => `'${word}'`).join(' or ')
+
+export const arrayOf =
+  (isItem: (value: unknown) => boolean, expected: string): Expected =>
+  (value) =>
+    Array.isArray(value) && value.every(isItem) ? undefined : expected
+
+export const isText = (value: unknown): boolean => typeof value === 'string'

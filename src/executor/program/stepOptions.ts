@@ -1,0 +1,130 @@
+/** The options of steps, with the check of each. */
+import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import type { Expected, OptionProblem, OptionTable } from '../../domain/data/Options.js'
+import * as Opt from '../../domain/data/Options.js'
+import type { Expectation, GuardSpec } from './Guard.js'
+import type {
+  Job,
+  JobSpec,
+  MapOptions,
+  Needs,
+  SequenceOptions,
+  SleepSpec,
+  TaskSpec,
+  WaitForSpec,
+  WaveOptions
+} from './StepSpec.js'
+
+type Table<Options> = Readonly<Record<keyof Options, Expected>>
+
+const EXPECT: Table<Expectation> = {
+  files: Opt.arrayOf(Opt.isText, 'an array of paths'),
+  commits: (value) => (typeof value === 'number' || value === true ? undefined : 'a number or true'),
+  cleanTree: Opt.flag
+}
+
+const EVIDENCE = "an array such as [{ _tag: 'File', path: 'a.txt' }], with Artifact, File or Commit"
+
+/** Also checks what a function of the author returned. */
+export const evidenceProblem = Opt.arrayOf(isExpectedEvidence, EVIDENCE)
+
+const GUARD: Table<GuardSpec<never>> & { readonly evidence: Expected } = {
+  before: Opt.callback,
+  after: Opt.callback,
+  expect: (value) => {
+    const [problem] = Opt.optionProblems(value, EXPECT)
+    return problem === undefined ? undefined : `an object like { files: ['a.txt'] }: ${Opt.describeOption(problem)}`
+  },
+  onCheckFailure: Opt.oneOf('retry', 'continue', 'abort', 'ask'),
+  evidence: (value) => (typeof value === 'function' ? undefined : evidenceProblem(value))
+}
+
+const SUMMARY = { summary: Opt.text }
+
+const NEEDS: Table<Needs> = { needs: Opt.arrayOf(Opt.isText, 'an array of names of groups') }
+
+const COMMON = {
+  ...SUMMARY,
+  output: Opt.anything,
+  capture: Opt.text,
+  idempotent: Opt.flag,
+  retry: Opt.anything,
+  timeoutMillis: Opt.millis,
+  ...GUARD,
+  workspace: Opt.oneOf('fresh'),
+  version: Opt.text,
+  numbered: Opt.flag,
+  ...NEEDS
+}
+
+const TASK: Table<TaskSpec<never, unknown> & Needs> = { run: Opt.callback, ...COMMON }
+
+const JOB: Table<JobSpec<never, unknown> & Needs> = { job: Opt.anything, ...COMMON }
+
+const FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
+
+const SLEEP: Table<SleepSpec & Needs> & OptionTable = {
+  sleep: Opt.anything,
+  ...SUMMARY,
+  ...NEEDS,
+  millis: Opt.instead('in sleep'),
+  until: Opt.instead('in sleep')
+}
+
+const WAIT: Table<WaitForSpec<unknown> & Needs> & OptionTable = {
+  waitFor: Opt.anything,
+  question: Opt.instead('in waitFor'),
+  timeoutMillis: Opt.instead('in waitFor'),
+  output: Opt.anything,
+  capture: Opt.text,
+  ...SUMMARY,
+  ...NEEDS
+}
+
+const MISPLACED: OptionTable = {
+  steps: Opt.instead('a function that adds steps to its argument and returns the result'),
+  options: Opt.instead('in one object with the code, such as { timeoutMillis: 3, run: … }')
+}
+
+/** The options of a sequence, also of a group or a body that is one. */
+export const SEQUENCE: Table<SequenceOptions<never> & Needs> & OptionTable = {
+  ...SUMMARY,
+  ...GUARD,
+  ...NEEDS,
+  steps: Opt.anything
+}
+
+export const WAVE: Table<WaveOptions<never>> = {
+  ...SUMMARY,
+  ...GUARD,
+  concurrency: Opt.anything,
+  onFailure: Opt.oneOf('finish', 'continue', 'halt')
+}
+
+export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
+  ...WAVE,
+  forEach: Opt.callback,
+  key: Opt.callback,
+  item: Opt.anything
+}
+
+/** Untyped authors may pass anything. */
+export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
+  if (typeof step === 'function') return []
+  const { run = null, job } = Opt.fieldsOf(step)
+  const checked = (table: OptionTable, more: object = {}): ReadonlyArray<OptionProblem> =>
+    Opt.optionProblems({ ...Opt.fieldsOf(step), ...more }, table, MISPLACED)
+  if (typeof step === 'object' && step !== null) {
+    if ('sleep' in step) return checked(SLEEP)
+    if ('waitFor' in step) return checked(WAIT)
+    if ('job' in step) return [...checked(JOB), ...jobProblems(job)]
+    if ('steps' in step) return Opt.optionProblems({ steps: null }, {}, MISPLACED)
+  }
+  return checked(TASK, { run })
+}
+
+const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
+  Opt.optionProblems({ submit: null, poll: null, collect: null, ...Opt.fieldsOf(job) }, FUNCTIONS).map((one) => ({
+    ...one,
+    option: `job.${one.option}`
+  }))
