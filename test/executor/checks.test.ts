@@ -259,7 +259,7 @@ test.each(['task', 'wave'] as const)('evidence of a %s that is not an array is a
   const evidence = (() => Promise.resolve([])) as never
   const program = around(kind, world, { evidence } as never)
   const outcome = ended(await newProcess(world).perform(run(program, 'r', {})), 'Failed')
-  assert.match(outcome.failures[0]?.error.message ?? '', /its `evidence` function failed/)
+  assert.match(outcome.failures[0]?.error.message ?? '', /its `evidence` function must return an array/)
 })
 
 test('evidence at an empty path is missing', async () => {

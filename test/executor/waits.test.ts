@@ -242,6 +242,9 @@ describe('a wait for an answer', () => {
     const given = await give('approve', 1n)
     assert.ok(E.isLeft(given) && given.left._tag === 'AnswerRefused')
     assert.equal(given.left.why, 'NotJson')
+    const missing = await give('approve', undefined)
+    assert.ok(E.isLeft(missing) && missing.left._tag === 'AnswerRefused')
+    assert.equal(missing.left.expected, 'plain JSON; it is missing')
   })
 })
 
