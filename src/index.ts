@@ -120,6 +120,7 @@ export * as PlanError from './public/PlanError.js'
 /** A workflow as data that the planner reads. */
 export type Workflow = model.Workflow
 export * as Workflow from './public/Workflow.js'
+export type { OptionProblem } from './domain/data/Options.js'
 export type { Step, WorkflowProblem } from './domain/workflow/Workflow.js'
 export type { OwnWorkspace, Workspace } from './domain/workflow/Workspace.js'
 

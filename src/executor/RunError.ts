@@ -356,11 +356,14 @@ const describeRefusal = ({ runId, unit, why, expected, waiting }: AnswerRefused)
   if (expected !== undefined) return `Cannot answer ${unit} of run ${runId}: the answer must be ${expected}`
   if (why === 'InvalidName' || why === 'WaitOver') return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}`
   if (why === 'NotAsked') {
-    const asked = waiting.length === 0 ? 'the run has none' : `units with an open question: ${waiting.join(', ')}`
+    const asked =
+      waiting.length === 0 ? 'the run has no open question' : `units with an open question: ${waiting.join(', ')}`
     return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${asked}`
   }
   const open =
-    waiting.length === 0 ? 'no unit of the run waits for one' : `these units wait for one: ${waiting.join(', ')}`
+    waiting.length === 0
+      ? 'no unit of the run waits for an answer'
+      : `these units wait for an answer: ${waiting.join(', ')}`
   return `Cannot answer ${unit} of run ${runId}: ${REFUSED[why]}; ${open}`
 }
 

@@ -84,9 +84,9 @@ test('the history shows who answered', async () => {
 })
 
 test.each([
-  ['approv', 'the run has no such unit; these units wait for one: approve'],
-  ['build', 'it has completed; these units wait for one: approve'],
-  ['publish', 'it does not wait for an answer; these units wait for one: approve']
+  ['approv', 'the run has no such unit; these units wait for an answer: approve'],
+  ['build', 'it has completed; these units wait for an answer: approve'],
+  ['publish', 'it does not wait for an answer; these units wait for an answer: approve']
 ])('an answer to %s is refused with the unit that waits', async (unit, why) => {
   await resting()
   const { code, stderr } = await place.dogear(['answer', 'r-1', unit, '--value', 'true'])
@@ -103,7 +103,7 @@ test('a run that waits for no answer refuses one, and ends with a command that w
   await place.dogear(['run', 'w.yml', '--id', 'file'])
   const refused = await place.dogear(['answer', 'file', 'only', '--value', 'true'])
   expect(refused.code).toBe(4)
-  expect(refused.stderr).toContain('no unit of the run waits for one')
+  expect(refused.stderr).toContain('no unit of the run waits for an answer')
   expect(await follow(refused)).toMatchObject({ code: 0 })
 })
 

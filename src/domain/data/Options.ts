@@ -1,7 +1,11 @@
 /** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
 import { nearest } from './Suggestion.js'
 
-/** An option that has an invalid value, or that does not exist (`known`: those that do). */
+/**
+ * An option that has an invalid value, or that does not exist (`known`: those that do).
+ *
+ * @category errors
+ */
 export type OptionProblem =
   | { readonly option: string; readonly expected: string }
   | { readonly option: string; readonly known: ReadonlyArray<string> }
