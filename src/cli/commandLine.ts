@@ -74,7 +74,7 @@ const flagsOf = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
 
 const perform = async (
   host: Host,
-  words: ReadonlyArray<string>,
+  typed: ReadonlyArray<string>,
   command: Table.Command,
   operands: ReadonlyArray<unknown>,
   flags: Flags
@@ -85,7 +85,8 @@ const perform = async (
   const { stdin, stderr, env } = host
   const folder = host.cwd()
   const interactive = stdin.isTTY && stderr.isTTY
-  const common = { words: words.map(withoutPassword), screen, json, events, stdin, interactive, folder }
+  const words = typed.map(withoutPassword)
+  const common = { words, screen, json, events, stdin, interactive, folder }
   const located = locate(flags, env, folder)
   const result = E.isLeft(located)
     ? located

@@ -8,6 +8,7 @@ import type { StoreFlags } from './commands/Context.js'
 import { dogearCommand, locate } from './commands/Context.js'
 import { withoutValues } from './commands/hints/nextActions.js'
 import type { Hint } from './report/Hint.js'
+import { withoutPassword } from './store/Location.js'
 import { commandOf } from './terminal/shellQuote.js'
 
 /** Commander answers `help UNKNOWN` with the general help, so only the name is passed on. */
@@ -50,8 +51,11 @@ const operandsOf = (program: Command, words: ReadonlyArray<string>): ReadonlyArr
 const isCommand = (program: Command, name: string): boolean =>
   program.commands.some((command) => command.name() === name)
 
+/** Commander quotes words. */
 const textOf = (message: string): string =>
-  message.replace(/^error: /, '').replace(/\n\(Did you mean ([^\n]*\?)\)$/, '. Did you mean $1')
+  withoutPassword(message)
+    .replace(/^error: /, '')
+    .replace(/\n\(Did you mean ([^\n]*\?)\)$/, '. Did you mean $1')
 
 const unknown = (name: string, message: string): string => {
   const known = SYNONYMS.get(name)
@@ -60,7 +64,12 @@ const unknown = (name: string, message: string): string => {
 
 const running = (name: string, words: ReadonlyArray<string>): ReadonlyArray<Hint> =>
   /\.ya?ml$/i.test(name)
-    ? [{ text: 'To run this file:', command: commandOf(['dogear', 'run', ...withoutValues(words)]) }]
+    ? [
+        {
+          text: 'To run this file:',
+          command: commandOf(['dogear', 'run', ...withoutValues(words.map(withoutPassword))])
+        }
+      ]
     : []
 
 const listing = (host: Pick<NodeJS.Process, 'cwd' | 'env'>, program: Command): Hint => {

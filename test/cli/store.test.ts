@@ -93,8 +93,45 @@ describe('--store', () => {
     expect(place.exists('none.db')).toBe(false)
   })
 
+  test('a command on PostgreSQL ends with its own exit code, also in a process of its own', async () => {
+    place = sandbox({ 'w.yml': WORKFLOW, broken: '' })
+    const where = await newDatabase()
+    const dogear = (...words: ReadonlyArray<string>): Promise<Ended> => place.process([...words, '--store', where])
+    expect((await dogear('run', 'w.yml', '--id', 'r-one')).code).toBe(1)
+    await place.shell('rm broken')
+    expect((await dogear('resume', 'r-one')).code).toBe(0)
+    expect((await dogear('move', 'r-one', '--to', 'state.db')).code).toBe(0)
+  })
+
+  test.each([
+    'postgres://ada:s3cret@127.0.0.1:99999/app',
+    'postgres://ada:s3/cret@127.0.0.1:99999/app',
+    'postgres://ada@db:s3 cret@127.0.0.1:99999/app',
+    'postgres://127.0.0.1:99999/app?user=ada&password=s3 cret'
+  ])('no output has the password of %s, whether the flag, the variable or a wrong command line has it', async (url) => {
+    place = sandbox({ 'w.yml': WORKFLOW })
+    const ended = [
+      await place.dogear(['runs', url]),
+      await place.dogear([url]),
+      await place.dogear(['w.yml', '--store', url]),
+      await place.dogear(['runs', '--store', url, '--json']),
+      await place.dogear(['run', 'w.yml'], { environment: { DOGEAR_STORE: `${url}\r\n` } })
+    ]
+    for (const { code, stdout, stderr } of ended) {
+      expect(code).not.toBe(0)
+      expect(stdout + stderr).not.toContain('cret')
+    }
+  })
+
+  test('a variable that is blank counts as not set', async () => {
+    place = sandbox()
+    const { stdout } = await place.dogear(['runs'], { environment: { DOGEAR_STORE: ' \n', DOGEAR_HOME: ' ' } })
+    expect(stdout).toContain(`No runs in ${place.folder}/.dogear. Start one with: dogear run <file>`)
+  })
+
   test.each([
     [['--store', ''], '--store: the value is empty'],
+    [['--store', ' '], '--store: the value is empty'],
     [['--store', 'mysql://h/d'], '--store: "mysql:" is no kind of store'],
     [['--store', 'a', '--home', 'b'], '--home and --store name different folders']
   ])('dogear runs %j is refused: %s', async (flags, message) => {
@@ -147,7 +184,12 @@ describe('the location of a store', () => {
     ['state.SQLITE', 'sqlite:/w/state.SQLITE'],
     ['postgresql://db/app', 'postgresql://db/app'],
     ['postgres://ada:s3cret@db/app?sslmode=require', 'postgres://ada:PASSWORD@db/app?sslmode=require'],
-    ['postgres://db/app?user=ada&password=s3cret', 'postgres://db/app?user=ada&password=PASSWORD']
+    ['postgres://db/app?user=ada&password=s3cret', 'postgres://db/app?user=ada&password=PASSWORD'],
+    [' postgres://db/app\r\n', 'postgres://db/app'],
+    ['postgres://ada:s3@c/r?e#t @db/app', 'postgres://ada:PASSWORD@db/app'],
+    ['postgres://ada@db:s3cret@db:5432/app', 'postgres://ada@db:PASSWORD@db:5432/app'],
+    ['postgres://ada@db:5432/app?application_name=a@b', 'postgres://ada@db:5432/app?application_name=a@b'],
+    ['postgres://ada:s3cret@db/app?options=a@b', 'postgres://ada:PASSWORD@db/app?options=a@b']
   ])('%s is shown as %s', (text, shown) => {
     const parsed = parse(text, '/w')
     expect(E.isRight(parsed) && show(parsed.right)).toBe(shown)

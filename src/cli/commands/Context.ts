@@ -62,8 +62,8 @@ export const homeOf = (
   folder: string
 ): E.Either<CliError, string> => {
   if (flag === '') return E.left(usage('--home: the value is empty; pass a folder'))
-  const variable = inherited['DOGEAR_HOME']
-  const home = resolve(folder, flag ?? (variable === undefined || variable === '' ? DEFAULT_HOME : variable))
+  const variable = inherited['DOGEAR_HOME'] ?? ''
+  const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
   return isOther(home) ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder' })) : E.right(home)
 }
 
@@ -99,7 +99,7 @@ export const locate = (
   inherited: Context['inherited'],
   folder: string
 ): E.Either<CliError, Pick<Context, 'home' | 'store'> & { readonly location: Location }> => {
-  const variable = inherited['DOGEAR_STORE'] ?? ''
+  const variable = (inherited['DOGEAR_STORE'] ?? '').trim()
   const wanted = flags.store ?? (flags.home === undefined && variable !== '' ? variable : undefined)
   const home = homeOf(flags.home, inherited, folder)
   if (E.isLeft(home)) return home

@@ -8,8 +8,9 @@ export type Location =
   | { readonly _tag: 'Sqlite'; readonly path: string }
   | { readonly _tag: 'Postgres'; readonly url: string }
 
-/** Fails with a sentence. */
-export const parse = (text: string, folder: string): E.Either<string, Location> => {
+/** Fails with a sentence. White space around a value, as a file of variables may leave it, has no meaning. */
+export const parse = (given: string, folder: string): E.Either<string, Location> => {
+  const text = given.trim()
   if (text === '') return E.left('the value is empty; pass a folder, sqlite:FILE or postgres://HOST/DATABASE')
   if (/^postgres(ql)?:\/\//i.test(text)) return E.right({ _tag: 'Postgres', url: text })
   const [, file] = /^sqlite:(?:\/\/)?(.+)$/is.exec(text) ?? []
@@ -33,8 +34,8 @@ export const show = (self: Location): string => {
   }
 }
 
-/** Masks the password of each URL in a word. */
+/** Masks the password of each URL in a word. It ends at the last `@` before the query, because a driver takes more than a URL may have. */
 export const withoutPassword = (word: string): string =>
   word
-    .replace(/(\bpostgres(?:ql)?:\/\/[^:@/?#\s]*):[^@/\s]*@/gi, '$1:PASSWORD@')
-    .replace(/([?&]password=)[^&\s]*/gi, '$1PASSWORD')
+    .replace(/(\bpostgres(?:ql)?:\/\/[^:/?#]*):(?:(?!\?\w+=)[^])*@/gi, '$1:PASSWORD@')
+    .replace(/([?&]password=)[^&]*/gi, '$1PASSWORD')
