@@ -5,13 +5,14 @@ import { byStatus, dueAt } from '../domain/checkpoint/Due.js'
 import { readFailed, STORE } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import type { Program } from '../executor/program/Program.js'
-import { isAny } from '../executor/requests/inbox.js'
+import { requestsFor } from '../executor/requests/inbox.js'
 import { resume } from '../executor/run.js'
 import type { RunError } from '../executor/RunError.js'
 import type { ResumeOptions } from '../executor/RunOptions.js'
 import type { RunOutcome } from '../executor/RunOutcome.js'
 import { timestamp } from '../executor/RunScope.js'
-import { LOOK_MILLIS, sleepUnless } from '../executor/sleep.js'
+import { onAbort } from '../executor/onAbort.js'
+import { LOOK_MILLIS, sleep, sleepUnless } from '../executor/sleep.js'
 import type { ListedRun, RunSummary } from '../executor/storage/runs.js'
 import { listRuns, viewRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
@@ -77,7 +78,8 @@ export const resumeAll =
       known: new Map(),
       reports: new Map(),
       undecided: new Map(),
-      onEnd: () => undefined
+      onEnd: () => undefined,
+      onDue: () => undefined
     }
     const looked = await lookAtAll(host)
     if (E.isLeft(looked)) {
@@ -107,6 +109,8 @@ interface Host {
   /** Since when the liveness of the owner is undecided. */
   readonly undecided: Map<string, { readonly run: Known; readonly since: number }>
   onEnd: () => void
+  /** Called when it becomes known when a run is due. */
+  onDue: (at: number) => void
 }
 
 const isStopped = ({ environment }: Host): boolean => environment.interrupt.signal.aborted
@@ -158,11 +162,11 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   const { runId, revision } = run
   const before = host.known.get(runId)
   if (before?.revision === revision) {
-    const isAsked = before.at === Infinity && isAny(host.environment, runId)
+    const isAsked = before.at === Infinity && (await hasRequests(host, runId))
     return isAsked ? { ...before, at: 0 } : before
   }
   const found = { runId, workflow: run.workflow }
-  if (what === 'resume' || isAny(host.environment, runId)) return { found, revision, at: 0, tries: 0 }
+  if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, tries: 0 }
   const view = await viewRun(runId)(host.environment)()
   if (E.isLeft(view)) {
     tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
@@ -176,6 +180,12 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
     tell(host, left(found, 'Waiting', due === undefined ? {} : { wakeAt: due }))
   }
   return known
+}
+
+/** Reads the inbox, because a database says of every run that it may have requests. A resume reports an inbox that cannot be read. */
+const hasRequests = async ({ environment }: Host, runId: string): Promise<boolean> => {
+  const all = await requestsFor(environment, runId)
+  return E.isLeft(all) || all.right.length > 0
 }
 
 const millisOf = (time: string | undefined): number =>
@@ -221,11 +231,16 @@ const resumeOne = async (host: Host, known: Known): Promise<void> => {
   if (!isUndecided) host.undecided.delete(runId)
   // It was removed meanwhile.
   if (E.isLeft(end) && end.left._tag === 'NoSuchRun') return
-  remember(host, known, end, startedAt)
+  await remember(host, known, end, startedAt)
   tell(host, ended(known.found, end))
 }
 
-const remember = (host: Host, known: Known, end: E.Either<RunError, RunOutcome>, startedAt: string): void => {
+const remember = async (
+  host: Host,
+  known: Known,
+  end: E.Either<RunError, RunOutcome>,
+  startedAt: string
+): Promise<void> => {
   const { runId } = known.found
   const now = host.environment.clock.now()
   if (E.isRight(end)) {
@@ -233,7 +248,8 @@ const remember = (host: Host, known: Known, end: E.Either<RunError, RunOutcome>,
     const { checkpoint } = end.right
     const isUnchanged = checkpoint.revision === known.revision
     const at = millisOf(dueAt(checkpoint, isUnchanged ? startedAt : ''))
-    return void host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })
+    host.known.set(runId, { ...known, revision: checkpoint.revision, at, tries: 0 })
+    return host.onDue(at)
   }
   if (end.left._tag === 'HeldBy') {
     if (end.left.holder.liveness === 'undecided' && !host.undecided.has(runId))
@@ -241,7 +257,7 @@ const remember = (host: Host, known: Known, end: E.Either<RunError, RunOutcome>,
     return
   }
   const tries = known.tries + 1
-  const isTransient = TRANSIENT.has(end.left._tag) || isAny(host.environment, runId)
+  const isTransient = TRANSIENT.has(end.left._tag) || (await hasRequests(host, runId))
   const at = isTransient ? now + Math.min(MAX_DELAY_MILLIS, LOOK_MILLIS * 2 ** tries) : Infinity
   host.known.set(runId, { ...known, at, tries })
 }
@@ -285,7 +301,11 @@ const watch = async (host: Host): Promise<void> => {
   let look = clock.now() + LOOK_MILLIS
   while (!isStopped(host)) {
     const next = Math.min(look, ...[...host.known.values()].map(({ at }) => at))
-    await sleepUnless(clock, Math.max(MIN_PAUSE_MILLIS, next - clock.now()), interrupt.signal)
+    const waking = new AbortController()
+    host.onDue = (at) => void (at < next && waking.abort())
+    const ignore = onAbort(interrupt.signal, () => waking.abort())
+    await sleep(clock, Math.max(MIN_PAUSE_MILLIS, next - clock.now()), waking.signal)
+    ignore()
     if (isStopped(host)) return
     const now = clock.now()
     for (const known of [...host.known.values()])

@@ -294,4 +294,51 @@ describe('resumeAll with watch', () => {
     await clock.advance(1_000)
     await ended
   })
+
+  test('a watch wakes a run at its time that it has itself resumed, between two looks', async () => {
+    const storage = memoryStorage()
+    const clock = virtualClock()
+    const nap = workflow('nap')
+      .step('before', () => 'begun')
+      .sleep('short', { millis: 300 })
+      .step('after', () => 'awake')
+    await runOutcome(nap, { id: 'nap-1', storage, environment: { clock }, signal: AbortSignal.abort() })
+    const { seen, ended, stop } = watching({ storage, environment: { clock } }, [nap])
+    await until(() => seen.includes('nap-1 Pending'))
+    await clock.advance(310)
+    await until(() => seen.includes('nap-1 Completed'))
+    stop()
+    await clock.advance(1_000)
+    await ended
+  })
+
+  test('a watch claims no run that waits or was refused while its inbox is empty, though the store cannot exclude a request', async () => {
+    const data = memoryData()
+    const { flow, restart } = hanging('careful', false)
+    await start(flow, { id: 'in-doubt', storage: memoryStorage(data) })
+    restart()
+    const stored = memoryStorage(data)
+    const waiting = workflow('waiting').waitFor('approve')
+    await runOutcome(waiting, { id: 'waits', storage: stored })
+    const claims: Array<string> = []
+    const storage: CheckpointStorage = {
+      ...stored,
+      claim: (runId, ...args) => {
+        claims.push(runId)
+        return stored.claim(runId, ...args)
+      }
+    }
+    const clock = virtualClock()
+    const requests = { ...memoryRequests(data), isAny: () => true }
+    const { seen, ended, stop } = watching({ storage, environment: { clock, requests } }, [flow, waiting])
+    await until(() => seen.includes('in-doubt Questioned') && seen.includes('waits Waiting'))
+    for (let n = 0; n < 20; n++) {
+      await clock.advance(1_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.deepEqual(claims, ['in-doubt'])
+    stop()
+    await clock.advance(1_000)
+    await ended
+  })
 })
