@@ -11,7 +11,7 @@ import { overrides } from '../domain/plan/Overrides.js'
 import type { PlanOptions } from '../domain/plan/Plan.js'
 import { isOwn } from '../domain/workflow/Workspace.js'
 import { toWorkflow } from '../domain/workflow/WorkflowIdentity.js'
-import { callPort, STORE, writeFailed } from '../executor/callPort.js'
+import { callPort, load, STORE, writeFailed } from '../executor/callPort.js'
 import type { Executor } from '../executor/Executor.js'
 import { replacing } from '../executor/input.js'
 import { planStored } from '../executor/planRun.js'
@@ -76,6 +76,10 @@ export const fork =
     const first = await firstOf(environment, runId, newId, options)
     if (E.isLeft(first)) return first
     const { checkpoint, change } = first.right
+    // A claim would leave a trace in an existing run, and take it from a dead owner.
+    const existing = await load(environment, newId)
+    if (E.isLeft(existing)) return existing
+    if (O.isSome(existing.right)) return E.left({ _tag: 'RunExists', runId: newId })
     return await withClaim(environment, newId, async (claim, stored): Promise<E.Either<RunError, ForkedRun>> => {
       if (O.isSome(stored)) return E.left({ _tag: 'RunExists', runId: newId })
       const copied = await copyArtifacts(

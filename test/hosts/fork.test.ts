@@ -187,6 +187,17 @@ describe('fork', () => {
     assert.deepEqual(await idsIn(storage), ['old', 'taken'])
   })
 
+  test('a fork onto the id of a run leaves that run as it is, also if its owner is dead', async () => {
+    const root = folder()
+    const storage = jsonFileStorage(root)
+    const { program } = logging()
+    await runOutcome(program, { id: 'old', storage })
+    await runOutcome(program, { id: 'taken', storage, signal: AbortSignal.abort() })
+    const before = await contentOf(join(root, 'runs', 'taken'))
+    assert.equal((await refusal(fork({ id: 'old', newId: 'taken', fromStep: 'two', storage })))._tag, 'RunExists')
+    assert.deepEqual(await contentOf(join(root, 'runs', 'taken')), before)
+  })
+
   test('a run with a workspace of its own cannot be forked, and the error names the workspace', async () => {
     const root = folder()
     const storage = jsonFileStorage(root)
