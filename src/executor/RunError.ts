@@ -300,7 +300,7 @@ const sentence = (error: SingleLine): string => {
     case 'RecoveryRefused':
       return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
     case 'TreeUnreadable':
-      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
+      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); ${REMEDIES[error.code] ?? 'fix its permissions (or git), then resume'}. Nothing was changed`
     case 'NoWorkspaces':
       return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
@@ -388,3 +388,10 @@ export const headOf = (questions: ReadonlyArray<Confirm>): string =>
   questions.some(isChanged)
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps may already have taken effect. Answer for each:'
+
+/** What to do if a copy of artifacts fails. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  TooLarge: 'use a store with a higher limit',
+  MISSING: 'restore it, or run its step again',
+  Corrupt: 'restore it, or run its step again'
+}

@@ -15,7 +15,8 @@ import type { RunError } from '../executor/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
 import { restoreStored, runMoved, withClaim } from '../executor/storage/stored.js'
-import { allArtifacts, copyArtifacts } from '../executor/workspace/copyArtifacts.js'
+import type { Shelf } from '../executor/workspace/copyArtifacts.js'
+import { allArtifacts, clearArtifacts, copyArtifacts, verifyArtifacts } from '../executor/workspace/copyArtifacts.js'
 import type { Claim, Stored } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
@@ -107,19 +108,39 @@ const moveClaimed = async (
   return E.isLeft(requests) ? requests : await record(target, other, copy.right, { way: 'here', store: from })
 }
 
-/** Saves the copy, and compares what the target then returns. */
+/** Saves the copy, and compares what the target then returns. A copy that fails leaves no artifacts without a run. */
 const copyTo = async (
+  environment: Environment,
+  moving: Moving,
+  source: Checkpoint,
+  claim: Claim
+): Promise<E.Either<RunError, Checkpoint>> => {
+  const shelf = { ...moving.target, runId: source.runId }
+  const cleared = await clearArtifacts(shelf)
+  if (E.isLeft(cleared)) return cleared
+  const copied = await copyArtifactsOf({ ...environment, runId: source.runId }, shelf)
+  if (E.isLeft(copied)) {
+    await clearArtifacts(shelf)
+    return copied
+  }
+  return await saveCopy(environment, moving, source, claim)
+}
+
+const copyArtifactsOf = async (from: Shelf, to: Shelf): Promise<E.Either<RunError, void>> => {
+  const all = await allArtifacts(from)
+  if (E.isLeft(all)) return all
+  const ids = all.right.map(({ id }) => id)
+  const copied = await copyArtifacts(ids, from, to)
+  return E.isLeft(copied) ? copied : await verifyArtifacts(all.right, to)
+}
+
+const saveCopy = async (
   environment: Environment,
   { from, target }: Moving,
   source: Checkpoint,
   claim: Claim
 ): Promise<E.Either<RunError, Checkpoint>> => {
   const { runId } = source
-  const shelf = { ...environment, runId }
-  const ids = await allArtifacts(shelf)
-  if (E.isLeft(ids)) return ids
-  const copied = await copyArtifacts(ids.right, shelf, { ...target, runId })
-  if (E.isLeft(copied)) return copied
   const change: Moved = { _tag: 'Moved', at: now(environment), way: 'from', store: from }
   const copy = make({ ...source, revision: 0, moved: { way: 'from', store: from } })
   const saved = await callPort('save', () => target.storage.save(claim, [revisionOf(copy, change)]), writeFailed(STORE))

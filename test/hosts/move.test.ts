@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import * as TE from 'fp-ts/lib/TaskEither.js'
 import { describe, test } from 'vitest'
 import { memoryArtifacts, memoryData, memoryRequests, memoryStorage } from '../../src/adapters/memory.js'
 import type { MemoryData } from '../../src/adapters/memory.js'
 import { nodeEnvironment } from '../../src/adapters/node/index.js'
 import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { restoreStored } from '../../src/executor/storage/stored.js'
+import { describe as describeError } from '../../src/executor/RunError.js'
 import { move } from '../../src/hosts/move.js'
-import type { Checkpoint, Environment, RunError } from '../../src/index.js'
+import type { ArtifactError, Checkpoint, Claimed, Environment, RunError, Stored } from '../../src/index.js'
 import { answer, cancel, confirm, fork, planRun, prune, resumeAll } from '../../src/index.js'
 import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 
@@ -98,6 +100,35 @@ const killing = ({ at, when }: Kill) => {
     ...(environment.requests === undefined ? {} : { requests: wrap(environment.requests) })
   })
   return { around, killed, calls: () => count }
+}
+
+/** Wraps ports so that their n-th call reports an error, and all others work. */
+const failingAt = ({ at, when }: Kill) => {
+  let count = 0
+  const error = { _tag: 'WriteFailed', committed: 'unknown', where: 'x', operation: 'x', code: 'EIO', cause: undefined }
+  const wrap = <A extends object>(port: A): A =>
+    new Proxy(port, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name)
+        if (typeof member !== 'function' || name === 'isAny') return member
+        return (...given: ReadonlyArray<unknown>) => {
+          const task = (member as (...given: ReadonlyArray<unknown>) => unknown)(...given)
+          if (typeof task !== 'function') return task
+          return async () => {
+            const isFailing = ++count === at
+            if (isFailing && when === 'before') return E.left(error)
+            const answered: unknown = await (task as () => unknown)()
+            return isFailing ? E.left(error) : answered
+          }
+        }
+      }
+    })
+  return ({ storage, artifacts, requests, ...others }: Environment): Environment => ({
+    ...others,
+    storage: wrap(storage),
+    ...(artifacts === undefined ? {} : { artifacts: wrap(artifacts) }),
+    ...(requests === undefined ? {} : { requests: wrap(requests) })
+  })
 }
 
 const calls = async (): Promise<number> => {
@@ -248,5 +279,87 @@ describe('move', () => {
     const again = await moveFrom(stores.S, stores.T)
     assert.ok(E.isLeft(again) && again.left._tag === 'Corrupt')
     assert.deepEqual(await resumable(stores), [])
+  })
+
+  test('a move whose store fails at any call leaves at most one copy that can be resumed, and a repeated move leaves one', async () => {
+    const count = await calls()
+    for (let at = 1; at <= count; at++)
+      for (const when of ['before', 'after'] as const) {
+        const place = `${when} call ${at}`
+        const [source, target] = [memoryData(), memoryData()]
+        await started(source)
+        const failing = failingAt({ at, when })
+        await moveFrom(failing(portsOf(source)), failing(portsOf(target)))
+        const stores = { S: portsOf(source), T: portsOf(target) }
+        const left = await resumable(stores)
+        assert.ok(left.length <= 1, `${place}: ${left.join(' and ')}`)
+        const again = await moveFrom(stores.S, stores.T)
+        assert.ok(E.isRight(again) || again.left._tag === 'NoSuchRun', `${place}: ${JSON.stringify(again)}`)
+        assert.deepEqual(await resumable(stores), ['T'], place)
+        const { storage } = stores.T
+        await answer('r', 'approve', true, {})(stores.T)()
+        assert.equal((await resume(program, { id: 'r', storage, environment: stores.T })).use, 'weights')
+      }
+  })
+
+  test('a copy of an artifact that differs stops the move, and leaves no artifact there', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const { artifacts } = target
+    assert.ok(artifacts !== undefined)
+    const altering = { ...artifacts, put: (runId: string, id: string) => artifacts.put(runId, id, 'other') }
+    const moved = await moveFrom(source, { ...target, artifacts: altering })
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'TreeUnreadable' && moved.left.code === 'Corrupt')
+    assert.deepEqual(await artifacts.list('r')(), E.right([]))
+    assert.deepEqual(await resumable({ S: source, T: target }), ['S'])
+  })
+
+  test('a move to a store whose limit an artifact exceeds says so', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const { artifacts } = target
+    assert.ok(artifacts !== undefined)
+    const where = 'artifacts of t.db'
+    const error: ArtifactError = { _tag: 'TooLarge', runId: 'r', where, bytes: 7, limitBytes: 6, biggest: [] }
+    const moved = await moveFrom(source, { ...target, artifacts: { ...artifacts, put: () => TE.left(error) } })
+    assert.ok(E.isLeft(moved))
+    assert.match(describeError(moved.left), /7 bytes, the limit is 6 \(TooLarge\); use a store with a higher limit\./)
+  })
+
+  test('artifacts that a broken move left are not in the run that arrives later', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    assert.ok(target.artifacts !== undefined)
+    await target.artifacts.put('r', 'stale', 'of an earlier move')()
+    assert.ok(E.isRight(await moveFrom(source, target)))
+    const listed = await target.artifacts.list('r')()
+    assert.ok(E.isRight(listed))
+    assert.deepEqual(
+      listed.right.map(({ id }) => id),
+      ['model']
+    )
+  })
+
+  test('a run whose newest state is damaged is not moved', async () => {
+    const source = portsOf(memoryData())
+    const { storage } = source
+    await runOutcome(program, { id: 'r', storage, environment: source })
+    const recovered: Environment = {
+      ...source,
+      storage: {
+        ...storage,
+        claim: (...args) =>
+          TE.map((claimed: Claimed) => ({
+            ...claimed,
+            stored: O.map((one: Stored): Stored => ({ ...one, found: { _tag: 'Recovered', from: 'x', lost: 'y' } }))(
+              claimed.stored
+            )
+          }))(storage.claim(...args))
+      }
+    }
+    const target = portsOf(memoryData())
+    const moved = await moveFrom(recovered, target)
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'RecoveryRefused')
+    assert.deepEqual(await resumable({ S: source, T: target }), ['S'])
   })
 })
