@@ -1,3 +1,4 @@
+import { chmodSync, statSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import { afterEach, describe, expect, test } from 'vitest'
 import { describe as described } from '../../src/cli/CliError.js'
@@ -84,6 +85,28 @@ describe('--store', () => {
     expect((await place.dogear(['resume', 'r-one', '--store', 'state.db'])).code).toBe(0)
     expect(place.read('log')).toBe('one\ntwo\ntwo\n')
   })
+
+  test('a SQLite file that the command creates is private, and one that exists keeps its mode', async () => {
+    place = sandbox({ 'w.yml': 'steps: [{ shell: "true" }]', 'empty.db': '' })
+    chmodSync(`${place.folder}/empty.db`, 0o640)
+    for (const [store, mode] of [
+      ['new.db', 0o600],
+      ['empty.db', 0o640]
+    ] as const) {
+      expect((await place.dogear(['run', 'w.yml', '--store', store])).code).toBe(0)
+      expect(statSync(`${place.folder}/${store}`).mode & 0o777).toBe(mode)
+    }
+  })
+
+  test.each([['run', 'w.yml', '--id', 'r-one'], ['runs'], ['show', 'r-one']])(
+    'dogear %s on a file that is no database names the file',
+    async (...words) => {
+      place = sandbox({ 'w.yml': WORKFLOW, 'junk.db': 'not a database, but a text'.repeat(100) })
+      const { code, stderr } = await place.dogear([...words, '--store', 'junk.db'])
+      expect(code).toBe(5)
+      expect(stderr.split('\n')[0]).toContain(`${place.folder}/junk.db`)
+    }
+  )
 
   test('a SQLite file that does not exist is created by run alone', async () => {
     place = sandbox()

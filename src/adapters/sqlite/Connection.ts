@@ -25,6 +25,8 @@ export interface SqliteOptions {
   readonly signal?: AbortSignal
   /** @internal Sets `PRAGMA synchronous`, because the connection belongs to the store. */
   readonly isOwn?: boolean
+  /** @internal The file, for errors before the first call succeeds. */
+  readonly name?: string
   /** @internal Awaited before each transaction. */
   readonly pass?: () => Promise<void>
   /** @internal */
@@ -38,7 +40,7 @@ export interface Connection {
   readonly database: SqliteDatabase
   readonly options: SqliteOptions
   readonly statements: Map<string, SqliteStatement>
-  /** The path of the database; empty before the first call. */
+  /** The path of the database; before the first call as it was given, or empty. */
   file: string
   isReady: boolean
   /** True if a rollback failed, so that a transaction may still be open. */
@@ -51,7 +53,7 @@ export const connectionOf = (database: SqliteDatabase, options: SqliteOptions): 
   database,
   options,
   statements: new Map(),
-  file: '',
+  file: options.name ?? '',
   isReady: false,
   isOpen: false,
   statement: ''
@@ -192,10 +194,10 @@ const rollBack = (self: Connection): void => {
 /** A commit that fails may have reached the disk; the next one to the same place makes it impossible. */
 const failed = (self: Connection, { runId }: Call, kind: 'read' | 'write', { cause, isCommit }: Thrown): Failure => {
   const code = codeOf(cause)
-  const { file: where } = self
+  const where = self.file || 'the database'
   if (runId !== undefined && isDamaged(code))
     return { _tag: 'Corrupt', runId, where, why: cause instanceof Error ? cause.message : code, cause }
-  const facts = { where: where || 'the database', operation: operationOf(self.statement), code, cause }
+  const facts = { where, operation: operationOf(self.statement), code, cause }
   return kind === 'read'
     ? { _tag: 'ReadFailed', ...facts }
     : { _tag: 'WriteFailed', committed: isCommit && !isBusy(code) ? 'unknown' : 'no', ...facts }
@@ -218,6 +220,7 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
     self.statement = 'PRAGMA busy_timeout'
     self.database.exec('PRAGMA busy_timeout = 0')
     const { isOwn = false, synchronous = 'FULL' } = self.options
+    self.statement = 'PRAGMA synchronous'
     if (isOwn) self.database.exec(`PRAGMA synchronous = ${synchronous}`)
     const main = sql(self, 'PRAGMA database_list').all() as ReadonlyArray<{
       readonly name: string

@@ -174,7 +174,7 @@ export interface SqliteStores {
  */
 export const connect = (file: string, driver: SqliteDriver, options: ConnectOptions = {}): SqliteStores => {
   const database = new driver(file)
-  const all = { open: (path: string) => new driver(path), ...options, isOwn: true }
+  const all = { open: (path: string) => new driver(path), ...options, isOwn: true, name: file }
   return {
     storage: sqliteStorage(database, all),
     artifacts: sqliteArtifacts(database, all),

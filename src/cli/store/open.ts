@@ -1,5 +1,5 @@
 /** Opens the store of a location. A database adapter and its driver load only for a location that needs them. */
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -45,7 +45,7 @@ export const open = async (
       return await postgres(location, load)
     case 'Sqlite':
       return mayCreate || existsSync(location.path)
-        ? await sqlite(location, load)
+        ? await sqlite(location, load, mayCreate)
         : E.left(notOpened(location.path, Object.assign(new Error('no such file'), { code: 'ENOENT' })))
   }
 }
@@ -75,7 +75,8 @@ const postgres = async (
 
 const sqlite = async (
   location: Location & { readonly _tag: 'Sqlite' },
-  load: Load
+  load: Load,
+  mayCreate: boolean
 ): Promise<E.Either<CliError, Database>> => {
   const driver =
     (await load('better-sqlite3').then(defaultOf, () => undefined)) ??
@@ -86,6 +87,8 @@ const sqlite = async (
   if (driver === undefined) return E.left(noDriver(location, 'better-sqlite3'))
   const { connect } = await import('../../adapters/sqlite/index.js')
   try {
+    // Private like the files of a folder, also for its WAL: SQLite would create it for everybody to read.
+    if (mayCreate && !existsSync(location.path)) closeSync(openSync(location.path, 'a', 0o600))
     const { close, ...ports } = connect(location.path, driver)
     return E.right({ ...ports, close: () => Promise.resolve(close()) })
   } catch (cause) {
