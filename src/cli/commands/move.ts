@@ -1,16 +1,20 @@
 /** `dogear move`: moves a run to another store. */
+import { realpathSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
+import { isFinal } from '../../domain/checkpoint/Checkpoint.js'
+import type { RunError } from '../../executor/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { parse, show } from '../store/Location.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, storeAt } from './Context.js'
+import { dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 
@@ -25,17 +29,17 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   const location = parse(flags.to, folder)
   if (E.isLeft(location)) return E.left(usage(`--to: ${location.left}`))
   const to = show(location.right)
-  if (to === store.shown) return E.left(usage(`--to: the run is in ${to} already; pass another store`))
+  if (real(to) === real(store.shown)) return E.left(usage(`--to: the run is in ${to} already; pass another store`))
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)
   if (E.isLeft(target)) return target
-  const { runId, workflow } = view.right
+  const { runId, workflow, status } = view.right
   const environment = environmentFor(context)
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved)) return E.left(notDone(moved.left, [], runId))
+    if (E.isLeft(moved)) return E.left(notDone(moved.left, ofExisting(target.right, moved.left), runId))
   } finally {
     await target.right.store.database?.close()
   }
@@ -43,10 +47,26 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   if (json) screen.out(printed({ run_id: runId, moved_to: to }))
   else {
     screen.print(`Run ${runId} moved to ${to}`)
-    for (const line of linesOf([ofResume(target.right, runId, workflow)], screen.style)) screen.line(line)
+    const next = isFinal(status) ? showHint(target.right, runId) : ofResume(target.right, runId, workflow)
+    for (const line of linesOf([next], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }
+
+/** The name of a store without symbolic links. */
+const real = (shown: string): string => {
+  const [, kind = '', path] = /^(sqlite:)?(\/[^]*)$/.exec(shown) ?? []
+  try {
+    return path === undefined ? shown : kind + realpathSync(path)
+  } catch {
+    return shown
+  }
+}
+
+const ofExisting = (target: Context, error: RunError): ReadonlyArray<Hint> =>
+  error._tag === 'RunExists'
+    ? [{ ...showHint(target, error.runId), text: `Show the run in ${target.store.shown} with:` }]
+    : []
 
 const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
   const { folder } = context
