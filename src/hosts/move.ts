@@ -65,7 +65,7 @@ const sourceOf = (stored: O.Option<Stored>, runId: string, { to }: Moving): E.Ei
  * Returns whether an earlier move has only the removal left. Removes the copy of an interrupted move whose source is still active: the source may
  * have changed since. If the source has moved and the copy is missing, the copy was removed after it arrived, and may have been resumed.
  */
-const clearTarget = async (source: Checkpoint, { from, to, target }: Moving): Promise<E.Either<RunError, boolean>> => {
+const clearTarget = async (source: Checkpoint, { to, target }: Moving): Promise<E.Either<RunError, boolean>> => {
   const { runId } = source
   const there = await load(target, runId)
   if (E.isLeft(there)) return there
@@ -76,8 +76,10 @@ const clearTarget = async (source: Checkpoint, { from, to, target }: Moving): Pr
   const restored = restoreStored(there.right.value, runId)
   if (E.isLeft(restored)) return restored
   const { moved, createdAt } = restored.right
-  const isCopy = moved?.way === 'from' && moved.store === from
-  if (source.moved !== undefined && createdAt === source.createdAt) return E.right(!isCopy)
+  // Its store may have another name now, or another host a store of that name.
+  const isSame = createdAt === source.createdAt
+  const isCopy = isSame && moved?.way === 'from'
+  if (source.moved !== undefined && isSame) return E.right(!isCopy)
   if (!isCopy) return E.left({ _tag: 'RunExists', runId })
   const removed = await callPort('remove', () => target.storage.remove(runId), writeFailed(STORE))
   return E.isLeft(removed) ? removed : E.right(false)

@@ -86,10 +86,49 @@ test('a fork warns of completed steps that are not idempotent and run again, and
   await released({ 'w.yml': WORKFLOW.replace(`keys' }`, `keys', idempotent: false }`) })
   const again = await place.dogear(['fork', 'old-1', '--from-step', 'version', '--id', 'new-1'])
   expect(again.stderr).toBe(
-    'warning: Completed, not idempotent, and due to run again: pack. Run new-1 does them under new idempotency keys, and does not ask\n' +
+    'warning: This completed step is not idempotent, and would run again: pack. Run new-1 does them under new idempotency keys, and does not ask\n' +
       'Resume with:\n  dogear resume new-1\n'
   )
   expect((await place.dogear(['fork', 'old-1', '--from-step', 'send', '--id', 'new-2'])).stderr).not.toContain(
     'warning'
   )
+})
+
+const WITH_INPUT = `
+name: w
+input: { who: ada, level: 5 }
+secrets: [TOKEN]
+steps:
+  - { name: greet, shell: 'echo "hello $who"', capture: greeting }
+  - { name: send, shell: 'echo "$greeting, $who, $level, $TOKEN" > sent' }
+`
+
+test('a fork takes other inputs, which count from its step on', async () => {
+  place = sandbox({ 'w.yml': WITH_INPUT })
+  const environment = { TOKEN: 's3cr3t-token' }
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment })
+  const words = ['fork', 'old-1', '--from-step', 'send', '--id', 'new-1', '--input', 'who=bob s3cr3t-token']
+  const forked = await place.dogear([...words, '--input', 'level=5'], { environment })
+  expect(forked.code).toBe(0)
+  expect(forked.stderr).toContain('Input replaced from step "send" on: who "bob ***" instead of "ada"\n')
+  expect((await place.dogear(['resume', 'new-1'], { environment })).code).toBe(0)
+  expect(place.read('sent')).toBe('hello ada, bob ***, 5, s3cr3t-token\n')
+  const shown = JSON.parse((await place.dogear(['show', 'new-1', '--json'])).stdout) as object
+  expect(shown).toMatchObject({ variables: { who: 'bob ***', level: 5 } })
+})
+
+test('a fork refuses a malformed input, and a secret as input', async () => {
+  place = sandbox({ 'w.yml': WITH_INPUT })
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment: { TOKEN: 's3cr3t-token' } })
+  for (const input of ['who', 'TOKEN=other']) {
+    const { code, stderr } = await place.dogear(['fork', 'old-1', '--from-step', 'send', '--input', input])
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^dogear: --input: /)
+  }
+})
+
+test('a fork without input or answers needs no secret', async () => {
+  place = sandbox({ 'w.yml': WITH_INPUT })
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment: { TOKEN: 's3cr3t-token' } })
+  expect((await place.dogear(['fork', 'old-1', '--from-step', 'send'])).code).toBe(0)
 })

@@ -1,3 +1,4 @@
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { type Ended, type Sandbox, sandbox } from './dogear.js'
@@ -86,6 +87,13 @@ test('a move that is killed with SIGKILL at any sync leaves at most one copy tha
   await started()
 }, 180_000)
 
+test('a move of a cancelled run prints no command to resume it', async () => {
+  await started()
+  await place.dogear(['cancel', 'r-one'])
+  const moved = await place.dogear(['move', 'r-one', '--to', 'state.db'])
+  expect(moved.stderr).toBe(`Show the run with:\n  dogear show r-one --store sqlite:${place.folder}/state.db\n`)
+})
+
 test('a move is refused without a store, to the same store, and to one that has the id', async () => {
   await started()
   const refused = async (...words: ReadonlyArray<string>) => {
@@ -97,7 +105,15 @@ test('a move is refused without a store, to the same store, and to one that has 
     2,
     `dogear: --to: the run is in ${place.folder}/.dogear already; pass another store`
   ])
+  symlinkSync('.dogear', join(place.folder, 'link'))
+  expect((await refused('--to', 'link'))[0]).toBe(2)
   await place.dogear(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
+  symlinkSync('state.db', join(place.folder, 'link.db'))
+  const linked = await place.dogear(['move', 'r-one', '--store', 'state.db', '--to', 'link.db'])
+  expect(linked.stderr).toContain(`the run is in sqlite:${place.folder}/link.db already`)
+  expect((await place.dogear(['move', 'r-one', '--to', 'state.db'])).stderr).toContain(
+    `Show the run in sqlite:${place.folder}/state.db with:\n  dogear show r-one --store sqlite:${place.folder}/state.db\n`
+  )
   expect(await refused('--to', 'state.db')).toEqual([
     4,
     'dogear: Run r-one already exists. Resume it, or choose another id'

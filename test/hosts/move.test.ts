@@ -193,6 +193,52 @@ describe('move', () => {
     assert.ok(none.length > 0 && none.length <= 8, none.join(', '))
   })
 
+  test('a broken move is finished also if its repetition reaches the first store under another name', async () => {
+    const count = await calls()
+    for (let at = 1; at <= count; at++) {
+      const [source, target] = [memoryData(), memoryData()]
+      await started(source)
+      const { around, killed } = killing({ at, when: 'after' })
+      await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+      const stores = { S: portsOf(source), T: portsOf(target) }
+      const again = await move('r', { from: 'store S by another name', to: 'store T', target: stores.T })(stores.S)()
+      assert.ok(E.isRight(again) || again.left._tag === 'NoSuchRun', `call ${at}: ${JSON.stringify(again)}`)
+      assert.deepEqual(await resumable(stores), ['T'], `call ${at}`)
+    }
+  })
+
+  test('a copy that a broken move left is replaced by the run when it comes from a third store', async () => {
+    const [source, target, third] = [memoryData(), memoryData(), memoryData()]
+    await started(source)
+    const count = await calls()
+    for (let at = 1; at < count; at++) {
+      const { around, killed } = killing({ at, when: 'after' })
+      await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+      if ((await copyIn(portsOf(target))) !== undefined) break
+    }
+    const stores = { S: portsOf(source), T: portsOf(target), U: portsOf(third) }
+    assert.ok(E.isRight(await move('r', { from: 'store S', to: 'store U', target: stores.U })(stores.S)()))
+    assert.ok(E.isRight(await move('r', { from: 'store U', to: 'store T', target: stores.T })(stores.U)()))
+    assert.deepEqual(await resumable(stores), ['T'])
+  })
+
+  test('a move leaves the copy of another run with this id, also one whose move broke off in a store of the same name', async () => {
+    const [source, target, other] = [memoryData(), memoryData(), memoryData()]
+    await started(source)
+    const count = await calls()
+    for (let at = 1; at < count; at++) {
+      const { around, killed } = killing({ at, when: 'after' })
+      await Promise.race([moveFrom(around(portsOf(source)), around(portsOf(target))), killed])
+      if ((await copyIn(portsOf(source)))?.moved !== undefined) break
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await started(other)
+    const refused = await moveFrom(portsOf(other), portsOf(target))
+    assert.ok(E.isLeft(refused) && refused.left._tag === 'RunExists')
+    assert.ok(E.isRight(await moveFrom(portsOf(source), portsOf(target))))
+    assert.deepEqual(await resumable({ S: portsOf(source), T: portsOf(target) }), ['T'])
+  })
+
   test('a run that continued after a broken move is moved as it is then', async () => {
     const [source, target] = [memoryData(), memoryData()]
     await started(source)

@@ -1,10 +1,14 @@
 /** `dogear fork`: makes a new run from the records of another one. */
 import { randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { has } from '../../domain/checkpoint/Units.js'
+import type { JsonObject } from '../../domain/data/Json.js'
 import { toWorkflow } from '../../domain/workflow/WorkflowIdentity.js'
 import type { RunError } from '../../executor/RunError.js'
 import { fork } from '../../hosts/fork.js'
+import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import type { Hint } from '../report/Hint.js'
@@ -13,6 +17,7 @@ import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, sameCommand } from './Context.js'
 import { repeatWarning } from './execution/checks.js'
+import { differencesFrom, inputReplaced, replacementOf } from './execution/input.js'
 import { answersOf } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { nonIdempotent } from './find/definitions.js'
@@ -22,6 +27,7 @@ import { ofResume } from './find/findHints.js'
 export interface ForkFlags {
   readonly fromStep?: string
   readonly id?: string
+  readonly input?: ReadonlyArray<string>
   readonly confirm?: ReadonlyArray<string>
 }
 
@@ -39,8 +45,15 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   if (E.isLeft(view)) return view
   const { runId, checkpoint } = view.right
   const { workflow } = checkpoint
+  const input = inputFor(context, checkpoint, flags)
+  if (E.isLeft(input)) return input
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
-  const made = await fork(runId, newId, { fromStep, confirm: confirm.right })(environment)()
+  const options = {
+    fromStep,
+    ...(O.isNone(input.right) ? {} : { input: input.right.value }),
+    ...(confirm.right.size === 0 ? {} : { confirm: confirm.right })
+  }
+  const made = await fork(runId, newId, options)(environment)()
   if (E.isLeft(made)) return E.left(notDone(made.left, ofQuestions(context, made.left), runId, 'fork'))
   const { screen, json } = context
   const again = nonIdempotent(toWorkflow(workflow)).filter(
@@ -52,10 +65,29 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
   else {
     const steps = `${kept} of ${workflow.steps.length} steps completed`
+    if (O.isSome(input.right)) screen.line(replaced(fromStep, checkpoint, input.right.value))
     screen.print(`Run ${newId} starts at ${fromStep} with the records of ${runId}, ${steps}`)
     for (const line of linesOf([ofResume(context, newId, workflow)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
+}
+
+/** The input of the new run, if it replaces the recorded one. A program has an input of its own kind. */
+const inputFor = (
+  context: Context,
+  checkpoint: Checkpoint,
+  { input = [], fromStep = '' }: ForkFlags
+): E.Either<CliError, O.Option<JsonObject>> => {
+  const { path, secrets = [] } = checkpoint.workflow
+  return path === undefined && input.length > 0
+    ? E.left(usage('--input: a program started the run and checks its input; pass `input` to its `fork`'))
+    : replacementOf(context, { secrets }, checkpoint, { input, fromStep })
+}
+
+/** Secrets are redacted in `input`. */
+const replaced = (fromStep: string, old: Checkpoint, input: JsonObject): string => {
+  const texts = Object.entries(input).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return inputReplaced(fromStep, differencesFrom(old, Object.fromEntries(texts)))
 }
 
 /** A command that answers all questions. */

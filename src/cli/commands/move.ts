@@ -1,16 +1,19 @@
 /** `dogear move`: moves a run to another store. */
+import { realpathSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
+import type { RunError } from '../../executor/RunError.js'
 import { move } from '../../hosts/move.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
+import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
 import { parse, show } from '../store/Location.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, storeAt } from './Context.js'
+import { dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 
@@ -25,7 +28,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   const location = parse(flags.to, folder)
   if (E.isLeft(location)) return E.left(usage(`--to: ${location.left}`))
   const to = show(location.right)
-  if (to === store.shown) return E.left(usage(`--to: the run is in ${to} already; pass another store`))
+  if (real(to) === real(store.shown)) return E.left(usage(`--to: the run is in ${to} already; pass another store`))
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)
@@ -35,7 +38,7 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   try {
     const moving = { from: store.shown, to, target: environmentFor(target.right) }
     const moved = await move(runId, moving)(environment)()
-    if (E.isLeft(moved)) return E.left(notDone(moved.left, [], runId))
+    if (E.isLeft(moved)) return E.left(notDone(moved.left, ofExisting(target.right, moved.left), runId))
   } finally {
     await target.right.store.database?.close()
   }
@@ -47,6 +50,21 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   }
   return E.right(ExitCode.done)
 }
+
+/** The name of a store without symbolic links. */
+const real = (shown: string): string => {
+  const [, kind = '', path] = /^(sqlite:)?(\/[^]*)$/.exec(shown) ?? []
+  try {
+    return path === undefined ? shown : kind + realpathSync(path)
+  } catch {
+    return shown
+  }
+}
+
+const ofExisting = (target: Context, error: RunError): ReadonlyArray<Hint> =>
+  error._tag === 'RunExists'
+    ? [{ ...showHint(target, error.runId), text: `Show the run in ${target.store.shown} with:` }]
+    : []
 
 const openTarget = async (context: Context, location: Location): Promise<E.Either<CliError, Context>> => {
   const { folder } = context

@@ -203,6 +203,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     flags: [
       { syntax: '--from-step <step>', text: 'the step where the new run starts; all earlier ones count as done' },
       { syntax: '--id <id>', text: 'the id of the new run (default: a UUID)' },
+      { syntax: '--input <name=value>', text: 'replace an input value in the new run; repeat for more', repeats: true },
       CONFIRM,
       JSON_FLAG
     ],

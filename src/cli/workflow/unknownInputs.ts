@@ -1,6 +1,5 @@
 /** Finds input names that a workflow does not know, which are probably mistyped. */
 import { didYouMean } from '../../domain/data/Suggestion.js'
-import { didYouMean } from '../../domain/data/Suggestion.js'
 import type { Action, StepEntry, WorkflowFile } from './WorkflowFile.js'
 import { placed, tasksOf } from './WorkflowFile.js'
 

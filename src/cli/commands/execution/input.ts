@@ -45,7 +45,7 @@ export const redactionFor = (
 /** Refuses a secret as input, because an input is stored, and redacts its value in others. */
 export const recordable = (
   context: Pick<Context, 'inherited'>,
-  file: WorkflowFile,
+  file: Pick<WorkflowFile, 'secrets'>,
   given: Given
 ): E.Either<CliError, Given> => {
   const secret = file.secrets.find((name) => Object.hasOwn(given, name))
@@ -70,7 +70,7 @@ const seenBySteps = (value: Json): string => (typeof value === 'string' ? value 
 /** The recorded input with the changed values; none if no value differs. */
 export const replacementOf = (
   context: Pick<Context, 'inherited' | 'store' | 'folder'>,
-  file: WorkflowFile,
+  file: Pick<WorkflowFile, 'secrets'>,
   run: Pick<Checkpoint, 'input' | 'runId'>,
   { input = [], fromStep, force }: PlanFlags
 ): E.Either<CliError, O.Option<JsonObject>> => {
