@@ -26,6 +26,7 @@ export type CliError =
   | { readonly _tag: 'RunChanged'; readonly runId: string }
   | { readonly _tag: 'NoDriver'; readonly store: string; readonly driver: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
+  | { readonly _tag: 'NotWritten'; readonly path: string; readonly why: string }
   | {
       readonly _tag: 'NotDone'
       readonly error: RunError
@@ -88,6 +89,8 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
       return [`Cannot open ${error.store}: the package ${error.driver} is not installed`, ...linesOf(error.hints)]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
+    case 'NotWritten':
+      return [`Cannot write ${error.path}: ${error.why}`]
     case 'NotDone':
       return [...notDoneLines(error.error, error.runId), ...linesOf(error.hints)]
   }

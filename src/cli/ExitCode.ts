@@ -70,6 +70,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'RunChanged':
       return ExitCode.refused
     case 'NoDriver':
+    case 'NotWritten':
       return ExitCode.storage
     case 'Stopped':
       return ofSignal(error.signal)

@@ -10,7 +10,7 @@ import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { HistoryEntry } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { notDone } from '../CliError.js'
+import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { graphOf } from '../../view/graph.js'
 import { pendingJson } from '../report/pending.js'
@@ -36,6 +36,8 @@ export interface ShowFlags {
 }
 
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
+  if (flags.html !== undefined && flags.mermaid === true)
+    return E.left(usage('--html and --mermaid cannot be combined; use one of them'))
   const environment = environmentFor(context)
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
@@ -48,7 +50,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   if (flags.html !== undefined) {
     const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
     if (E.isLeft(page)) return page
-    screen.line(`Wrote ${page.right}`)
+    if (page.right !== undefined) screen.line(`Wrote ${page.right}`)
     if (!context.json) return E.right(ExitCode.done)
   }
   if (context.json) screen.out(printed({ ...showJson(view.right, history.right), ...artifactsJson(artifacts) }))

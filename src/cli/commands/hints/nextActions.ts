@@ -18,6 +18,7 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'NoRunOfWorkflow':
     case 'Declined':
     case 'NoDriver':
+    case 'NotWritten':
     case 'Stopped':
       return []
     case 'AmbiguousRun':
