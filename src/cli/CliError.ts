@@ -14,7 +14,7 @@ export type CliError =
   | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | {
       /** Consent is missing without a prompt; there is nothing to pause or cancel; or the page of a run cannot be written. */
-      readonly _tag: 'ConsentMissing' | 'NothingToStop' | 'PageNotWritten'
+      readonly _tag: 'ConsentMissing' | 'NothingToStop'
       readonly message: string
       readonly hints: ReadonlyArray<Hint>
     }
@@ -33,6 +33,7 @@ export type CliError =
   | { readonly _tag: 'RunChanged'; readonly runId: string }
   | { readonly _tag: 'NoDriver'; readonly store: string; readonly driver: string; readonly hints: ReadonlyArray<Hint> }
   | { readonly _tag: 'Stopped'; readonly signal: StopSignal }
+  | { readonly _tag: 'NotWritten'; readonly path: string; readonly why: string }
   | {
       readonly _tag: 'NotDone'
       readonly error: RunError
@@ -90,7 +91,6 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
     case 'Usage':
     case 'ConsentMissing':
     case 'NothingToStop':
-    case 'PageNotWritten':
       return [error.message, ...linesOf(error.hints)]
     case 'InvalidWorkflow':
       return [
@@ -119,6 +119,8 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
       return [`Cannot open ${error.store}: the package ${error.driver} is not installed`, ...linesOf(error.hints)]
     case 'Stopped':
       return ['Stopped. Nothing was changed']
+    case 'NotWritten':
+      return [`Cannot write ${error.path}: ${error.why}`]
     case 'NotDone':
       return [...notDoneLines(error), ...linesOf(error.hints)]
   }

@@ -72,7 +72,7 @@ export const ofError = (error: CliError): ExitCode => {
     case 'NothingToStop':
       return ExitCode.refused
     case 'NoDriver':
-    case 'PageNotWritten':
+    case 'NotWritten':
       return ExitCode.storage
     case 'Stopped':
       return ofSignal(error.signal)

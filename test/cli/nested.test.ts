@@ -118,7 +118,7 @@ describe('a workflow file with steps on several levels', () => {
     const { stdout } = await place.dogear(['show', 'r-1'])
     const rows = linesOf(stdout).map((line) => line.replace(/, [\d.]+ m?s$/, '').replace(/ +/g, ' '))
     expect(rows).toContain('✓ web completed, 3/3 steps')
-    expect(rows).toContain('✓ web/pages/about completed, 2/2 groups')
+    expect(rows).toContain('✓ about completed, 2/2 groups')
   })
 })
 

@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { linesOf, type Sandbox, sandbox } from './dogear.js'
+import { type Sandbox, sandbox } from './dogear.js'
 
 const workflow = `
 name: release
@@ -48,19 +49,42 @@ test('--html replaces no file but a page, and reports a file that it cannot writ
   const refused = await place.dogear(['show', 'first', '--html', 'w.yml'])
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    'dogear: --html: w.yml exists and is no page of dogear; name another file\n'
+    'dogear: --html: w.yml exists and is no page of dogear; name another file, or - for standard output\n'
   ])
   expect(place.read('w.yml')).toBe(workflow)
   const missing = await place.dogear(['show', 'first', '--html', 'no/such/folder.html'])
   expect(missing.code).toBe(5)
-  expect(linesOf(missing.stderr)).toEqual([
-    `dogear: Cannot write ${place.folder}/no/such/folder.html: its folder does not exist; create it, or name another file`
-  ])
+  expect(missing.stderr).toBe(
+    `dogear: Cannot write ${place.folder}/no/such/folder.html: the folder does not exist; create it\n`
+  )
   expect((await place.dogear(['show', 'first', '--html', ''])).code).toBe(2)
-  for (const other of ['/dev/full', '.']) {
-    const { code, stderr } = await place.dogear(['show', 'first', '--html', other])
-    expect([code, stderr]).toEqual([2, `dogear: --html: ${other} is not a regular file; name another file\n`])
+})
+
+test.skipIf(process.platform === 'win32')('--html refuses a device, a pipe and a folder at once', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  execFileSync('mkfifo', [`${place.folder}/pipe`])
+  for (const [target, what] of [
+    ['/dev/full', 'is no regular file'],
+    ['pipe', 'is no regular file'],
+    ['.', 'is a folder']
+  ] as const) {
+    const { code, stderr } = await place.dogear(['show', 'first', '--html', target])
+    expect([code, stderr]).toEqual([
+      2,
+      `dogear: --html: ${target} ${what}; name another file, or - for standard output\n`
+    ])
   }
+})
+
+test('--html - prints the page, and goes neither with --json nor with --mermaid', async () => {
+  await place.dogear(['run', 'w.yml', '--id', 'first'])
+  const { code, stdout, stderr } = await place.dogear(['show', 'first', '--html', '-'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toMatch(/^<!doctype html>[^]*<\/html>\n$/)
+  expect(existsSync(`${place.folder}/-`)).toBe(false)
+  expect((await place.dogear(['show', 'first', '--html', '-', '--json'])).code).toBe(2)
+  expect((await place.dogear(['show', 'first', '--html', 'a.html', '--mermaid'])).code).toBe(2)
+  expect(existsSync(`${place.folder}/a.html`)).toBe(false)
 })
 
 test('a page names what makes a resume impossible, with the remedy', async () => {

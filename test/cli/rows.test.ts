@@ -160,6 +160,41 @@ describe('an error of several lines', () => {
   })
 })
 
+describe('the rows on a narrow terminal', () => {
+  test('a long name is shortened, and the state stays readable', async () => {
+    const storage = memoryStorage()
+    const long = workflow('w')
+      .step('a-step-with-a-very-long-name-for-a-narrow-terminal', () => 1)
+      .step('b', () => Promise.reject(new Error('no')))
+    await runOutcome(long, { id: 'r', storage })
+    const found = await viewRun('r')(nodeEnvironment(storage))()
+    assert.ok(E.isRight(found) && O.isSome(found.right))
+    const lines = rowLines(found.right.value, { ...Style.none, width: 40 }, 0)
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(40)
+    expect(lines[0]).toMatch(/^✓ {3}1 a-step-wi\S*… {2}completed, \d+ ms$/)
+    expect(lines[1]).toMatch(/^✗ {3}2 b +failed$/)
+  })
+
+  test('parts are indented below the unit around them, and the items of a map below the map', async () => {
+    const storage = memoryStorage()
+    const deploy = workflow('w').wave('deploy', {
+      one: () => 1,
+      more: { steps: (more) => more.map('regions', { forEach: () => ['eu'], key: String }, ({ item }) => item) }
+    })
+    await runOutcome(deploy, { id: 'r', storage })
+    const found = await viewRun('r')(nodeEnvironment(storage))()
+    assert.ok(E.isRight(found) && O.isSome(found.right))
+    const names = rowLines(found.right.value, Style.none, 0).map((line) => line.slice(2).split(/ {2}(?=completed)/)[0])
+    expect(names.map((name) => name?.trimEnd())).toEqual([
+      '  1 deploy',
+      '      one',
+      '      more',
+      '        regions',
+      '          eu'
+    ])
+  })
+})
+
 describe('progress', () => {
   const kinds = (letters: string): readonly { readonly _tag: 'Task' | 'Wave' }[] =>
     Array.from(letters, (letter) => ({ _tag: letter === 't' ? 'Task' : 'Wave' }))

@@ -169,7 +169,7 @@ steps:
     })
     const { stdout } = await answering(watch(child), [offer, 'a\n'])
     const row = stdout.split('\n').find((line) => line.startsWith('✓')) ?? ''
-    expect(row).toMatch(/^✓ {3}1 a+…$/)
+    expect(row).toMatch(/^✓ {3}1 a+… {2}completed, [\d.]+ m?s\s*$/)
     expect(row.length).toBeLessThanOrEqual(40)
   })
 

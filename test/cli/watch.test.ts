@@ -40,7 +40,7 @@ test('watch follows a run of another process, reports each end, and ends when th
     '✓ checks/lint (T)',
     '✓ checks/unit (T)',
     '✓ checks (T)',
-    'Run first is completed: 2/2 steps done (100%), T since its start'
+    'Run first is completed: 2/2 steps done (100%), last record T after its start'
   ])
   expect((await run.ended).code).toBe(0)
 })
@@ -86,7 +86,7 @@ test('watch of a run at rest shows its state and ends', async () => {
   const { code, stderr } = await place.dogear(['watch', 'first'])
   expect(code).toBe(1)
   expect(stderr).toContain('Run first is failed: 1/2 steps done (50%)')
-  expect(stderr).toContain('  dogear show first\n')
+  expect(stderr).toContain('Resume with:\n  dogear resume first\n')
   expect((await place.dogear(['watch', 'none'])).code).toBe(3)
 })
 

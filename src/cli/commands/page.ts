@@ -1,5 +1,5 @@
 /** `dogear show --html`: writes a run as a page. */
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -21,20 +21,30 @@ import { surveyRun, usablePlan } from './execution/survey.js'
 import { plannable, workflowOf } from './find/workflowOf.js'
 import { ofHeld, ofPending, resumeHints } from './hints/hints.js'
 
-/** Writes the page of a run to a file, and returns its path. */
+/** Standard output as the target of a page. */
+const STDOUT = '-'
+
+/** Writes the page of a run to a file or, for `-`, to standard output, and returns its path. */
 export const writePage = async (
   context: Context,
   view: RunView,
   artifacts: ReadonlyArray<ArtifactInfo>,
   file: string
-): Promise<E.Either<CliError, string>> => {
-  if (file === '') return E.left(usage('--html: the value is empty; pass a file'))
-  const path = resolve(context.folder, file)
+): Promise<E.Either<CliError, string | undefined>> => {
+  const { folder, screen, json } = context
+  const path = resolve(folder, file)
+  if (file === STDOUT && json)
+    return E.left(usage('--html - and --json both print to standard output; use one of them'))
+  const refusal = file === STDOUT ? undefined : refusedTarget(path, file)
+  if (refusal !== undefined) return E.left(refusal)
   const changes = await runChanges(view.runId)(environmentFor(context))()
   if (E.isLeft(changes)) return E.left(notDone(changes.left))
   const outlook = await outlookOf(context, view)
   const now = new Date(systemClock.now()).toISOString()
-  return written(path, file, renderRun({ ...view, ...outlook, changes: changes.right, artifacts, now }))
+  const page = renderRun({ ...view, ...outlook, changes: changes.right, artifacts, now })
+  if (file !== STDOUT) return written(path, page)
+  screen.out(page)
+  return E.right(undefined)
 }
 
 interface Outlook {
@@ -68,35 +78,54 @@ const refused = (error: CliError): Outlook => {
   return { problems: [describe(bare).join('\n')], next: hints }
 }
 
-/** Replaces an earlier page, and no other file. */
-const written = (path: string, typed: string, page: string): E.Either<CliError, string> => {
+/** Refuses anything but a new file and an earlier page, before the page is made: reading a pipe or a device may never end. */
+const refusedTarget = (path: string, typed: string): CliError | undefined => {
+  if (typed === '') return usage('--html: the value is empty; pass a file, or - for standard output')
   try {
-    // A device or a pipe could be read for ever.
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
-      return E.left(usage(`--html: ${typed} is not a regular file; name another file`))
-    if (!isPage(path)) return E.left(usage(`--html: ${typed} exists and is no page of dogear; name another file`))
-    writeFileSync(path, page)
-    return E.right(path)
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found === undefined || (found.isFile() && isPage(path))) return undefined
+    const what = found.isFile()
+      ? 'exists and is no page of dogear'
+      : found.isDirectory()
+        ? 'is a folder'
+        : 'is no regular file'
+    return usage(`--html: ${typed} ${what}; name another file, or - for standard output`)
   } catch (cause) {
-    return E.left({ _tag: 'PageNotWritten', message: `Cannot write ${path}: ${whyOf(cause)}`, hints: [] })
-  }
-}
-
-const whyOf = (cause: unknown): string => {
-  const { code, message } = cause as NodeJS.ErrnoException
-  switch (code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return 'its folder does not exist; create it, or name another file'
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return 'writing there is not permitted; name another file'
-    default:
-      return `${message}; fix this, or name another file`
+    return notWritten(path, cause)
   }
 }
 
 const START = '<!doctype html>\n<html lang="en">'
 
-const isPage = (path: string): boolean => !existsSync(path) || readFileSync(path, 'utf8').startsWith(START)
+const isPage = (path: string): boolean => {
+  const file = openSync(path, 'r')
+  try {
+    const start = Buffer.alloc(START.length)
+    return readSync(file, start) === START.length && start.toString() === START
+  } finally {
+    closeSync(file)
+  }
+}
+
+const written = (path: string, page: string): E.Either<CliError, string> => {
+  try {
+    writeFileSync(path, page)
+    return E.right(path)
+  } catch (cause) {
+    return E.left(notWritten(path, cause))
+  }
+}
+
+const notWritten = (path: string, cause: unknown): CliError => {
+  const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
+  return { _tag: 'NotWritten', path, why: WHY[code] ?? message }
+}
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: 'the folder does not exist; create it',
+  ENOTDIR: 'a part of its path is no folder; name another file',
+  EACCES: 'no permission; name another file',
+  EPERM: 'no permission; name another file',
+  EROFS: 'the file system is read-only; name another file',
+  ENOSPC: 'no space is left; free some'
+}

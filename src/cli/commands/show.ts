@@ -36,7 +36,7 @@ export interface ShowFlags {
 }
 
 export const showCommand = async (context: Context, id: string, flags: ShowFlags): Promise<Result> => {
-  if (flags.mermaid === true && flags.html !== undefined)
+  if (flags.html !== undefined && flags.mermaid === true)
     return E.left(usage('--html and --mermaid cannot be combined; use one of them'))
   const environment = environmentFor(context)
   const view = await findRun(context, id)
@@ -50,7 +50,7 @@ export const showCommand = async (context: Context, id: string, flags: ShowFlags
   if (flags.html !== undefined) {
     const page = await writePage(context, view.right, E.isRight(artifacts) ? artifacts.right : [], flags.html)
     if (E.isLeft(page)) return page
-    screen.line(`Wrote ${page.right}`)
+    if (page.right !== undefined) screen.line(`Wrote ${page.right}`)
     if (!context.json) return E.right(ExitCode.done)
   }
   if (context.json) screen.out(printed({ ...showJson(view.right, history.right), ...artifactsJson(artifacts) }))

@@ -18,20 +18,26 @@ export const liveRows = ({ active, waves, now, screen, steps, done }: LiveRun): 
   const [first = ''] = active.keys()
   const wave = waves.around(first)
   const units = [...active].slice(0, MAX_ACTIVE).map(([unit, { since, until }]) => {
-    const name = below(wave, unit)
-    return until === undefined
-      ? `${name} ${seconds(time - since)}`
-      : `${name} retries in ${seconds(Math.max(0, until - time))}`
+    const state = until === undefined ? seconds(time - since) : `retries in ${seconds(Math.max(0, until - time))}`
+    return [below(wave, unit), ` ${state}`] as const
   })
-  const position = wave === undefined ? progress : `${progress}, ${wave.unit}: ${Waves.countOf(wave)}`
-  if (active.size === 1) return `${position}, ${units.join(', ')}`
+  const position =
+    wave === undefined
+      ? ([progress, ''] as const)
+      : ([`${progress}, ${wave.unit}`, `: ${Waves.countOf(wave)}`] as const)
+  if (active.size === 1) return `${position.join('')}, ${units.map((one) => one.join('')).join(', ')}`
   const { yellow, symbols, width } = screen.style
-  const fit = (text: string, indent: number): string => fitted(printable(text), { symbols, width: width - indent - 1 })
+  /** Shortens the name, not the state after it. */
+  const fit = ([name, state]: readonly [string, string], indent: number): string => {
+    const left = width - indent - 1
+    const short = fitted(printable(name), { symbols, width: Math.max(Math.floor(left / 3), left - state.length) })
+    return fitted(`${short}${printable(state)}`, { symbols, width: left })
+  }
   const more = active.size - units.length
   return [
     fit(position, 0),
     ...units.map((unit) => `  ${yellow(symbols.inFlight)} ${fit(unit, 5)}`),
-    ...(more === 0 ? [] : [`  ${fit(`${symbols.more} and ${grouped(more)} more`, 2)}`])
+    ...(more === 0 ? [] : [`  ${fit([`${symbols.more} and ${grouped(more)} more`, ''], 2)}`])
   ]
 }
 

@@ -1,9 +1,10 @@
 /** A run as rows, one for each unit. Long lists show the rows that matter and count the others. */
-import { isTop, top } from '../../domain/workflow/Unit.js'
+import type { Unit } from '../../domain/workflow/Unit.js'
+import { ancestors, isTop } from '../../domain/workflow/Unit.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { Style } from '../terminal/Style.js'
 import { printable } from '../../domain/explain/printable.js'
-import { fitted } from '../terminal/Style.js'
+import { columnsOf, fitted } from '../terminal/Style.js'
 import { clipped, counted } from '../../view/text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
@@ -81,25 +82,56 @@ const nearest = (all: ReadonlyArray<UnitView>, most: number): ReadonlySet<number
 /** A run as lines; `errorLines` limits the lines of each error. */
 export const rowLines = (view: RunView, style: Style, errorLines: number): ReadonlyArray<string> => {
   const rows = rowsOf(unitsOf(view.checkpoint))
-  const widest = rows.reduce((width, row) => Math.max(width, row._tag === 'Unit' ? nameOf(row.unit).length : 0), 0)
+  const names = namesOf(rows)
+  const states = new Map(rows.flatMap((row) => (row._tag === 'Unit' ? [[row.unit, describe(view, row.unit)]] : [])))
+  const column = { symbols: style.symbols, width: nameWidth(style, [...names.values()], [...states.values()]) }
   return rows.flatMap((row) =>
-    row._tag === 'Unit' ? unitLines(view, style, row.unit, widest, errorLines) : [moreLine(style, row)]
+    row._tag === 'Unit'
+      ? unitLines(style, row.unit, padded(names.get(row.unit) ?? '', column), states.get(row.unit) ?? '', errorLines)
+      : [moreLine(style, row)]
   )
 }
 
-const nameOf = ({ index, unit }: UnitView): string =>
-  isTop(unit) ? `${String(index + 1).padStart(3)} ${unit}` : `      ${unit.slice(top(unit).length + 1)}`
+/** A narrow terminal shortens names: the state must stay readable. */
+const nameWidth = ({ width }: Style, names: ReadonlyArray<string>, states: ReadonlyArray<string>): number => {
+  const widest = (all: ReadonlyArray<string>): number => all.reduce((most, one) => Math.max(most, columnsOf(one)), 0)
+  const rest = width - 3 - BETWEEN.length
+  return Math.min(widest(names), Math.max(rest - widest(states), Math.floor(rest / 2)))
+}
+
+const BETWEEN = '  '
+
+const padded = (name: string, column: Pick<Style, 'symbols' | 'width'>): string => {
+  const shown = fitted(name, column)
+  return `${shown}${' '.repeat(Math.max(0, column.width - columnsOf(shown)))}`
+}
+
+/** Each unit is indented below the nearest unit around it that has a row, and named from there. */
+const namesOf = (rows: ReadonlyArray<Row>): ReadonlyMap<UnitView, string> => {
+  const levels = new Map<Unit, number>()
+  const names = new Map<UnitView, string>()
+  for (const row of rows) {
+    if (row._tag !== 'Unit') continue
+    const { index, unit } = row.unit
+    const above = [...ancestors(unit)].find((one) => levels.has(one))
+    const level = above === undefined ? 0 : (levels.get(above) ?? 0) + 1
+    levels.set(unit, level)
+    const name = unit.slice(above === undefined ? 0 : above.length + 1)
+    names.set(row.unit, level === 0 ? `${String(index + 1).padStart(3)} ${name}` : `${'  '.repeat(level + 2)}${name}`)
+  }
+  return names
+}
 
 const unitLines = (
-  run: RunView,
   style: Style,
   view: UnitView,
-  widest: number,
+  name: string,
+  state: string,
   errorLines: number
 ): ReadonlyArray<string> => {
   const lines = view.error === undefined ? [] : view.error.message.split('\n').slice(0, errorLines)
   return [
-    marked(style, view.status, `${nameOf(view).padEnd(widest)}  ${describe(run, view)}`),
+    marked(style, view.status, `${name}${BETWEEN}${state}`),
     ...lines.map((text) => style.red(fitted(`        ${printable(clipped(text))}`, style)))
   ]
 }

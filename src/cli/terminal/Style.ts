@@ -63,6 +63,9 @@ const hasColours = (isTTY: boolean, environment: Readonly<Record<string, string 
   return isTTY && term !== 'dumb'
 }
 
+/** Counts the columns that text takes. */
+export const columnsOf = (text: string): number => stringWidth(text)
+
 /** Cuts text to a number of columns. A wide character takes two of them, and a combining one none. */
 export const fitted = (text: string, { symbols, width }: Pick<Style, 'symbols' | 'width'>): string => {
   if (2 * text.length <= width || stringWidth(text) <= width) return text

@@ -101,7 +101,7 @@ body{padding:.8rem .9rem 2rem}header{padding:1.1rem 1.1rem 1rem;margin-bottom:1.
 .chart td:nth-child(2){padding-right:.4rem}.axis text:nth-of-type(even):not(.why),.near{display:none}.chart td:nth-child(3),.chart thead th:nth-child(3){padding-right:0}
 .chart td:last-child,.chart th.axis{grid-column:1/-1}
 .chart svg{height:18px}.chart .axis svg{height:36px}rect{y:3px}.w,.s{y:6px}.d{y:7.5px}
-.chart .over{inset:0;width:100%!important;height:100%}.over pattern line{opacity:.22}.over rect{y:0}.over .hatch{opacity:.45}
+.chart .over{inset:0;width:100%!important;height:100%}.over>line{display:none}.over pattern line{opacity:.22}.over rect{y:0}.over .hatch{opacity:.45}
 .moments li{grid-template-columns:1fr;padding:.3rem 0}
 .legend svg{height:18px;margin:0}}
 @page{margin:14mm}

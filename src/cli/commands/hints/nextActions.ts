@@ -16,11 +16,11 @@ export const nextActions = (typed: Typed, error: CliError): ReadonlyArray<Hint> 
     case 'Usage':
     case 'ConsentMissing':
     case 'NothingToStop':
-    case 'PageNotWritten':
     case 'InvalidWorkflow':
     case 'NoRunOfWorkflow':
     case 'Declined':
     case 'NoDriver':
+    case 'NotWritten':
     case 'Stopped':
       return []
     case 'AmbiguousRun':
