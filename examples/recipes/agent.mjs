@@ -44,6 +44,8 @@ const agent = workflow('agent').step('chat', async ({ input, step }) => {
   for (;;) {
     const reply = await step('turn', () => model(messages))
     if (reply.answer !== undefined) return reply.answer
+    // A chat API refuses the result of a tool without the reply that called it.
+    messages.push({ role: 'assistant', ...reply })
     const call = async ({ id, tool, city }) => {
       const { idempotent, run } = tools[tool]
       return { role: 'tool', city, result: await step(`${tool}-${id}`, { idempotent }, () => run({ city })) }
@@ -52,5 +54,5 @@ const agent = workflow('agent').step('chat', async ({ input, step }) => {
   }
 })
 
-const [, , id, question] = process.argv
+const [, , id = 'trip-1', question = 'Paris or Rome?'] = process.argv
 console.log((await runOrResume(agent, { id, storage: jsonFileStorage('state'), input: { question } })).chat)

@@ -8,7 +8,7 @@
 import { appendFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { fileRequests, jsonFileStorage } from 'dogear/json-file'
-import { answer, runOutcome, workflow } from 'dogear/promise'
+import { answer, RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const log = (line) => appendFileSync('approval.log', `${line}\n`)
 
@@ -25,9 +25,13 @@ const release = workflow('release')
     log(outputs.approve === true ? `publish ${outputs.build}` : `discard ${outputs.build}`)
   })
 
-const [, , command, id, value] = process.argv
+const [, , command = 'run', id = 'release-1', value] = process.argv
+const report = (event) => {
+  if (event._tag === 'AnswerRejected') console.log(`${id}: the answer of ${event.by} is not ${event.expected}`)
+}
 // With `requests`, a process that works on the run takes the answer too.
-const options = { id, storage: jsonFileStorage('state'), environment: { requests: fileRequests('state') } }
+const environment = { requests: fileRequests('state'), events: { report } }
+const options = { id, storage: jsonFileStorage('state'), environment }
 
 if (command === 'answer') {
   await answer({ ...options, unit: 'approve', value: JSON.parse(value), by: userInfo().username })
@@ -36,6 +40,6 @@ if (command === 'answer') {
   const outcome = await runOutcome(release, options)
   if (outcome._tag === 'Pending')
     for (const { unit, question } of outcome.units) console.log(`${id} waits at ${unit}: ${question}`)
-  else console.log(`${id}: ${outcome._tag}`)
+  else console.log(outcome._tag === 'Completed' ? `${id}: Completed` : new RunFailure(outcome).message)
   process.exitCode = { Completed: 0, Pending: 75 }[outcome._tag] ?? 1
 }

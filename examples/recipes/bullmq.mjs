@@ -6,7 +6,7 @@ import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { DelayedError, Queue, Worker } from 'bullmq'
 import { jsonFileStorage } from 'dogear/json-file'
-import { runOutcome, workflow } from 'dogear/promise'
+import { RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const order = workflow('order')
   .step('charge', async ({ runId, idempotencyKey, signal }) => {
@@ -38,7 +38,7 @@ const work = async (job, token) => {
   if (outcome._tag === 'Pending') return later(Date.parse(outcome.wakeAt ?? '') || Date.now() + 24 * 3_600_000)
   // Another worker has the run, because this job stalled and was delivered twice; or this worker stops.
   if (outcome.retryLater || outcome._tag === 'Interrupted') return later(Date.now() + 2_000)
-  throw new Error(`${id}: ${outcome._tag}`)
+  throw new RunFailure(outcome)
 }
 
 const [, , id] = process.argv
@@ -55,5 +55,6 @@ const worker = new Worker('orders', work, {
   maxStalledCount: 10
 })
 worker.on('error', console.error)
+worker.on('failed', (_, error) => console.error(error.message))
 for (const name of ['SIGINT', 'SIGTERM']) process.on(name, () => stopping.abort())
 signal.addEventListener('abort', () => worker.close())

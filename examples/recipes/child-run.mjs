@@ -5,7 +5,7 @@
 // A child has its own id, so you can look at it, pause it and resume it alone. child-run.log shows what ran.
 import { appendFileSync } from 'node:fs'
 import { jsonFileStorage } from 'dogear/json-file'
-import { runOutcome, workflow } from 'dogear/promise'
+import { RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const log = (line) => appendFileSync('child-run.log', `${line}\n`)
 const storage = jsonFileStorage('state')
@@ -31,7 +31,7 @@ const child = async ({ runId, step, sleep, signal }, program, name, input) => {
       const { _tag, wakeAt, outputs } = outcome
       if (_tag === 'Pending') return { wakeAt }
       if (_tag === 'Completed') return { outputs }
-      throw new Error(`${runId}.${name} ended: ${_tag}`)
+      throw new RunFailure(outcome)
     })
     if (ended.outputs !== undefined) return ended.outputs
     // A child that waits for an answer has no time: look again in an hour.
@@ -50,4 +50,5 @@ const closing = workflow('closing')
 
 const [, , month] = process.argv
 const outcome = await runOutcome(closing, { id: month, storage, wait: true })
-console.log(outcome._tag, outcome.outputs?.report)
+console.log(outcome._tag === 'Completed' ? `Completed ${outcome.outputs.report}` : new RunFailure(outcome).message)
+process.exitCode = outcome._tag === 'Completed' ? 0 : 1

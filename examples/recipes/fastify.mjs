@@ -1,14 +1,14 @@
 // A Fastify server that starts runs, shows them, stops them at SIGTERM, and finishes them at its next boot.
 //
 //   PORT=3000 node fastify.mjs
-//   curl -X POST localhost:3000/orders/order-7     answers at once
+//   curl -X POST localhost:3000/orders/order-7     answers at once. Once more: retries it if it failed
 //   curl localhost:3000/orders/order-7
 //
 // fastify.log shows what ran.
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { jsonFileStorage } from 'dogear/json-file'
-import { isRunFailure, resumeAll, start, viewRun, workflow } from 'dogear/promise'
+import { isRunFailure, resumeAll, runOutcome, start, viewRun, workflow } from 'dogear/promise'
 import Fastify from 'fastify'
 
 const order = workflow('order')
@@ -24,22 +24,26 @@ const order = workflow('order')
 const stopping = new AbortController()
 const host = { storage: jsonFileStorage('state'), signal: stopping.signal }
 const app = Fastify()
+const refusal = (error) => (isRunFailure(error) ? error.outcome.error?._tag : undefined)
+app.setErrorHandler((error, _, reply) => reply.code(refusal(error) === 'InvalidRunId' ? 400 : 500).send(error))
 
 app.post('/orders/:id', async ({ params: { id } }, reply) => {
   try {
     // Resolves once the run is recorded, not when it has ended.
     await start(order, { ...host, id })
   } catch (error) {
-    // A client that repeats its request meets its own run.
-    const isThere = isRunFailure(error) && ['RunExists', 'HeldBy'].includes(error.outcome.error?._tag)
-    if (!isThere) throw error
+    if (!['RunExists', 'HeldBy'].includes(refusal(error))) throw error
+    // A client that repeats its request meets its own run, and one that failed is retried. This never rejects.
+    void runOutcome(order, { ...host, id })
   }
   return reply.code(202).send({ id })
 })
 
 app.get('/orders/:id', async ({ params: { id } }, reply) => {
   const view = await viewRun({ ...host, id })
-  return view === undefined ? reply.code(404).send({ id }) : { id, status: view.status, steps: view.steps }
+  if (view === undefined) return reply.code(404).send({ id })
+  const errors = view.units.flatMap(({ unit, error }) => (error === undefined ? [] : `${unit}: ${error.message}`))
+  return { id, status: view.status, steps: view.steps, errors }
 })
 
 console.log(await app.listen({ host: '127.0.0.1', port: Number(process.env.PORT ?? 3000) }))

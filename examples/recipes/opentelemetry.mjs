@@ -15,12 +15,14 @@ const log = (line) => appendFileSync('opentelemetry.log', `${line}\n`)
 // The set-up of your process, with an exporter of yours.
 const exporter = {
   export: (spans, done) => {
-    for (const { name, attributes } of spans) log(`span ${name}, attempt ${attributes['dogear.attempt']}`)
+    for (const { name, attributes, status } of spans)
+      log(`span ${name}, attempt ${attributes['dogear.attempt']}: ${SpanStatusCode[status.code]}`)
     done({ code: 0 })
   },
   shutdown: async () => {}
 }
-trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+trace.setGlobalTracerProvider(provider)
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 
 /** Wraps each attempt. The spans of one run have the same `dogear.run`, over all its processes. */
@@ -30,8 +32,12 @@ const around = ({ runId, unit }, attempt, act) => {
     try {
       await act()
     } catch (error) {
-      span.recordException(error)
-      span.setStatus({ code: SpanStatusCode.ERROR })
+      // It sleeps, waits for an answer, or was stopped: nothing failed.
+      if (error.name === 'AbortError') span.setAttribute('dogear.stopped', true)
+      else {
+        span.recordException(error)
+        span.setStatus({ code: SpanStatusCode.ERROR })
+      }
       throw error
     } finally {
       span.end()
@@ -46,5 +52,9 @@ const report = workflow('report')
   })
   .step('send', async ({ outputs }) => log(`send ${outputs.load} rows`))
 
-const [, , id] = process.argv
-await runOrResume(report, { id, storage: jsonFileStorage('state'), environment: { around } })
+const [, , id = 'report-1'] = process.argv
+try {
+  await runOrResume(report, { id, storage: jsonFileStorage('state'), environment: { around } })
+} finally {
+  await provider.shutdown() // exports what a processor still keeps
+}

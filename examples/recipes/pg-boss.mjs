@@ -2,12 +2,11 @@
 //
 //   DATABASE_URL=postgres://… node pg-boss.mjs order-7    puts an order into the queue, and works until Ctrl+C
 //   DATABASE_URL=postgres://… node pg-boss.mjs            works until Ctrl+C, on as many hosts as you like
-//
 // pg-boss.log shows what ran.
 import { appendFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect } from 'dogear/postgres'
-import { runOutcome, workflow } from 'dogear/promise'
+import { listRuns, RunFailure, runOutcome, workflow } from 'dogear/promise'
 import PgBoss from 'pg-boss'
 
 const order = workflow('order')
@@ -39,9 +38,17 @@ const work = async ([job]) => {
   if (outcome._tag === 'Completed') return outcome.outputs
   // The run comes back at its time; the program that answers sends a run that waits for an answer.
   if (outcome._tag === 'Pending') return outcome.wakeAt && (await enqueue(id, outcome.wakeAt))
-  // Failed, interrupted, or held by another worker, because this job was delivered twice: pg-boss tries again.
-  throw new Error(`${id}: ${outcome._tag}`)
+  // Held by another worker, because this job was delivered twice: looks again later, also if that worker dies.
+  if (outcome.retryLater) return void (await enqueue(id, 5))
+  const failure = new RunFailure(outcome)
+  console.error(failure.message)
+  throw failure // failed or interrupted: pg-boss tries again
 }
+
+// The job of a worker that died is active until it expires, so its run gets another job now.
+for (const { runId, summary } of await listRuns({ storage }))
+  if (['queued', 'interrupted', 'pending'].includes(summary?.status) && summary.workflow.name === 'order')
+    await enqueue(runId, summary.waits?.wakeAt)
 
 const [, , id] = process.argv
 if (id !== undefined) await enqueue(id)

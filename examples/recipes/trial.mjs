@@ -1,13 +1,13 @@
 // A run that sleeps: a reminder after a trial of two weeks. No process has to live that long.
 //
-//   node trial.mjs ada 14        starts the trial of ada, and serves all trials until Ctrl+C
+//   node trial.mjs ada 14        starts the trial of ada, or continues it, and serves all trials until Ctrl+C
 //   node trial.mjs               after a restart: wakes what is due, then each trial at its time
 //
 // trial.log shows what ran. Several hosts may do this at once, with a store on PostgreSQL.
 import { appendFileSync } from 'node:fs'
 import { jsonFileStorage } from 'dogear/json-file'
 import { abortOnSignals } from 'dogear/node'
-import { resumeAll, start, workflow } from 'dogear/promise'
+import { resumeAll, RunFailure, runOutcome, workflow } from 'dogear/promise'
 
 const log = (line) => appendFileSync('trial.log', `${line}\n`)
 
@@ -27,9 +27,10 @@ const host = { storage: jsonFileStorage('state'), environment: { interrupt } }
 
 const [, , user, days = '14'] = process.argv
 if (user !== undefined) {
-  const { outcome } = await start(trial, { ...host, id: `trial-${user}`, input: { user, days: Number(days) } })
-  const { wakeAt } = await outcome
-  console.log(`trial-${user} sleeps until ${wakeAt}`)
+  const id = `trial-${user}`
+  const outcome = await runOutcome(trial, { ...host, id, input: { user, days: Number(days) } })
+  if (outcome._tag === 'Pending') console.log(`${id} sleeps until ${outcome.wakeAt}`)
+  else console.log(outcome._tag === 'Completed' ? `${id}: Completed` : new RunFailure(outcome).message)
 }
 
 // Stays until the signal: wakes each run at its time, and takes over runs whose process died.

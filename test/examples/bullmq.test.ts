@@ -85,6 +85,18 @@ describe.skipIf(!hasRedis)('a BullMQ worker (needs redis-server)', () => {
     })
   })
 
+  test('a job whose run fails keeps the reason, and is done by a retry of its last attempt', async () => {
+    const worker = start(['order-7'], undefined, { DOGEAR_TEST_FAIL: 'charge order-7' })
+    const job = async () => queue.getJob('order-7')
+    await until('all attempts are used up', async () => (await job())?.isFailed() ?? false)
+    expect((await job())?.failedReason).toBe('Run order-7 failed in step 1 (charge): no network')
+    process.kill(worker.pid, 'SIGTERM')
+    expect(await worker.ended).toMatchObject({ code: 0, signal: null })
+    const other = start([])
+    await (await job())?.retry()
+    await done(other)
+  })
+
   test('a stalled job that is delivered twice runs once', async () => {
     writeFileSync(place.file('hold'), '')
     const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })

@@ -14,8 +14,8 @@ interface Server extends Process {
   readonly url: string
 }
 
-const serve = async (killBefore?: string): Promise<Server> => {
-  const one = place.start([], killBefore, { PORT: '0', DOGEAR_TEST_HOLD: 'hold' })
+const serve = async (killBefore?: string, environment: NodeJS.ProcessEnv = {}): Promise<Server> => {
+  const one = place.start([], killBefore, { PORT: '0', DOGEAR_TEST_HOLD: 'hold', ...environment })
   await until('the server listens', () => one.output().includes('http://'))
   return { ...one, url: `${/http:\S+/.exec(one.output())?.[0] ?? ''}/orders/order-7` }
 }
@@ -54,6 +54,27 @@ test('a server that gets SIGTERM stops its runs, exits with 0, and the next one 
   await until('the run is completed', async () => (await status(second)) === 'completed')
   await stop(second)
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a run that failed says why, and a repeated request retries it', async () => {
+  const first = await serve(undefined, { DOGEAR_TEST_FAIL: 'ship order-7' })
+  expect((await fetch(first.url, { method: 'POST' })).status).toBe(202)
+  await until('the run is failed', async () => (await status(first)) === 'failed')
+  expect(await (await fetch(first.url)).json()).toMatchObject({ errors: ['ship: no network'] })
+  await stop(first)
+  const second = await serve()
+  expect(await status(second)).toBe('failed')
+  expect((await fetch(second.url, { method: 'POST' })).status).toBe(202)
+  await until('the run is completed', async () => (await status(second)) === 'completed')
+  await stop(second)
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('an id that is invalid is a bad request', async () => {
+  const server = await serve()
+  const answer = await fetch(server.url.replace('order-7', 'Order'), { method: 'POST' })
+  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('Order')])
+  await stop(server)
 })
 
 test('a request that is repeated starts nothing a second time, and an unknown run is not found', async () => {

@@ -47,7 +47,13 @@ const sql = async (text: string): Promise<readonly Record<string, unknown>[]> =>
 const jobs = (): Promise<readonly Record<string, unknown>[]> =>
   sql("SELECT state FROM pgboss.job WHERE name = 'orders' ORDER BY created_on")
 
-/** Lets the jobs expire whose worker is dead or slow, as after an hour. */
+const held = (): Promise<void> =>
+  until('the first worker has the run', async () => {
+    const [schema] = await sql("SELECT to_regclass('dogear.runs') AS runs")
+    return schema?.['runs'] !== null && (await sql('SELECT * FROM dogear.runs')).length > 0
+  })
+
+/** Lets the jobs expire whose worker is slow, as after an hour. */
 const expire = async (): Promise<void> => {
   await sql("UPDATE pgboss.job SET started_on = now() - interval '2 hours' WHERE state = 'active'")
   await boss.maintain()
@@ -57,15 +63,24 @@ test('a worker that is killed in a step is followed by one that charges and ship
   const first = start(['order-7'], 'charge order-7')
   expect(await first.ended).toMatchObject({ signal: 'SIGKILL' })
   expect(await jobs()).toMatchObject([{ state: 'active' }])
-  await expire()
   const second = start([], 'ship order-7')
   expect(await second.ended).toMatchObject({ signal: 'SIGKILL' })
-  await expire()
   const third = start([])
   await until('the order is done', () => third.output().includes('order-7: Completed'))
   process.kill(third.pid, 'SIGTERM')
   expect(await third.ended).toMatchObject({ code: 0, signal: null })
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a job whose run fails keeps the reason, and pg-boss tries it again', async () => {
+  const worker = start(['order-7'], undefined, { DOGEAR_TEST_FAIL: 'charge order-7' })
+  await until('the job fails', async () => (await jobs()).some(({ state }) => state === 'retry'))
+  const [job] = await sql("SELECT output ->> 'message' AS why FROM pgboss.job WHERE name = 'orders'")
+  expect(job).toEqual({ why: 'Run order-7 failed in step 1 (charge): no network' })
+  process.kill(worker.pid, 'SIGTERM')
+  await worker.ended
+  const other = start([])
+  await until('the order is done', () => other.output().includes('order-7: Completed'))
 })
 
 test('while a run sleeps, the queue holds one delayed job for it', async () => {
@@ -82,15 +97,29 @@ test('a stalled job that is delivered twice runs once', async () => {
   writeFileSync(place.file('hold'), '')
   const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
   await until('the first worker has the job', async () => (await jobs()).some(({ state }) => state === 'active'))
-  await until('the first worker has the run', async () => {
-    const [schema] = await sql("SELECT to_regclass('dogear.runs') AS runs")
-    return schema?.['runs'] !== null && (await sql('SELECT * FROM dogear.runs')).length > 0
-  })
+  await held()
   await expire()
   const other = start([])
   await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
   rmSync(place.file('hold'))
   const said = (): string => slow.output() + other.output()
   await until('the order is done', () => said().includes('order-7: Completed'))
+  expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
+})
+
+test('a job that was delivered twice waits in the queue, and is done when its first worker dies', async () => {
+  writeFileSync(place.file('hold'), '')
+  const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
+  await until('the first worker has the job', async () => (await jobs()).some(({ state }) => state === 'active'))
+  await held()
+  await expire()
+  const other = start([])
+  await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+  await until('the second delivery is over', async () => {
+    const states = (await jobs()).map(({ state }) => state)
+    return states[0] === 'completed' && states.at(-1) === 'created'
+  })
+  process.kill(slow.pid, 'SIGKILL')
+  await until('the order is done', () => other.output().includes('order-7: Completed'))
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })

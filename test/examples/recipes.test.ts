@@ -1,5 +1,5 @@
 /** The recipes that need no server: each dies in a step, is started again, and does nothing twice. */
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type Recipe, recipe, until } from './recipes.js'
 
@@ -9,9 +9,17 @@ vi.setConfig({ testTimeout: 120_000 })
 let place: Recipe
 afterEach(() => place.remove())
 
+/** Edits the copy of a recipe, as its reader would. */
+const edit = (name: string, from: string, to: string): void => {
+  const path = place.file(`${name}.mjs`)
+  const text = readFileSync(path, 'utf8')
+  expect(text).toContain(from)
+  writeFileSync(path, text.replace(from, to))
+}
+
 const KILLED = { code: null, signal: 'SIGKILL' }
 
-test.each(['model 1', 'temperature Paris', 'model 3', 'model 4'])(
+test.each(['model 1', 'temperature Paris', 'model 4', 'model 6'])(
   'the agent that is killed before "%s" repeats no turn and no tool',
   async (line) => {
     place = recipe('agent')
@@ -19,7 +27,7 @@ test.each(['model 1', 'temperature Paris', 'model 3', 'model 4'])(
     expect(await place.run(words, line)).toMatchObject(KILLED)
     expect(await place.run(words)).toEqual({ code: 0, signal: null, output: 'Booked Rome: ticket to Rome\n' })
     expect([...place.log()].sort()).toEqual(
-      ['book Rome', 'model 1', 'model 3', 'model 4', 'temperature Paris', 'temperature Rome'].sort()
+      ['book Rome', 'model 1', 'model 4', 'model 6', 'temperature Paris', 'temperature Rome'].sort()
     )
   }
 )
@@ -50,6 +58,20 @@ test.each([
   expect(place.log()).toEqual(['build', question, end])
 })
 
+test('the release says why it failed, and why it still waits after an answer of the wrong type', async () => {
+  place = recipe('approval')
+  const failed = await place.run(['run', 'release-1'], undefined, { DOGEAR_TEST_FAIL: 'build' })
+  expect(failed).toMatchObject({ code: 1, output: 'Run release-1 failed in step 1 (build): no network\n' })
+  edit('approval', "question: 'Publish?',", "question: 'Publish?', output: boolean,")
+  edit('approval', 'const [,', "import { boolean } from 'io-ts'\nconst [,")
+  const waits = 'release-1 waits at approve: Publish?\n'
+  expect(await place.run(['run', 'release-1'])).toMatchObject({ code: 75, output: waits })
+  expect(await place.run(['answer', 'release-1', '"yes"'])).toMatchObject({ code: 0 })
+  const { output } = await place.run(['run', 'release-1'])
+  expect(output).toMatch(/^release-1: the answer of \S+ is not boolean\n/)
+  expect(output.endsWith(waits)).toBe(true)
+})
+
 /** Two seconds, in days. */
 const SHORT = '0.00002'
 
@@ -66,6 +88,25 @@ test('the trial that sleeps is woken at its time by a process that started later
   process.kill(last.pid, 'SIGTERM')
   expect(await last.ended).toMatchObject({ code: 0, signal: null })
   expect(place.log()).toEqual(['mail to ada: welcome', end])
+})
+
+test('the trial that is started again by the command that started it continues', async () => {
+  place = recipe('trial')
+  const words = ['ada', SHORT]
+  expect(await place.run(words, 'mail to ada: welcome')).toMatchObject(KILLED)
+  const last = place.start(words)
+  await until('the trial ends', () => last.output().includes('trial-ada: Completed'))
+  process.kill(last.pid, 'SIGTERM')
+  expect(await last.ended).toMatchObject({ code: 0, signal: null })
+  expect(place.log()).toEqual(['mail to ada: welcome', 'mail to ada: your trial has ended'])
+})
+
+test('a child run that fails tells its parent why', async () => {
+  place = recipe('child-run')
+  const { code, output } = await place.run(['march'], undefined, { DOGEAR_TEST_FAIL: 'total of ada' })
+  expect(code).toBe(1)
+  expect(output).toContain('Run march.ada failed in step 1 (total): no network')
+  expect(await place.run(['march'])).toMatchObject({ code: 0, output: 'Completed 800\n' })
 })
 
 test.each(['total of ada', 'mail to grace: 500'])(
@@ -85,6 +126,26 @@ test('a resume has spans for what runs, and none for what it skips', async () =>
   place = recipe('opentelemetry')
   expect(await place.run(['report-1'], 'send 30 rows')).toMatchObject(KILLED)
   expect(await place.run(['report-1'])).toMatchObject({ code: 0, output: '' })
-  const spans = ['span load/pages, attempt 1', 'span load, attempt 1', 'span send, attempt 1']
+  const spans = ['span load/pages, attempt 1: UNSET', 'span load, attempt 1: UNSET', 'span send, attempt 1: UNSET']
   expect(place.log()).toEqual(['pages', ...spans.slice(0, 2), 'send 30 rows', ...spans.slice(2)])
+})
+
+test('an attempt that sleeps has a span without an error, one that fails has one with an error', async () => {
+  place = recipe('opentelemetry')
+  edit(
+    'opentelemetry',
+    'async ({ step }) => {',
+    "async ({ step, sleep }) => {\n    await sleep('quota', { millis: 100 })"
+  )
+  edit('opentelemetry', 'environment: { around }', 'environment: { around }, wait: true')
+  const { code, output } = await place.run(['report-1'], undefined, { DOGEAR_TEST_FAIL: 'send 30 rows' })
+  expect(code).toBe(1)
+  expect(output).toContain('no network')
+  expect(place.log()).toEqual([
+    'span load, attempt 1: UNSET',
+    'pages',
+    'span load/pages, attempt 1: UNSET',
+    'span load, attempt 1: UNSET',
+    'span send, attempt 1: ERROR'
+  ])
 })
