@@ -116,10 +116,15 @@ const NEEDED: Readonly<Partial<Record<CallName, ReadonlyArray<string>>>> = {
   resumeAll: ['workflows']
 }
 
+/** These calls run nothing, so they ignore the options of a run: hosts pass one object to all calls. */
+const SHARING: ReadonlySet<CallName> = new Set(['one', 'answer', 'confirm', 'pause', 'list'])
+
+const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).map((option) => [option, anything]))
+
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
 export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined =>
   refusal([
-    ...optionProblems(options, KNOWN[call]),
+    ...optionProblems(options, KNOWN[call], SHARING.has(call) ? OF_RUNS : {}),
     ...(options === undefined || object(options) === undefined ? missing(call, fieldsOf(options)) : [])
   ])
 

@@ -106,6 +106,14 @@ describe('arguments of calls', () => {
     expect(await refusal(called)).toBe(`These options are invalid:\n  ${expected}`)
   })
 
+  test('calls that run nothing ignore the options of a run, so that a host can share them', async () => {
+    const options = { ...host(), input: {}, wait: false, changes: 'strict' } as const
+    await runOutcome(one(), options)
+    expect(await dogear.viewRun(options)).toMatchObject({ runId: 'r', status: 'completed' })
+    expect(await dogear.listRuns(options)).toHaveLength(1)
+    expect(await dogear.poll(one(), options)).toMatchObject({ jobs: [] })
+  })
+
   test('a store without a folder is refused with an example', async () => {
     const storage = jsonFileStorage(undefined as never)
     expect(await refusal(dogear.listRuns({ storage }))).toMatch(
