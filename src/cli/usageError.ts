@@ -64,7 +64,7 @@ const unknown = (name: string, program: Command): string => {
   const known = SYNONYMS.get(name)
   const names = program.commands.map((command) => command.name()).filter((one) => one !== 'list')
   const hint = known === undefined ? didYouMean(name, names) : `. Did you mean "${known}"?`
-  return `unknown command "${name}"${hint}`
+  return `unknown command "${withoutPassword(name)}"${hint}`
 }
 
 const nearestFlag = (program: Command, name: string, message: string): string => {

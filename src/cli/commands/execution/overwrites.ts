@@ -5,17 +5,16 @@ import { planEvidence } from '../../../domain/plan/changedEvidence.js'
 import { demandsOf } from '../../../domain/plan/demands.js'
 import { describeChanged } from '../../../domain/explain/Explain.js'
 import { listed } from '../../../domain/data/listed.js'
-import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import { progress } from '../../../domain/checkpoint/Checkpoint.js'
-import type { Confirm, Decision, PlanOptions, ResumePlan } from '../../../domain/plan/Plan.js'
+import type { Confirm, Decision, PlanOptions, Run } from '../../../domain/plan/Plan.js'
 import { runsAgain } from '../../../domain/plan/Plan.js'
 import { find } from '../../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
-import { ancestors, isWithin } from '../../../domain/workflow/Unit.js'
+import { ancestors, isTop, isWithin } from '../../../domain/workflow/Unit.js'
 import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import { collectEvidence } from '../../../executor/workspace/evidence.js'
 import type { Planned, Survey } from '../../../executor/planRun.js'
 import type { WorkingTree } from '../../../ports/WorkingTree.js'
+import { counted } from '../../../view/text.js'
 import { describe, notDone } from '../../CliError.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
@@ -68,25 +67,23 @@ export const repeatWarnings = (
   { checkpoint, options, plan }: Pick<Planned, 'checkpoint' | 'options' | 'plan'>,
   { force }: Pick<PlanFlags, 'force'>
 ): ReadonlyArray<string> => {
-  const twice = doneTwice(checkpoint, program, plan, options)
-  const { completed } = progress(checkpoint)
+  const repeated = runsAgain(plan, checkpoint)
+  const twice = doneTwice(repeated, program, options)
+  const what = repeated.every(({ unit }) => isTop(unit)) ? 'completed step' : 'completed unit'
   return [
     ...(twice.length === 0 ? [] : [repeatWarning(twice)]),
-    ...(force === true && completed > 0
-      ? [`--force runs ${completed} completed step${completed === 1 ? '' : 's'} again.`]
-      : [])
+    ...(force === true && repeated.length > 0 ? [`--force runs ${counted(repeated.length, what)} again.`] : [])
   ]
 }
 
 const doneTwice = (
-  checkpoint: Checkpoint,
+  repeated: ReadonlyArray<Run>,
   program: Workflow,
-  plan: ResumePlan,
   { confirm }: PlanOptions
 ): ReadonlyArray<string> => {
   const units = new Set(nonIdempotent(program))
   const isOfMap = (unit: Unit): boolean => [...ancestors(unit)].some((one) => units.has(one))
-  return runsAgain(plan, checkpoint)
+  return repeated
     .filter(({ unit }) => units.has(unit) || isOfMap(unit))
     .map(({ unit }) => unit)
     .filter((name) => confirm?.get(name)?._tag !== 'Again')
