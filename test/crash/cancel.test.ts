@@ -48,44 +48,58 @@ const someOf = (calls: number, count: number, salt: number): ReadonlyArray<numbe
   return sweep ? all : chanceOf(salt).sample(all, count)
 }
 
+/** Every second one, so that each part takes half of the time. */
+const partOf = <A>(all: ReadonlyArray<A>, part: number): ReadonlyArray<A> =>
+  all.filter((_, index) => index % 2 === part - 1)
+
 describe('killed processes of a cancelled run', () => {
-  test('after a kill during or after a cancel, the next process runs no further step', async () => {
-    const calls = await inWorld('without a kill', async ({ folder }) => {
-      const ended = await life(folder, 'run')
-      assert.equal(ended.end, 'cancelled')
-      await staysCancelled(folder)
-      return ended.calls
-    })
-    let acknowledged = 0
-    await eachOf(someOf(calls, 16, 7), (index) =>
-      inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
-        await life(folder, 'run', index + 1)
-        if (!effectsIn(folder).includes('acknowledged')) return
-        acknowledged += 1
-        const next = await life(folder, 'resume')
-        assert.ok(next.end === 'cancelled' || next.end === 'RunCancelled', next.end)
+  let acknowledged = 0
+
+  test.each([1, 2])(
+    'after a kill during or after a cancel, the next process runs no further step (part %i)',
+    async (part) => {
+      const calls = await inWorld('without a kill', async ({ folder }) => {
+        const ended = await life(folder, 'run')
+        assert.equal(ended.end, 'cancelled')
         await staysCancelled(folder)
+        return ended.calls
       })
-    )
+      await eachOf(partOf(someOf(calls, 16, 7), part), (index) =>
+        inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
+          await life(folder, 'run', index + 1)
+          if (!effectsIn(folder).includes('acknowledged')) return
+          acknowledged += 1
+          const next = await life(folder, 'resume')
+          assert.ok(next.end === 'cancelled' || next.end === 'RunCancelled', next.end)
+          await staysCancelled(folder)
+        })
+      )
+    }
+  )
+
+  test('more than three of these kills came after the cancel was acknowledged', () => {
     assert.ok(acknowledged > 3, `only ${acknowledged} were acknowledged`)
   })
 
-  test('after a kill while recording an earlier cancel, the next process records it', async () => {
-    const calls = await inWorld('without a kill', async ({ folder }) => {
-      assert.ok((await life(folder, 'die')).isKilled)
-      assert.ok(existsSync(join(folder, 'state/runs/r/requests/cancel.json')))
-      const next = await life(folder, 'resume')
-      assert.equal(next.end, 'cancelled')
-      await staysCancelled(folder)
-      return next.calls
-    })
-    await eachOf(someOf(calls, 8, 8), (index) =>
-      inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
-        await life(folder, 'die')
-        await life(folder, 'resume', index + 1)
-        await life(folder, 'resume')
+  test.each([1, 2])(
+    'after a kill while recording an earlier cancel, the next process records it (part %i)',
+    async (part) => {
+      const calls = await inWorld('without a kill', async ({ folder }) => {
+        assert.ok((await life(folder, 'die')).isKilled)
+        assert.ok(existsSync(join(folder, 'state/runs/r/requests/cancel.json')))
+        const next = await life(folder, 'resume')
+        assert.equal(next.end, 'cancelled')
         await staysCancelled(folder)
+        return next.calls
       })
-    )
-  })
+      await eachOf(partOf(someOf(calls, 8, 8), part), (index) =>
+        inWorld(`killed before call ${index + 1}`, async ({ folder }) => {
+          await life(folder, 'die')
+          await life(folder, 'resume', index + 1)
+          await life(folder, 'resume')
+          await staysCancelled(folder)
+        })
+      )
+    }
+  )
 })
