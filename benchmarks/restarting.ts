@@ -1,7 +1,7 @@
 /** Kills a run at half of its steps and resumes it in a fresh process: the time of each part until the first step that runs. */
 import { spawnSync } from 'node:child_process'
 import { cp, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** Milliseconds in the fresh process. `start`: until its first line, as an empty process; `first`: from the call to the step. */
 export interface Restart {
@@ -45,7 +45,8 @@ export const restarting = async (root: string, steps: number, rounds: number): P
   const all: Array<Restart> = []
   for (let round = 0; round < rounds; round++) {
     const copy = `${killed}-${round}`
-    await cp(killed, copy, { recursive: true })
+    // Sockets cannot be copied; without its socket an owner is looked for by its process id.
+    await cp(killed, copy, { recursive: true, filter: (path) => !basename(path).startsWith('alive-') })
     all.push(JSON.parse(spawned(copy, steps, 'resumed')) as Restart)
     await rm(copy, { recursive: true })
   }
