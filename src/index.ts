@@ -102,7 +102,6 @@ export * as StepFailure from './public/StepFailure.js'
 export { planResume } from './domain/plan/planResume.js'
 export { hashPlan, openQuestions } from './domain/plan/Plan.js'
 export { describeQuestion, describeReason, explain } from './domain/explain/Explain.js'
-export type { Moment } from './domain/explain/Explain.js'
 export type {
   Answer,
   Changes,

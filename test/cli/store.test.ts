@@ -101,7 +101,7 @@ describe('--store', () => {
   test.each([['run', 'w.yml', '--id', 'r-one'], ['runs'], ['show', 'r-one']])(
     'dogear %s on a file that is no database names the file',
     async (...words) => {
-      place = sandbox({ 'w.yml': WORKFLOW, 'junk.db': 'not a database, but a text'.repeat(100) })
+      place = sandbox({ 'w.yml': WORKFLOW, 'junk.db': 'not a database, but a string'.repeat(100) })
       const { code, stderr } = await place.dogear([...words, '--store', 'junk.db'])
       expect(code).toBe(5)
       expect(stderr.split('\n')[0]).toContain(`${place.folder}/junk.db`)

@@ -225,7 +225,7 @@ test.each([
 
 test('a command in a deleted folder says so', async () => {
   within()
-  const refused = await place.shell('mkdir gone && cd gone && rmdir ../gone && dogear runs')
+  const refused = await place.shell('mkdir deleted && cd deleted && rmdir ../deleted && dogear runs')
   expect([refused.code, linesOf(refused.stderr).at(-1)]).toEqual([
     2,
     'dogear: the current folder was deleted; change to one that exists'

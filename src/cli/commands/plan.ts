@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import type { Moment } from '../../domain/explain/Explain.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -14,7 +13,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
-import { momentOf } from '../report/pending.js'
+import { presentOf } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
@@ -93,7 +92,7 @@ const planLines = (
     style.bold(`Run ${runId}: ${checkpoint.workflow.name}, ${status}`),
     ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${found.lost}`)]),
     ...(O.isNone(heldBy) ? [] : [style.yellow(inProgress(heldBy.value))]),
-    ...explain(plan, momentOf({ checkpoint, heldBy }))
+    ...explain(plan, presentOf({ heldBy }))
       .split('\n')
       .map((line) => shortened(asOf(heldBy, line))),
     ...editLines(edits),
@@ -165,27 +164,30 @@ const planJson = (
   plan: ResumePlan,
   edits: ReadonlyArray<StepEdit>,
   edited: ReadonlyArray<Overwrite>
-): JsonObject => ({
-  ...summaryJson(view),
-  plan_hash: hashPlan(plan),
-  start_index: plan.startIndex,
-  retry_current: plan.retryCurrent,
-  decisions: plan.decisions.map((decision) => decisionJson(view, decision, momentOf(view))),
-  edits: edits.map(({ edit, unit, recorded = null, present = null }) => ({ edit, unit, recorded, present })),
-  questions: openQuestions(plan).map(({ unit }) => unit),
-  overwrites: edited.map((one) => ({
-    unit: one.unit,
-    changed: one.reason.changed.map(({ was }) => describeEvidence(was))
-  })),
-  recovered: view.found._tag === 'Recovered'
-})
+): JsonObject => {
+  const now = presentOf(view)
+  return {
+    ...summaryJson(view),
+    plan_hash: hashPlan(plan),
+    start_index: plan.startIndex,
+    retry_current: plan.retryCurrent,
+    decisions: plan.decisions.map((decision) => decisionJson(view, decision, now)),
+    edits: edits.map(({ edit, unit, recorded = null, present = null }) => ({ edit, unit, recorded, present })),
+    questions: openQuestions(plan).map(({ unit }) => unit),
+    overwrites: edited.map((one) => ({
+      unit: one.unit,
+      changed: one.reason.changed.map(({ was }) => describeEvidence(was))
+    })),
+    recovered: view.found._tag === 'Recovered'
+  }
+}
 
-const decisionJson = ({ heldBy }: RunView, decision: Decision, moment: Moment): JsonObject => ({
+const decisionJson = ({ heldBy }: RunView, decision: Decision, now: string | undefined): JsonObject => ({
   step_index: decision.stepIndex,
   unit: decision.unit,
   action: decision._tag.toLowerCase(),
   reason: decision.reason._tag,
-  why: asOf(heldBy, describeReason(decision, moment)),
+  why: asOf(heldBy, describeReason(decision, now)),
   ...evidenceJson(decision)
 })
 

@@ -6,7 +6,7 @@ import { printable } from '../../domain/explain/printable.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { Decision, RetryReason } from '../../domain/plan/Plan.js'
 import type { RunView } from '../../executor/storage/runs.js'
-import { momentOf, waitTextAt } from './pending.js'
+import { presentOf, waitTextAt } from './pending.js'
 import { duration, grouped } from '../../view/text.js'
 
 const PARTS = { task: 'parts', 'sub-step': 'parts', sequence: 'steps', wave: 'groups', map: 'groups' } as const
@@ -17,7 +17,7 @@ export const describe = (run: RunView, view: UnitView): string => {
   return [
     assumed ? 'assumed done' : (stopped ?? status),
     ...(parts === undefined ? [] : [`${grouped(parts.completed)}/${grouped(parts.total)} ${PARTS[kind]}`]),
-    ...(pending === undefined ? [] : [printable(waitTextAt(pending, answered === true, momentOf(run)))]),
+    ...(pending === undefined ? [] : [printable(waitTextAt(pending, answered === true, presentOf(run)))]),
     ...(pending === undefined && answered === true ? ['its answer is recorded'] : []),
     ...(attempts > 1 && stopped === undefined ? [`${attempts} attempts`] : []),
     ...(durationMillis === undefined || assumed ? [] : [duration(durationMillis)])

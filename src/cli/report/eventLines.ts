@@ -140,11 +140,7 @@ const planned = (run: LiveRun, { runId, resumed, plan }: Of<'RunPlanned'>): Line
     ...lines,
     ...skipped(run, plan),
     ...(verbose
-      ? explain(plan, { now: new Date(run.now()).toISOString() })
-          .split('\n')
-          .slice(1)
-          .map(shortened)
-          .map(style.dim)
+      ? explain(plan, new Date(run.now()).toISOString()).split('\n').slice(1).map(shortened).map(style.dim)
       : [])
   ]
 }

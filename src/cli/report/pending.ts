@@ -2,7 +2,6 @@
 import * as O from 'fp-ts/lib/Option.js'
 import { systemClock } from '../../adapters/node/index.js'
 import { overAt } from '../../domain/checkpoint/Due.js'
-import type { Moment } from '../../domain/explain/Explain.js'
 import { describeJob, describeOver } from '../../domain/explain/Explain.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { JsonObject } from '../../domain/data/Json.js'
@@ -11,12 +10,12 @@ import { firstLine } from '../../view/text.js'
 
 export const nowText = (): string => new Date(systemClock.now()).toISOString()
 
-/** The present, for a run that a resume may continue: not while a process owns it. */
-export const momentOf = ({ checkpoint, heldBy }: Pick<RunView, 'checkpoint' | 'heldBy'>): Moment =>
-  O.isSome(heldBy) ? {} : { now: nowText(), answers: checkpoint.answers }
+/** The present time, for a run that a resume may continue: not while a process owns it. */
+export const presentOf = ({ heldBy }: Pick<RunView, 'heldBy'>): string | undefined =>
+  O.isSome(heldBy) ? undefined : nowText()
 
 /** Says that a wait is over, or else what it waits for. */
-export const waitTextAt = (pending: PendingUnit, isAnswered: boolean, { now }: Moment): string => {
+export const waitTextAt = (pending: PendingUnit, isAnswered: boolean, now: string | undefined): string => {
   const over = pending._tag === 'Job' || now === undefined ? undefined : overAt(pending, isAnswered, now)
   return over === undefined ? waitText(pending) : describeOver(over)
 }

@@ -1,11 +1,9 @@
 /** Renders plans and plan problems as text. */
 import type { PollReason } from '../plan/Plan.js'
-import type { Checkpoint } from '../checkpoint/Checkpoint.js'
 import { describeEvidence } from '../checkpoint/CompletedStep.js'
 import type { Over } from '../checkpoint/Due.js'
 import { overAt } from '../checkpoint/Due.js'
 import type { Wait } from '../checkpoint/Pending.js'
-import { has } from '../checkpoint/Units.js'
 import type { Json } from '../data/Json.js'
 import type { Changed, Confirm, Decision, DecisionTree, PlanProblem, ResumePlan } from '../plan/Plan.js'
 import { listed } from '../data/listed.js'
@@ -15,19 +13,9 @@ import { nameOf } from '../workflow/Unit.js'
 import { describeProblem as describeWorkflowProblem } from '../workflow/Workflow.js'
 
 /**
- * What a plan does not contain, because a planner has no clock. `now`: the present time (UTC, ISO 8601), at which waits may be over;
- * `answers`: those of the checkpoint, which no wait has taken yet.
- *
- * @category model
- */
-export interface Moment extends Partial<Pick<Checkpoint, 'answers'>> {
-  readonly now?: string
-}
-
-/**
  * Renders a plan as text: one line for each unit, with its decision and reason. Steps are counted from 1. Of more than 20 units in a list,
- * five of each kind are listed and the others counted; units that need confirmation are always listed. With a `moment`, the text says which
- * waits are over.
+ * five of each kind are listed and the others counted; units that need confirmation are always listed. With `now` (UTC, ISO 8601), the text says which
+ * waits are over: a plan does not know, because a planner has no clock.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -48,12 +36,12 @@ export interface Moment extends Partial<Pick<Checkpoint, 'answers'>> {
  *
  * @category destructors
  */
-export const explain = (plan: ResumePlan, moment: Moment = {}): string => {
+export const explain = (plan: ResumePlan, now?: string): string => {
   const steps = decisionTrees(plan)
-  const rows = entriesOf(steps, moment).flatMap(({ node, row, isCount }) =>
+  const rows = entriesOf(steps, now).flatMap(({ node, row, isCount }) =>
     isCount
       ? [{ ...row, place: '' }]
-      : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, moment, '  ')]
+      : [{ ...row, place: `${node.decision.stepIndex + 1}/${steps.length}` }, ...below(node, now, '  ')]
   )
   const wide = (of: (row: Row) => string): number => rows.reduce((widest, row) => Math.max(widest, of(row).length), 0)
   const place = wide((row) => row.place)
@@ -61,7 +49,7 @@ export const explain = (plan: ResumePlan, moment: Moment = {}): string => {
   const lines = rows.map(
     (row) => `  ${row.place.padStart(place)}  ${row.verb.padEnd(7)}  ${row.name.padEnd(name)}  ${row.why}`
   )
-  return printableLines([headline(plan, steps, moment), ...lines.map((line) => line.trimEnd())])
+  return printableLines([headline(plan, steps, now), ...lines.map((line) => line.trimEnd())])
 }
 
 interface Row {
@@ -71,16 +59,16 @@ interface Row {
   readonly why: string
 }
 
-const rowOf = (decision: Decision, moment: Moment): Omit<Row, 'place'> => ({
-  verb: verb(decision, moment),
+const rowOf = (decision: Decision, now: string | undefined): Omit<Row, 'place'> => ({
+  verb: verb(decision, now),
   name: nameOf(decision.unit),
-  why: `${describeReason(decision, moment)}${abandoned(decision)}`
+  why: `${describeReason(decision, now)}${abandoned(decision)}`
 })
 
-const below = ({ parts }: DecisionTree, moment: Moment, indent: string): ReadonlyArray<Row> =>
-  entriesOf(parts, moment).flatMap(({ node, row, isCount }) => {
+const below = ({ parts }: DecisionTree, now: string | undefined, indent: string): ReadonlyArray<Row> =>
+  entriesOf(parts, now).flatMap(({ node, row, isCount }) => {
     const line = { ...row, place: '', name: `${indent}${row.name}` }
-    return isCount ? [line] : [line, ...below(node, moment, `${indent}  `)]
+    return isCount ? [line] : [line, ...below(node, now, `${indent}  `)]
   })
 
 /** Lists up to LONG entries in full, then SHOWN of each kind. */
@@ -94,12 +82,12 @@ interface Entry {
   readonly isCount: boolean
 }
 
-const entriesOf = (all: ReadonlyArray<DecisionTree>, moment: Moment): ReadonlyArray<Entry> => {
-  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision, moment), isCount: false })
+const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): ReadonlyArray<Entry> => {
+  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision, now), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
   for (const node of all) {
-    const name = kindOf(node, moment)
+    const name = kindOf(node, now)
     const kind = kinds.get(name)
     if (kind === undefined) kinds.set(name, [node])
     else kind.push(node)
@@ -110,14 +98,14 @@ const entriesOf = (all: ReadonlyArray<DecisionTree>, moment: Moment): ReadonlyAr
     const shown = kind.length === SHOWN + 1 || kind[0]?.decision._tag === 'Confirm' ? kind.length : SHOWN
     for (const node of kind.slice(0, shown)) rows.set(node, one(node))
     const [first, ...others] = kind.slice(shown)
-    if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others, moment), isCount: true })
+    if (first !== undefined) rows.set(first, { node: first, row: countOf(first, others, now), isCount: true })
   }
   return all.flatMap((node) => rows.get(node) ?? [])
 }
 
 /** An abandoned job is a kind of its own, so that it is listed. */
-const kindOf = (node: DecisionTree, moment: Moment): string =>
-  `${node.decision._tag} ${node.decision.reason._tag} ${overOf(node.decision, moment)}${abandonsJob(node) ? ' Abandons' : ''}`
+const kindOf = (node: DecisionTree, now: string | undefined): string =>
+  `${node.decision._tag} ${node.decision.reason._tag} ${overOf(node.decision, now)}${abandonsJob(node) ? ' Abandons' : ''}`
 
 const abandonsJob = ({ decision, parts }: DecisionTree): boolean =>
   (decision._tag === 'Run' && decision.abandons !== undefined) || parts.some(abandonsJob)
@@ -126,19 +114,19 @@ const abandonsJob = ({ decision, parts }: DecisionTree): boolean =>
 const countOf = (
   { decision }: DecisionTree,
   others: ReadonlyArray<DecisionTree>,
-  moment: Moment
+  now: string | undefined
 ): Omit<Row, 'place'> => {
-  const row = rowOf(decision, moment)
-  const why = others.every((other) => rowOf(other.decision, moment).why === row.why) ? row.why : ''
+  const row = rowOf(decision, now)
+  const why = others.every((other) => rowOf(other.decision, now).why === row.why) ? row.why : ''
   return { ...row, name: `… ${others.length + 1} more`, why }
 }
 
-const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, moment: Moment): string => {
+const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, now: string | undefined): string => {
   const total = steps.length
   const done = plan.skipSteps.size
   const questions = confirms(plan).length
   const asked = questions === 0 ? '' : `, ${questions} question${questions === 1 ? '' : 's'} to answer`
-  const pending = steps.filter((one) => one.decision._tag === 'Poll' && !isAnyOver(one, moment)).length
+  const pending = steps.filter((one) => one.decision._tag === 'Poll' && !isAnyOver(one, now)).length
   const waits = pending === 0 ? '' : `, ${pending} pending`
   const input = plan.input === undefined ? '' : ', with another input'
   return done === total
@@ -147,11 +135,11 @@ const headline = (plan: ResumePlan, steps: ReadonlyArray<DecisionTree>, moment: 
 }
 
 /** Whether a resume ends a wait of this unit or its parts. */
-const isAnyOver = ({ decision, parts }: DecisionTree, moment: Moment): boolean =>
-  overOf(decision, moment) !== undefined || parts.some((part) => isAnyOver(part, moment))
+const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): boolean =>
+  overOf(decision, now) !== undefined || parts.some((part) => isAnyOver(part, now))
 
 /** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
-export const overOf = ({ reason }: Pick<Decision, 'reason'>, { now }: Moment): Over | undefined => {
+export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined => {
   const wait = waitOf(reason)
   return wait === undefined || now === undefined ? undefined : overAt(wait, 'answered' in reason, now)
 }
@@ -175,7 +163,7 @@ export const describeOver = (over: Over): string => {
   }
 }
 
-const verb = (decision: Decision, moment: Moment): string => {
+const verb = (decision: Decision, now: string | undefined): string => {
   switch (decision._tag) {
     case 'Skip':
       return 'skip'
@@ -186,7 +174,7 @@ const verb = (decision: Decision, moment: Moment): string => {
     case 'Confirm':
       return 'confirm'
     case 'Poll':
-      if (overOf(decision, moment) !== undefined) return 'run'
+      if (overOf(decision, now) !== undefined) return 'run'
       return decision.reason._tag === 'JobPending' ? 'poll' : 'wait'
   }
 }
@@ -206,16 +194,14 @@ const describeAbandoned = (reason: PollReason): string => {
 }
 
 /**
- * Describes the reason of a decision. With a `moment`, it says whether a wait is over, or already has an answer.
+ * Describes the reason of a decision. With `now` (UTC, ISO 8601), it says whether a wait is over.
  *
  * @category destructors
  */
-export const describeReason = (decision: Decision, moment: Moment = {}): string => {
-  const { _tag, unit, reason } = decision
-  const over = overOf(decision, moment)
+export const describeReason = (decision: Decision, now?: string): string => {
+  const { _tag, reason } = decision
+  const over = overOf(decision, now)
   if (over !== undefined) return describeOver(over)
-  const mayTake = reason._tag === 'NotStarted' || reason._tag === 'Failed'
-  if (mayTake && moment.answers !== undefined && has(moment.answers, unit)) return 'its answer is recorded'
   switch (reason._tag) {
     case 'Completed':
       return 'completed'

@@ -3,7 +3,6 @@ import type { Option } from 'fp-ts/lib/Option.js'
 import { isSome } from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
-import type { Moment } from '../../domain/explain/Explain.js'
 import type { ResumePlan } from '../../domain/plan/Plan.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import type { Found, Holder } from '../../ports/CheckpointStorage.js'
@@ -33,6 +32,5 @@ export interface RunPage {
   readonly now?: string
 }
 
-/** The moment at which a resume may continue the run: not while a process owns it. */
-export const presentOf = ({ checkpoint, heldBy, now }: RunPage): Moment =>
-  isSome(heldBy) ? {} : { answers: checkpoint.answers, ...(now === undefined ? {} : { now }) }
+/** The present time, if a resume may continue the run: not while a process owns it. */
+export const presentOf = ({ heldBy, now }: RunPage): string | undefined => (isSome(heldBy) ? undefined : now)

@@ -3,7 +3,6 @@ import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Moment } from '../../domain/explain/Explain.js'
 import { describeReason, overOf } from '../../domain/explain/Explain.js'
 import { printable, printableLines } from '../../domain/explain/printable.js'
 import type { Decision } from '../../domain/plan/Plan.js'
@@ -34,7 +33,7 @@ export const detailsOf = (
   start: number
 ): { readonly start: number; readonly rows: ReadonlyArray<Details> } => {
   const { checkpoint, plan } = page
-  const moment = presentOf(page)
+  const now = presentOf(page)
   const most = Math.max(200, Math.min(4_000, Math.floor(BUDGET / Math.max(1, rows.length))))
   const decisions = new Map((plan?.decisions ?? []).map((one) => [one.unit, one]))
   const details = rows.map(({ view, bars }) => ({
@@ -43,7 +42,7 @@ export const detailsOf = (
     ...(view.error === undefined ? {} : { error: cut(printableLines(view.error.message.split('\n')), 4_000) }),
     ...(view.output === undefined ? {} : { output: cut(textOf(view.output), most) }),
     ...evidenceOf(checkpoint, view),
-    ...planOf(decisions.get(view.unit), moment)
+    ...planOf(decisions.get(view.unit), now)
   }))
   return { start, rows: details }
 }
@@ -72,10 +71,10 @@ const VERBS: Readonly<Record<Decision['_tag'], string>> = {
   Poll: 'wait'
 }
 
-const planOf = (decision: Decision | undefined, moment: Moment): Pick<Details, 'plan'> => {
+const planOf = (decision: Decision | undefined, now: string | undefined): Pick<Details, 'plan'> => {
   if (decision === undefined) return {}
-  const verb = overOf(decision, moment) === undefined ? VERBS[decision._tag] : 'run'
-  return { plan: printable(`${verb}: ${describeReason(decision, moment)}`) }
+  const verb = overOf(decision, now) === undefined ? VERBS[decision._tag] : 'run'
+  return { plan: printable(`${verb}: ${describeReason(decision, now)}`) }
 }
 
 const cut = (text: string, most: number): string =>

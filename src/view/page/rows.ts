@@ -150,7 +150,7 @@ const stateOf = (page: RunPage, view: UnitView): string => {
 /** What a wait that is over is called in its row; also a unit that was answered before it waits. */
 const overNow = (page: RunPage, { pending, answered }: UnitView): string | undefined => {
   if (answered === true) return 'answered'
-  const { now } = presentOf(page)
+  const now = presentOf(page)
   if (pending === undefined || pending._tag === 'Job' || now === undefined) return undefined
   const over = overAt(pending, false, now)
   return over === undefined ? undefined : over === 'Due' ? 'its time has come' : 'no answer in time'

@@ -122,7 +122,7 @@ const onlyWaits = ({ decisions }: ResumePlan, now: string): boolean => {
   const first = decisions.find(({ _tag }) => _tag !== 'Skip')
   return (
     first?._tag === 'Poll' &&
-    !decisions.some((one) => one.stepIndex === first.stepIndex && overOf(one, { now }) !== undefined)
+    !decisions.some((one) => one.stepIndex === first.stepIndex && overOf(one, now) !== undefined)
   )
 }
 
