@@ -125,12 +125,12 @@ const AFTERWARDS: Choice = { answers: ['retry', 'lookAgain', 'continue', 'abort'
 /** Completes a composite whose parts are all done, if its artifacts exist and its check passes. */
 export const closeComposite = async (
   scope: RunScope,
-  due: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
+  toRun: Pick<StepToRun<Composite>, 'place' | 'step' | 'node'>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  const { place, step: composite } = due
+  const { place, step: composite } = toRun
   const { guard } = composite
-  if (guard === undefined) return done(scope, due, startedAt, [])
+  if (guard === undefined) return done(scope, toRun, startedAt, [])
   // A check may take long, and a crash meanwhile must not lose the groups.
   const saved = await scope.recorder.commit()
   if (E.isLeft(saved)) return saved
@@ -150,7 +150,7 @@ export const closeComposite = async (
     }
     // Commits are evidence of the groups that made them: only those groups run again when one is missing.
     const evidence = found.right.evidence.filter(({ _tag }) => _tag !== 'Commit')
-    return done(scope, due, startedAt, evidence)
+    return done(scope, toRun, startedAt, evidence)
   }
 }
 

@@ -222,11 +222,11 @@ const NOT_RESUMED = 'in flight when the process ended, and not started again bec
 const conclude = async (
   scope: RunScope,
   board: Board,
-  due: StepToRun<ProgramWave>,
+  toRun: StepToRun<ProgramWave>,
   startedAt: number
 ): Promise<E.Either<RecordError, StepEnd>> => {
-  const { place, step: wave } = due
-  if (board.done.size === wave.groups.length) return await closeComposite(scope, due, startedAt)
+  const { place, step: wave } = toRun
+  if (board.done.size === wave.groups.length) return await closeComposite(scope, toRun, startedAt)
   const isHeldBack = (scope.stopping.aborted || board.paused) && board.ready.length > 0 && mayStart(board, wave)
   const isWaiting = !board.stopped && !isHeldBack && board.pendingCount > 0 && board.failed.length === 0
   if (isWaiting) return E.right({ _tag: 'Pending' })
