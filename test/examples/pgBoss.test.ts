@@ -93,7 +93,8 @@ test('while a run sleeps, the queue holds one delayed job for it', async () => {
   expect(place.log()).toEqual(['charge order-7', 'ship order-7'])
 })
 
-test('a stalled job that is delivered twice runs once', async () => {
+/** The first worker holds the run; the second one is refused. */
+const deliveredTwice = async () => {
   writeFileSync(place.file('hold'), '')
   const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
   await until('the first worker has the job', async () => (await jobs()).some(({ state }) => state === 'active'))
@@ -101,6 +102,11 @@ test('a stalled job that is delivered twice runs once', async () => {
   await expire()
   const other = start([])
   await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+  return { slow, other }
+}
+
+test('a stalled job that is delivered twice runs once', async () => {
+  const { slow, other } = await deliveredTwice()
   rmSync(place.file('hold'))
   const said = (): string => slow.output() + other.output()
   await until('the order is done', () => said().includes('order-7: Completed'))
@@ -108,13 +114,7 @@ test('a stalled job that is delivered twice runs once', async () => {
 })
 
 test('a job that was delivered twice waits in the queue, and is done when its first worker dies', async () => {
-  writeFileSync(place.file('hold'), '')
-  const slow = start(['order-7'], undefined, { DOGEAR_TEST_HOLD: 'hold' })
-  await until('the first worker has the job', async () => (await jobs()).some(({ state }) => state === 'active'))
-  await held()
-  await expire()
-  const other = start([])
-  await until('the second worker is refused', () => other.output().includes('order-7: Refused'))
+  const { slow, other } = await deliveredTwice()
   await until('the second delivery is over', async () => {
     const states = (await jobs()).map(({ state }) => state)
     return states[0] === 'completed' && states.at(-1) === 'created'

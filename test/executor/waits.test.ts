@@ -708,18 +708,14 @@ describe('an answer to a run that a process owns', () => {
     assert.equal(requests.isAny('run-1'), false)
   })
 
+  const yes = (requestedAt: string) =>
+    ({ _tag: 'Answer', runId: 'run-1', unit: 'approve', value: 'yes', by: 'ada', requestedAt }) as const
+
   test('an answer that was left in time counts although the next resume comes after the time limit', async () => {
     const { options, requests } = held()
     const release = workflow('release').waitFor('approve', { timeoutMillis: 20 })
     const { units } = pending(await runOutcome(release, options))
-    await requests.leave({
-      _tag: 'Answer',
-      runId: 'run-1',
-      unit: 'approve',
-      value: 'yes',
-      by: 'ada',
-      requestedAt: units[0]?._tag === 'Answer' ? units[0].startedAt : ''
-    })()
+    await requests.leave(yes(units[0]?._tag === 'Answer' ? units[0].startedAt : ''))()
     await setTimeout(30)
     assert.equal((await resume(release, options)).approve, 'yes')
   })
@@ -728,14 +724,7 @@ describe('an answer to a run that a process owns', () => {
     const { options, requests } = held()
     const release = workflow('release').waitFor('approve')
     pending(await runOutcome(release, options))
-    await requests.leave({
-      _tag: 'Answer',
-      runId: 'run-1',
-      unit: 'approve',
-      value: 'yes',
-      by: 'ada',
-      requestedAt: '2026-01-02T03:04:05.000Z'
-    })()
+    await requests.leave(yes('2026-01-02T03:04:05.000Z'))()
     assert.equal((await resume(release, options)).approve, 'yes')
     assert.equal(requests.isAny('run-1'), false)
   })

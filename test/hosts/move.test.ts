@@ -66,46 +66,10 @@ interface Kill {
   readonly when: 'before' | 'after'
 }
 
-/** Wraps ports so that the process never gets the answer of its n-th call. */
-const killing = ({ at, when }: Kill) => {
-  let count = 0
-  let kill = (): void => undefined
-  const killed = new Promise<'killed'>((resolve) => (kill = () => resolve('killed')))
-  const wrap = <A extends object>(port: A): A =>
-    new Proxy(port, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name)
-        if (typeof member !== 'function' || name === 'isAny') return member
-        return (...given: ReadonlyArray<unknown>) => {
-          const task = (member as (...given: ReadonlyArray<unknown>) => unknown)(...given)
-          if (typeof task !== 'function') return task
-          return async () => {
-            const nth = ++count
-            if (nth > at || (nth === at && when === 'before')) {
-              kill()
-              return await new Promise(() => undefined)
-            }
-            const answered: unknown = await (task as () => unknown)()
-            if (nth < at) return answered
-            kill()
-            return await new Promise(() => undefined)
-          }
-        }
-      }
-    })
-  const around = (environment: Environment): Environment => ({
-    ...environment,
-    storage: wrap(environment.storage),
-    ...(environment.artifacts === undefined ? {} : { artifacts: wrap(environment.artifacts) }),
-    ...(environment.requests === undefined ? {} : { requests: wrap(environment.requests) })
-  })
-  return { around, killed, calls: () => count }
-}
+type Call = () => Promise<unknown>
 
-/** Wraps ports so that their n-th call reports an error, and all others work. */
-const failingAt = ({ at, when }: Kill) => {
-  let count = 0
-  const error = { _tag: 'WriteFailed', committed: 'unknown', where: 'x', operation: 'x', code: 'EIO', cause: undefined }
+/** Wraps the ports of a move so that each of their calls goes through `perform`. */
+const through = (perform: (call: Call) => Promise<unknown>) => {
   const wrap = <A extends object>(port: A): A =>
     new Proxy(port, {
       get: (target, name) => {
@@ -113,13 +77,7 @@ const failingAt = ({ at, when }: Kill) => {
         if (typeof member !== 'function' || name === 'isAny') return member
         return (...given: ReadonlyArray<unknown>) => {
           const task = (member as (...given: ReadonlyArray<unknown>) => unknown)(...given)
-          if (typeof task !== 'function') return task
-          return async () => {
-            const isFailing = ++count === at
-            if (isFailing && when === 'before') return E.left(error)
-            const answered: unknown = await (task as () => unknown)()
-            return isFailing ? E.left(error) : answered
-          }
+          return typeof task === 'function' ? () => perform(task as Call) : task
         }
       }
     })
@@ -128,6 +86,34 @@ const failingAt = ({ at, when }: Kill) => {
     storage: wrap(storage),
     ...(artifacts === undefined ? {} : { artifacts: wrap(artifacts) }),
     ...(requests === undefined ? {} : { requests: wrap(requests) })
+  })
+}
+
+/** The process never gets the answer of its n-th call. */
+const killing = ({ at, when }: Kill) => {
+  let count = 0
+  let kill = (): void => undefined
+  const killed = new Promise<'killed'>((resolve) => (kill = () => resolve('killed')))
+  const around = through(async (call) => {
+    const nth = ++count
+    if (nth < at || (nth === at && when === 'after')) {
+      const answered = await call()
+      if (nth < at) return answered
+    }
+    kill()
+    return await new Promise(() => undefined)
+  })
+  return { around, killed, calls: () => count }
+}
+
+/** The n-th call reports an error, and all others work. */
+const failingAt = ({ at, when }: Kill) => {
+  let count = 0
+  const error = { _tag: 'WriteFailed', committed: 'unknown', where: 'x', operation: 'x', code: 'EIO', cause: undefined }
+  return through(async (call) => {
+    const isFailing = ++count === at
+    const answered = isFailing && when === 'before' ? undefined : await call()
+    return isFailing ? E.left(error) : answered
   })
 }
 
