@@ -13,7 +13,7 @@ import { holderText, shortened } from './report/text.js'
 export type CliError =
   | { readonly _tag: 'Usage'; readonly message: string; readonly hints: ReadonlyArray<Hint> }
   | {
-      /** Consent is missing without a prompt; there is nothing to pause or cancel; or the page of a run cannot be written. */
+      /** Consent is missing without a prompt, or there is nothing to pause or cancel. */
       readonly _tag: 'ConsentMissing' | 'NothingToStop'
       readonly message: string
       readonly hints: ReadonlyArray<Hint>
