@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { axisOf } from '../../src/view/timeline/Axis.js'
 import { renderRun } from '../../src/view/page/renderRun.js'
 import { timelineOf } from '../../src/view/timeline/Timeline.js'
+import { quickestOfBoth } from '../quickest.js'
 import { after, completed, failed, pageOf, resumed, started, task, wave } from './pages.js'
 
 const seconds = (time: number | undefined): number | undefined =>
@@ -52,6 +53,23 @@ describe('the timeline of a run', () => {
     const live = pageOf([task('build')], changes, { isLive: true, now: after(9) })
     expect(barsOf(live, 'build')).toEqual([[1, 0, 9, 'running']])
     expect(gapsOf(live)).toEqual([])
+  })
+
+  test('the time of a timeline is linear in the steps', () => {
+    const long = (count: number) => {
+      const names = Array.from({ length: count }, (_, n) => `s${n}`)
+      return pageOf(
+        names.map((name) => task(name)),
+        names.flatMap((name, n) => [started(n, { [name]: 1 }), completed(name, n, n + 1)])
+      )
+    }
+    const [short, tenfold] = [long(1_000), long(10_000)]
+    const [few, many] = quickestOfBoth(
+      5,
+      () => timelineOf(short),
+      () => timelineOf(tenfold)
+    )
+    expect(many / few).toBeLessThan(30)
   })
 
   test('the rest of a failed run is a gap without an end', () => {

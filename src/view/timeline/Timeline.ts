@@ -80,7 +80,9 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     steps: workflow.steps,
     // Those of a fork have no change.
     done: new Set(
-      checkpoint.completedSteps.records.filter((one) => one.completedAt <= checkpoint.createdAt).map(({ unit }) => unit)
+      checkpoint.completedSteps.records
+        .filter(({ unit, completedAt }) => isTop(unit) && completedAt <= checkpoint.createdAt)
+        .map(({ unit }) => unit)
     ),
     rest: undefined,
     last: from
@@ -208,7 +210,8 @@ const noteDone = (building: Building, unit: Unit, at: number): void => {
   const { done, steps } = building
   if (!isTop(unit)) return
   done.add(unit)
-  if (steps.every(({ name }) => done.has(name))) building.rest ??= { from: at, why: 'completed' }
+  if (done.size >= steps.length && steps.every(({ name }) => done.has(name)))
+    building.rest ??= { from: at, why: 'completed' }
 }
 
 const whyOf = (reason: InterruptReason): Why => (reason === 'signal' || reason === 'aborted' ? 'interrupted' : reason)
