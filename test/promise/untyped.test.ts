@@ -192,6 +192,16 @@ describe('options of steps', () => {
       'steps of "q" must be a function that adds steps to its argument and returns the result'
     ],
     ['a map without items', (w) => w['map']?.('m', undefined, () => 1), 'forEach of "m" must be a function'],
+    [
+      'a map whose items are undefined',
+      (w) => w['map']?.('m', { forEach: undefined }, () => 1),
+      'forEach of "m" must be a function'
+    ],
+    [
+      'a job whose poll is undefined',
+      (w) => w['step']?.('q', { job: { submit: () => 1, poll: undefined, collect: () => 1 } }),
+      'job.poll of "q" must be a function'
+    ],
     ['a job that is none', (w) => w['step']?.('q', { job: null }), 'job.submit of "q" must be a function'],
     ['a name that is none', (w) => w['step']?.(3, () => 1), '"3" is not a valid name: use letters'],
     [

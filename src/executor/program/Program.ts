@@ -375,7 +375,8 @@ export const map =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> => {
-    const given = { forEach: null, ...fieldsOf(options) } as never
+    const { forEach = null, ...more } = fieldsOf(options)
+    const given = { forEach, ...more } as never
     return add(self, mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(given), given))
   }
 

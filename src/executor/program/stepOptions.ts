@@ -123,8 +123,10 @@ export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   return checked(TASK, { run })
 }
 
-const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
-  Opt.optionProblems({ submit: null, poll: null, collect: null, ...Opt.fieldsOf(job) }, FUNCTIONS).map((one) => ({
+const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> => {
+  const { submit = null, poll = null, collect = null, ...more } = Opt.fieldsOf(job)
+  return Opt.optionProblems({ submit, poll, collect, ...more }, FUNCTIONS).map((one) => ({
     ...one,
     option: `job.${one.option}`
   }))
+}
