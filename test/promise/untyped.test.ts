@@ -182,6 +182,11 @@ describe('options of steps', () => {
       'needs of "c/q" must be an array of names of groups'
     ],
     [
+      'needs of a step outside of a wave',
+      (w) => w['step']?.('q', { run: () => 1, needs: ['a'] }),
+      'unknown option "needs" of "q"'
+    ],
+    [
       'steps that are no function',
       (w) => w['wave']?.('c', { q: { steps: 3 } }),
       'steps of "c/q" must be a function that adds steps to its argument and returns the result'

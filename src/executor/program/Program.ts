@@ -11,8 +11,9 @@ import * as Identity from '../../domain/workflow/WorkflowIdentity.js'
 import { conversions, toJson } from './conversions.js'
 import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
-import type { ProgramStep } from './ProgramStep.js'
+import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
 import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
+import { NEEDS } from './stepOptions.js'
 import type {
   ForItem,
   MapOptions,
@@ -317,10 +318,9 @@ export const wave =
     Given,
     Seen
   > => {
-    const parts = Object.entries(fieldsOf(groups) as Readonly<Record<string, LoosePart>>).map(([group, spec]) => ({
-      ...partFrom(self, group, spec),
-      needs: needsOf(spec)
-    }))
+    const parts = Object.entries(fieldsOf(groups) as Readonly<Record<string, LoosePart>>).map(([group, spec]) =>
+      groupFrom(self, group, spec)
+    )
     // A value that is no object is an unknown option.
     return add(
       self,
@@ -415,8 +415,10 @@ type AddSteps = (start: Program<never, never, never, never>) => unknown
 const added = (self: Base<never, unknown>, steps: AddSteps): unknown =>
   fieldsOf(steps(build(self as Base<never, never>, [])))['steps']
 
-/** The check of the options refuses anything but an array of names. */
-const needsOf = (spec: unknown): ReadonlyArray<string> => {
-  const { needs } = fieldsOf(spec)
-  return Array.isArray(needs) ? (needs as ReadonlyArray<string>) : []
+const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
+  const { needs, ...own } = fieldsOf(spec)
+  // Other specs may have members of a class.
+  const part = partFrom(self, name, needs === undefined ? spec : (own as never))
+  const problems = [...part.problems, ...optionProblems({ needs }, NEEDS)]
+  return { ...part, problems, needs: Array.isArray(needs) ? (needs as ReadonlyArray<string>) : [] }
 }

@@ -41,7 +41,8 @@ const GUARD: Table<GuardSpec<never>> & { readonly evidence: Expected } = {
 
 const SUMMARY = { summary: Opt.text }
 
-const NEEDS: Table<Needs> = { needs: Opt.arrayOf(Opt.isText, 'an array of names of groups') }
+/** The options of a group beside those of its step. */
+export const NEEDS: Table<Needs> = { needs: Opt.arrayOf(Opt.isText, 'an array of names of groups') }
 
 const COMMON = {
   ...SUMMARY,
@@ -53,32 +54,29 @@ const COMMON = {
   ...GUARD,
   workspace: Opt.oneOf('fresh'),
   version: Opt.text,
-  numbered: Opt.flag,
-  ...NEEDS
+  numbered: Opt.flag
 }
 
-const TASK: Table<TaskSpec<never, unknown> & Needs> = { run: Opt.callback, ...COMMON }
+const TASK: Table<TaskSpec<never, unknown>> = { run: Opt.callback, ...COMMON }
 
-const JOB: Table<JobSpec<never, unknown> & Needs> = { job: Opt.anything, ...COMMON }
+const JOB: Table<JobSpec<never, unknown>> = { job: Opt.anything, ...COMMON }
 
 const FUNCTIONS: Table<Job<never, unknown>> = { submit: Opt.callback, poll: Opt.callback, collect: Opt.callback }
 
-const SLEEP: Table<SleepSpec & Needs> & OptionTable = {
+const SLEEP: Table<SleepSpec> & OptionTable = {
   sleep: Opt.anything,
   ...SUMMARY,
-  ...NEEDS,
   millis: Opt.instead('in sleep'),
   until: Opt.instead('in sleep')
 }
 
-const WAIT: Table<WaitForSpec<unknown> & Needs> & OptionTable = {
+const WAIT: Table<WaitForSpec<unknown>> & OptionTable = {
   waitFor: Opt.anything,
   question: Opt.instead('in waitFor'),
   timeoutMillis: Opt.instead('in waitFor'),
   output: Opt.anything,
   capture: Opt.text,
-  ...SUMMARY,
-  ...NEEDS
+  ...SUMMARY
 }
 
 const MISPLACED: OptionTable = {
@@ -87,10 +85,9 @@ const MISPLACED: OptionTable = {
 }
 
 /** The options of a sequence, also of a group or a body that is one. */
-export const SEQUENCE: Table<SequenceOptions<never> & Needs> & OptionTable = {
+export const SEQUENCE: Table<SequenceOptions<never>> & OptionTable = {
   ...SUMMARY,
   ...GUARD,
-  ...NEEDS,
   steps: Opt.anything
 }
 
