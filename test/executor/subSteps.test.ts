@@ -660,6 +660,31 @@ describe('a nested sub-step', () => {
 })
 
 describe('a task that ends while sub-steps run', () => {
+  test('code that is dropped at the end of its grace does not go on once its open sub-step is saved', async () => {
+    const storage = memoryStorage()
+    const slow: Environment['storage'] = {
+      ...storage,
+      save: (claim, revisions) => async () => {
+        const isSubStep = revisions.some(({ change }) => 'subStep' in change)
+        if (isSubStep) await sleep(250)
+        return await storage.save(claim, revisions)()
+      }
+    }
+    const { go } = runs({ storage: slow, graceMillis: 50 })
+    const after: Array<string> = []
+    const outcome = await go(
+      async ({ step }) => {
+        const charged = step('charge', () => sleep(40)).then(() => after.push('charged'))
+        await sleep(1_000)
+        await charged
+      },
+      { timeoutMillis: 20 }
+    )
+    assert.equal(E.isRight(outcome) && outcome.right._tag, 'Failed')
+    await sleep(400)
+    assert.deepEqual(after, [])
+  })
+
   test('a task that returns while sub-steps run fails', async () => {
     const { go } = runs()
     const outcome = await go(({ step }) => {

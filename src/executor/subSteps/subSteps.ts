@@ -35,7 +35,7 @@ import { waitOf } from '../steps/waits.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
 import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
-import { closeLevel, ENDED, levelOf, named, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
+import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
 import { checkLater, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
@@ -156,6 +156,7 @@ const callSubStep = async (
   level.open.delete(unit)
   if (E.isLeft(ended) && root.refused !== undefined) level.refused = root.refused
   if (level.waits.size > 0) onClosed()
+  if (level.isDropped) return await never()
   return E.isRight(ended) ? ended.right : await Promise.reject(ended.left)
 }
 
