@@ -225,6 +225,16 @@ describe('options of steps', () => {
       `expect of "q" must be an object like { files: ['a.txt'] }: unknown option "file"; did you mean "files"?`
     ],
     [
+      'a retry that is null',
+      (w) => w['step']?.('q', { run: () => 1, retry: null }),
+      'retry of "q" must be a RetryPolicy, not null'
+    ],
+    [
+      'a concurrency that is null',
+      (w) => w['wave']?.('c', { q: () => 1 }, { concurrency: null }),
+      'concurrency of "c" must be a whole number ≥ 1, not null'
+    ],
+    [
       'a retry that is a number',
       (w) => w['step']?.('q', { run: () => 1, retry: 3 }),
       'retry of "q" must be a RetryPolicy, not the number 3; start from RetryPolicy.standard'

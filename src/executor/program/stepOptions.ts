@@ -17,6 +17,12 @@ import type {
 
 type Table<Options> = Readonly<Record<keyof Options, Expected>>
 
+/** A default would replace null; other values are checked with the program. */
+const notNull =
+  (expected: string): Expected =>
+  (value) =>
+    value === null ? `${expected}, not null` : undefined
+
 const EXPECT: Table<Expectation> = {
   files: Opt.arrayOf(Opt.isText, 'an array of paths'),
   commits: (value) => (typeof value === 'number' || value === true ? undefined : 'a number or true'),
@@ -49,7 +55,7 @@ const COMMON = {
   output: Opt.anything,
   capture: Opt.text,
   idempotent: Opt.flag,
-  retry: Opt.anything,
+  retry: notNull('a RetryPolicy'),
   timeoutMillis: Opt.millis,
   ...GUARD,
   workspace: Opt.oneOf('fresh'),
@@ -94,7 +100,7 @@ export const SEQUENCE: Table<SequenceOptions<never>> & OptionTable = {
 export const WAVE: Table<WaveOptions<never>> = {
   ...SUMMARY,
   ...GUARD,
-  concurrency: Opt.anything,
+  concurrency: notNull('a whole number ≥ 1'),
   onFailure: Opt.oneOf('finish', 'continue', 'halt')
 }
 
