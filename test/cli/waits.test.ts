@@ -264,6 +264,9 @@ test('verify exits with 0 when one wait of a wave is over', async () => {
   await started('name: w\nsteps: [{ wave: all, groups: { a: { sleep: 1h }, sign: { waitFor: {} } } }]\n')
   expect((await place.dogear(['verify', 'r-1'])).code).toBe(75)
   await place.dogear(['answer', 'r-1', 'all/sign', '--value', '"yes"'])
+  expect((await place.dogear(['plan', 'r-1'])).stdout).toMatch(
+    / run +all +a wait in it is over; a resume continues\n.* wait +a .*\n.* run +sign +its answer is recorded/
+  )
   expect((await place.dogear(['verify', 'r-1'])).code).toBe(0)
 })
 

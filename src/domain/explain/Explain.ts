@@ -59,11 +59,14 @@ interface Row {
   readonly why: string
 }
 
-const rowOf = (decision: Decision, now: string | undefined): Omit<Row, 'place'> => ({
-  verb: verb(decision, now),
-  name: nameOf(decision.unit),
-  why: `${describeReason(decision, now)}${abandoned(decision)}`
-})
+const rowOf = (node: DecisionTree, now: string | undefined): Omit<Row, 'place'> => {
+  const { decision } = node
+  const name = nameOf(decision.unit)
+  // A composite has the reason of its first wait, and another one may be over.
+  if (decision._tag === 'Poll' && overOf(decision, now) === undefined && isAnyOver(node, now))
+    return { verb: 'run', name, why: 'a wait in it is over; a resume continues' }
+  return { verb: verb(decision, now), name, why: `${describeReason(decision, now)}${abandoned(decision)}` }
+}
 
 const below = ({ parts }: DecisionTree, now: string | undefined, indent: string): ReadonlyArray<Row> =>
   entriesOf(parts, now).flatMap(({ node, row, isCount }) => {
@@ -83,7 +86,7 @@ interface Entry {
 }
 
 const entriesOf = (all: ReadonlyArray<DecisionTree>, now: string | undefined): ReadonlyArray<Entry> => {
-  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node.decision, now), isCount: false })
+  const one = (node: DecisionTree): Entry => ({ node, row: rowOf(node, now), isCount: false })
   if (all.length <= LONG) return all.map(one)
   const kinds = new Map<string, Array<DecisionTree>>()
   for (const node of all) {
@@ -112,12 +115,12 @@ const abandonsJob = ({ decision, parts }: DecisionTree): boolean =>
 
 /** The line has a reason only if all counted units share it. */
 const countOf = (
-  { decision }: DecisionTree,
+  node: DecisionTree,
   others: ReadonlyArray<DecisionTree>,
   now: string | undefined
 ): Omit<Row, 'place'> => {
-  const row = rowOf(decision, now)
-  const why = others.every((other) => rowOf(other.decision, now).why === row.why) ? row.why : ''
+  const row = rowOf(node, now)
+  const why = others.every((other) => rowOf(other, now).why === row.why) ? row.why : ''
   return { ...row, name: `… ${others.length + 1} more`, why }
 }
 
