@@ -717,24 +717,53 @@ describe('a task that ends while sub-steps run', () => {
     ['step', (late: Context) => late.step('late', () => assert.fail('it ran'))],
     ['sleep', (late: Context) => late.sleep('late', { millis: 1 })],
     ['waitFor', (late: Context) => late.waitFor('late')]
-  ] as const)('a call of %s after the task returned or threw is refused and records nothing', async (_, call) => {
-    for (const fails of [false, true]) {
-      let late: Context | undefined
-      const { go, environment } = runs()
-      await go((context) => {
-        late = context
-        if (fails) throw new Error('broken')
-      })
-      const stored = await environment.storage.load('r')()
-      const refused = await (call(late as Context) as Promise<unknown>).then(
-        () => assert.fail('it resolved'),
-        (error: unknown) => error
-      )
-      assert.equal((refused as { code?: string }).code, 'SUB_STEP_OUTSIDE')
-      assert.match((refused as Error).message, /^"late" was called after "agent" had ended; await each call/)
-      assert.deepEqual(await environment.storage.load('r')(), stored)
-    }
+  ] as const)('a call of %s after the task returned is refused and records nothing', async (_, call) => {
+    let late: Context | undefined
+    const { go, environment } = runs()
+    await go((context) => {
+      late = context
+    })
+    const stored = await environment.storage.load('r')()
+    const refused = await (call(late as Context) as Promise<unknown>).then(
+      () => assert.fail('it resolved'),
+      (error: unknown) => error
+    )
+    assert.equal((refused as { code?: string }).code, 'SUB_STEP_OUTSIDE')
+    assert.match((refused as Error).message, /^"late" was called after "agent" had ended; await each call/)
+    assert.deepEqual(await environment.storage.load('r')(), stored)
   })
+
+  test.each(['fails', 'times out', 'is stopped'])(
+    'if a task %s, a branch of its code that still runs stops at its next call, and no rejection is left unhandled',
+    async (how) => {
+      const unhandled: Array<unknown> = []
+      const note = (error: unknown): void => void unhandled.push(error)
+      process.on('unhandledRejection', note)
+      const controller = new AbortController()
+      const interrupt: Interrupt = { signal: controller.signal, reason: () => 'aborted' }
+      const { go, ran, noting } = runs({ interrupt })
+      const after: Array<string> = []
+      await go(
+        async ({ step }) => {
+          const branch = (async () => {
+            await sleep(60)
+            await step('second', noting('second', 2))
+            after.push('second')
+          })()
+          await step('first', async ({ signal }) => {
+            if (how === 'fails') throw new Error('broken')
+            if (how === 'is stopped') controller.abort()
+            await sleep(200, undefined, { signal })
+          })
+          await branch
+        },
+        how === 'times out' ? { timeoutMillis: 20 } : {}
+      )
+      await sleep(100)
+      process.off('unhandledRejection', note)
+      assert.deepEqual([unhandled, after, ran], [[], [], []])
+    }
+  )
 
   test('a call after the sub-step around it ended is refused', async () => {
     const { go } = runs()

@@ -107,7 +107,7 @@ export const conclude = async (
   if (ended._tag === 'NotStarted') return ended.result
   const calls = running.calls as AttemptCalls
   const { attempt } = calls
-  const closing = closeCalls(calls, ended._tag === 'Suspended' || ended._tag === 'GraceExpired')
+  const closing = closeCalls(calls, ended._tag !== 'Right')
   const { left: open, waits, dropped, refused, isOverrun } = closing === undefined ? NOTHING_LEFT : await closing
   if (ended._tag === 'Suspended' && refused === undefined) {
     suspend(attempt)

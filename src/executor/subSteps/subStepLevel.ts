@@ -45,7 +45,7 @@ export interface Level {
   /** Stops the open sub-steps with the attempt, or when the code that called them has ended. */
   stopping: AbortController | undefined
   isClosed: boolean
-  /** Nothing waits for this code any more, and another attempt may already run it: its calls never settle. */
+  /** The code did not return: a branch of it may still run, and so may another attempt. Its calls never settle. */
   isDropped: boolean
   /** Why a call of this code was refused after the attempt was refused: the result of that code is not recorded. */
   refused: StepFailure | undefined

@@ -91,7 +91,7 @@ const callsOf = (self: AttemptCalls): Calls => {
   return { step: stepOf(level, () => checkLater(level, suspend)), ...waitsOf(level, suspend) }
 }
 
-/** Stops the open sub-steps, and waits for them until the grace is over. `isDropped`: the code itself has not ended. Undefined: there was no call. */
+/** Stops the open sub-steps, and waits for them until the grace is over. `isDropped`: the code did not return. Undefined: there was no call. */
 export const closeCalls = (self: AttemptCalls, isDropped: boolean): Promise<Closed> | undefined => {
   self.isClosed = true
   self.isDropped = isDropped
@@ -319,8 +319,8 @@ const attemptOnce = async (level: Level, call: Call, number: number): Promise<At
   )
   const end: CodeEnd = await Promise.race([around.run(), givenUp])
   around.cut(end)
-  inner.isDropped = end._tag === 'GraceExpired'
-  level.root.isOverrun ||= inner.isDropped
+  inner.isDropped = end._tag !== 'Value'
+  level.root.isOverrun ||= end._tag === 'GraceExpired'
   const open = await closeLevel(inner)
   Attempts.end(attempt)
   const encode = (value: unknown): E.Either<StepFailure, Json | undefined> =>
