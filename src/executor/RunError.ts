@@ -290,10 +290,15 @@ const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string>
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }
 
+/** The edits without a remedy of their own, as those of steps in doubt and of pending jobs have. */
+export const editsToUndo = (problems: ReadonlyArray<PlanProblem>) =>
+  problems
+    .filter((one) => one._tag === 'WorkflowChanged')
+    .filter(({ inDoubt, pending }) => inDoubt !== true && pending !== true)
+
 const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
   const changes = problems.filter((one) => one._tag === 'WorkflowChanged')
-  // The others have remedies of their own.
-  const edits = changes.filter(({ inDoubt, pending }) => inDoubt !== true && pending !== true)
+  const edits = editsToUndo(problems)
   const [first] = edits
   if (first === undefined) return []
   const from = edits.every(({ edit }) => edit === 'changed')
