@@ -118,6 +118,7 @@ const ofRunError = (error: RunError): ExitCode => {
     case 'ReadFailed':
     case 'WriteFailed':
     case 'TreeUnreadable':
+    case 'ArtifactsNotCopied':
     case 'InvalidPointer':
     case 'WorkspaceFailed':
       return ExitCode.storage

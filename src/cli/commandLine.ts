@@ -123,7 +123,7 @@ const perform = async (
   )
 }
 
-const NO_STORE: Store = { shown: '.dogear', isFolder: true, words: [] }
+const NO_STORE: Store = { location: { _tag: 'Files', path: '.dogear' }, shown: '.dogear', isFolder: true, words: [] }
 
 const WITHOUT_STORE: ReadonlySet<string> = new Set(['schema', 'conformance'])
 

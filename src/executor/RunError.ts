@@ -16,6 +16,7 @@ import type { OwnWorkspace, Workspace } from '../domain/workflow/Workspace.js'
 import type { Unit } from '../domain/workflow/Unit.js'
 import { top } from '../domain/workflow/Unit.js'
 import type { StorageError } from '../ports/CheckpointStorage.js'
+import type { ArtifactError } from '../ports/ArtifactStore.js'
 import type { AlreadyAnswered, InvalidPointer } from '../ports/Requests.js'
 import type { TreeUnreadable } from '../ports/WorkingTree.js'
 import type { WorkspaceError } from '../ports/Workspaces.js'
@@ -168,6 +169,19 @@ export interface RunMoved {
   readonly store: string
 }
 
+/**
+ * A fork or move cannot copy the artifacts of the run: `store` is the one that failed. `code`: the tag of `cause`, `NO_STORE` without a port
+ * `artifacts`, or `MISSING`. The run is unchanged.
+ */
+export interface ArtifactsNotCopied {
+  readonly _tag: 'ArtifactsNotCopied'
+  readonly runId: string
+  readonly store: 'source' | 'target'
+  readonly code: ArtifactError['_tag'] | 'NO_STORE' | 'MISSING'
+  readonly why: string
+  readonly cause?: ArtifactError
+}
+
 /** Errors that end a call without an outcome. `_tag` is the stable code. */
 export type RunError =
   | StorageError
@@ -195,6 +209,7 @@ export type RunError =
   | InvalidOptions
   | ForkRefused
   | RunMoved
+  | ArtifactsNotCopied
 
 /**
  * Returns whether the same call may succeed later without any change, because another process holds the run. A queue worker delays the
@@ -275,10 +290,15 @@ const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string>
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }
 
+/** The edits without a remedy of their own, as those of steps in doubt and of pending jobs have. */
+export const editsToUndo = (problems: ReadonlyArray<PlanProblem>) =>
+  problems
+    .filter((one) => one._tag === 'WorkflowChanged')
+    .filter(({ inDoubt, pending }) => inDoubt !== true && pending !== true)
+
 const remedyOfEdits = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
   const changes = problems.filter((one) => one._tag === 'WorkflowChanged')
-  // The others have remedies of their own.
-  const edits = changes.filter(({ inDoubt, pending }) => inDoubt !== true && pending !== true)
+  const edits = editsToUndo(problems)
   const [first] = edits
   if (first === undefined) return []
   const from = edits.every(({ edit }) => edit === 'changed')
@@ -313,7 +333,7 @@ const sentence = (error: SingleLine): string => {
     case 'RecoveryRefused':
       return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
     case 'TreeUnreadable':
-      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); ${REMEDIES[error.code] ?? 'fix its permissions (or git), then resume'}. Nothing was changed`
+      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
     case 'NoWorkspaces':
       return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
@@ -330,6 +350,8 @@ const sentence = (error: SingleLine): string => {
       return error.way === 'to'
         ? `Run ${error.runId} was moved to ${error.store}; resume it there. If it cannot be resumed there, repeat the move`
         : `Run ${error.runId} has not finished its move from ${error.store}; repeat the move`
+    case 'ArtifactsNotCopied':
+      return `Cannot copy the artifacts of run ${error.runId} ${error.store === 'source' ? 'from their store' : 'to the target'}: ${error.why}; ${remedyOfCopy(error)}. The run is unchanged`
     case 'ForkRefused':
       return `Cannot fork run ${error.runId}: it works in a ${error.workspace.kind} of its own (${error.workspace.path}), which two runs cannot share; start a new run`
     case 'NoWorktree':
@@ -406,9 +428,9 @@ export const headOf = (questions: ReadonlyArray<Confirm>): string =>
     ? 'These steps would overwrite changes made since they ran. Answer for each:'
     : 'These steps need an answer before they run again:'
 
-/** What to do if a copy of artifacts fails. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  TooLarge: 'use a store with a higher limit',
-  MISSING: 'restore it, or run its step again',
-  Corrupt: 'restore it, or run its step again'
+const remedyOfCopy = ({ store, code }: ArtifactsNotCopied): string => {
+  if (code === 'TooLarge') return 'use a store with a higher limit'
+  return store === 'source' && (code === 'MISSING' || code === 'Corrupt')
+    ? 'restore it, or run its step again'
+    : 'fix that store, then repeat the copy'
 }

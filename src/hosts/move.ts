@@ -110,7 +110,7 @@ const moveClaimed = async (
   return E.isLeft(requests) ? requests : await record(target, other, copy.right, { way: 'here', store: from })
 }
 
-/** Saves the copy, and compares what the target then returns. A copy that fails leaves no artifacts without a run. */
+/** Saves the copy, and compares what the target then returns. A copy that is certainly not stored leaves no artifacts. */
 const copyTo = async (
   environment: Environment,
   moving: Moving,
@@ -121,15 +121,18 @@ const copyTo = async (
   const cleared = await clearArtifacts(shelf)
   if (E.isLeft(cleared)) return cleared
   const copied = await copyArtifactsOf({ ...environment, runId: source.runId }, shelf)
-  if (E.isLeft(copied)) {
-    await clearArtifacts(shelf)
-    return copied
-  }
-  return await saveCopy(environment, moving, source, claim)
+  const saved = E.isLeft(copied) ? copied : await saveCopy(environment, moving, source, claim)
+  if (E.isLeft(saved) && isUnstored(saved.left)) await clearArtifacts(shelf)
+  return saved
 }
 
+const isUnstored = (error: RunError): boolean =>
+  error._tag === 'ArtifactsNotCopied' ||
+  error._tag === 'TooLarge' ||
+  (error._tag === 'WriteFailed' && error.committed === 'no')
+
 const copyArtifactsOf = async (from: Shelf, to: Shelf): Promise<E.Either<RunError, void>> => {
-  const all = await allArtifacts(from)
+  const all = await allArtifacts('source', from)
   if (E.isLeft(all)) return all
   const ids = all.right.map(({ id }) => id)
   const copied = await copyArtifacts(ids, from, to)

@@ -66,6 +66,21 @@ test.each([['resume'], ['plan']])(
   }
 )
 
+test('cancel --json and pause --json of a completed run print why there is nothing to stop', async () => {
+  place.write('w.yml', 'name: w\nsteps: [{ name: a, shell: echo }]')
+  await place.dogear(['run', 'w.yml', '--id', 'done0'])
+  for (const command of ['cancel', 'pause']) {
+    const { code, stdout } = await place.dogear([command, 'done0', '--json'])
+    expect(code).toBe(4)
+    expect(JSON.parse(stdout)).toEqual({
+      error: {
+        code: 'NothingToStop',
+        message: expect.stringContaining(`has completed: there is nothing to ${command}`) as string
+      }
+    })
+  }
+})
+
 test('cancel --json prints the status and whether the owner was asked', async () => {
   place = sandbox({ 'bad.yml': failing })
   await place.dogear(['run', 'bad.yml', '--id', 'bad0'])

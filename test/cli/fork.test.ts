@@ -86,7 +86,7 @@ test('a fork warns of completed steps that are not idempotent and run again, and
   await released({ 'w.yml': WORKFLOW.replace(`keys' }`, `keys', idempotent: false }`) })
   const again = await place.dogear(['fork', 'old-1', '--from-step', 'version', '--id', 'new-1'])
   expect(again.stderr).toBe(
-    'warning: This completed step is not idempotent, and would run again: pack. Run new-1 does them under new idempotency keys, and does not ask\n' +
+    'warning: Run new-1 repeats a completed step that is not idempotent, under a new idempotency key and without asking: pack\n' +
       'Resume with:\n  dogear resume new-1\n'
   )
   expect((await place.dogear(['fork', 'old-1', '--from-step', 'send', '--id', 'new-2'])).stderr).not.toContain(
@@ -102,6 +102,19 @@ steps:
   - { name: greet, shell: 'echo "hello $who"', capture: greeting }
   - { name: send, shell: 'echo "$greeting, $who, $level, $TOKEN" > sent' }
 `
+
+test('a fork warns of inputs that the workflow does not know, and of those that an earlier step captures', async () => {
+  place = sandbox({ 'w.yml': WITH_INPUT })
+  const environment = { TOKEN: 's3cr3t-token' }
+  await place.dogear(['run', 'w.yml', '--id', 'old-1'], { environment })
+  const words = ['fork', 'old-1', '--from-step', 'send', '--input', 'whoo=bob', '--input', 'greeting=hi']
+  const { code, stderr } = await place.dogear([...words, '--id', 'new-1'], { environment })
+  expect(code).toBe(0)
+  expect(stderr).toContain('warning: --input "whoo": w.yml has no such input. Did you mean "who"?\n')
+  expect(stderr).toContain('warning: --input "greeting" has no effect: step "greet" captures it, and its value wins\n')
+  place.write('w.yml', 'steps: {')
+  expect((await place.dogear([...words, '--id', 'new-2'], { environment })).code).toBe(0)
+})
 
 test('a fork takes other inputs, which count from its step on', async () => {
   place = sandbox({ 'w.yml': WITH_INPUT })

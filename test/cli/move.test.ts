@@ -53,6 +53,15 @@ test('a run moves from files to SQLite, to PostgreSQL and back with equal conten
   expect(place.read('sent')).toBe('1.2.3\n')
 })
 
+test('watch --json of a moved run begins with the move, as its store does', async () => {
+  await started()
+  await place.dogear(['move', 'r-one', '--to', 'other'])
+  const { stdout } = await place.dogear(['watch', 'r-one', '--home', 'other', '--json'])
+  const [first, second] = stdout.split('\n').map((line) => line.replace(/"at":"[^"]*",/, ''))
+  expect(first).toBe(`{"event":"Moved","revision":0,"way":"from","store":"${place.folder}/.dogear"}`)
+  expect(second).toBe(`{"event":"Moved","revision":1,"way":"here","store":"${place.folder}/.dogear"}`)
+})
+
 test('a move that is killed with SIGKILL at any sync leaves at most one copy that resumes, and one repetition finishes it', async () => {
   await started()
   const words = ['move', 'r-one', '--to', 'state.db']

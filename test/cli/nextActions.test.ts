@@ -340,7 +340,12 @@ test('a run deleted while it runs ends with the command that lists the others', 
 })
 
 describe('next actions', () => {
-  const store = { shown: '/h/.dogear', isFolder: true, words: [] }
+  const store = {
+    location: { _tag: 'Files', path: '/h/.dogear' } as const,
+    shown: '/h/.dogear',
+    isFolder: true,
+    words: []
+  }
   const where = { store, folder: '/h', words: ['resume', 'r', '--home', 'x'] }
   const fake = (_tag: string): CliError =>
     ({

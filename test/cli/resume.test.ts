@@ -721,3 +721,21 @@ test('a step in doubt that was removed does not hide the remedy of another edit'
   expect(stderr).toContain('"pay" was removed, but is not idempotent')
   expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
 })
+
+test('beside two removed steps in doubt, one other edit is named as one', async () => {
+  const was = `steps:
+  - { name: a, shell: 'true' }
+  - wave: both
+    groups:
+      pay: { shell: exit 1, idempotent: false }
+      book: { shell: exit 1, idempotent: false }
+      mail: { shell: exit 1 }
+`
+  within({ 'w.yml': was })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  place.write('w.yml', was.replace(/ {6}(pay|book):.*\n/g, '').replace("shell: 'true'", 'shell: echo'))
+  const { code, stderr } = await place.dogear(['resume', 'r'])
+  expect(code).toBe(4)
+  expect(stderr).toContain('"both/book" was removed, but is not idempotent')
+  expect(linesOf(stderr)).toContain('After that, undo the other edit, or accept it with --changes ignore')
+})

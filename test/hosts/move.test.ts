@@ -11,6 +11,7 @@ import { restoreStored } from '../../src/executor/storage/stored.js'
 import { describe as describeError } from '../../src/executor/RunError.js'
 import { move } from '../../src/hosts/move.js'
 import type { ArtifactError, Checkpoint, Claimed, Environment, RunError, Stored } from '../../src/index.js'
+import type { WriteFailed } from '../../src/ports/CheckpointStorage.js'
 import { answer, cancel, confirm, fork, planRun, prune, resumeAll } from '../../src/index.js'
 import { isRunFailure, resume, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 
@@ -35,6 +36,15 @@ const started = async (data: MemoryData): Promise<void> => {
 
 const moveFrom = (source: Environment, target: Environment): Promise<E.Either<RunError, void>> =>
   move('r', { from: 'store S', to: 'store T', target })(source)()
+
+const FULL: WriteFailed = {
+  _tag: 'WriteFailed',
+  where: 'B',
+  operation: 'write',
+  code: 'ENOSPC',
+  committed: 'no',
+  cause: undefined
+}
 
 const copyIn = async ({ storage }: Environment): Promise<Checkpoint | undefined> => {
   const found = await storage.load('r')()
@@ -341,7 +351,8 @@ describe('move', () => {
     assert.ok(artifacts !== undefined)
     const altering = { ...artifacts, put: (runId: string, id: string) => artifacts.put(runId, id, 'other') }
     const moved = await moveFrom(source, { ...target, artifacts: altering })
-    assert.ok(E.isLeft(moved) && moved.left._tag === 'TreeUnreadable' && moved.left.code === 'Corrupt')
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'ArtifactsNotCopied' && moved.left.code === 'Corrupt')
+    assert.match(describeError(moved.left), /to the target: .*; fix that store, then repeat the copy\./)
     assert.deepEqual(await artifacts.list('r')(), E.right([]))
     assert.deepEqual(await resumable({ S: source, T: target }), ['S'])
   })
@@ -355,7 +366,38 @@ describe('move', () => {
     const error: ArtifactError = { _tag: 'TooLarge', runId: 'r', where, bytes: 7, limitBytes: 6, biggest: [] }
     const moved = await moveFrom(source, { ...target, artifacts: { ...artifacts, put: () => TE.left(error) } })
     assert.ok(E.isLeft(moved))
-    assert.match(describeError(moved.left), /7 bytes, the limit is 6 \(TooLarge\); use a store with a higher limit\./)
+    assert.match(describeError(moved.left), /7 bytes, the limit is 6; use a store with a higher limit\./)
+  })
+
+  test('a move to a store that is full names that store, and promises nothing of a resume', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const { artifacts } = target
+    assert.ok(artifacts !== undefined)
+    const moved = await moveFrom(source, { ...target, artifacts: { ...artifacts, put: () => TE.left(FULL) } })
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'ArtifactsNotCopied')
+    assert.equal(
+      describeError(moved.left),
+      'Cannot copy the artifacts of run r to the target: Writing B failed: write: ENOSPC (the disk is full: free some space); fix that store, then repeat the copy. The run is unchanged'
+    )
+  })
+
+  test('an original that is missing must be restored, or its step run again', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const { artifacts } = source
+    assert.ok(artifacts !== undefined)
+    const moved = await moveFrom({ ...source, artifacts: { ...artifacts, get: () => TE.right(O.none) } }, target)
+    assert.ok(E.isLeft(moved))
+    assert.match(describeError(moved.left), /from their store: model is missing; restore it, or run its step again\./)
+  })
+
+  test('a move whose copy of the state cannot be saved leaves no artifact in the target', async () => {
+    const [source, target] = [portsOf(memoryData()), portsOf(memoryData())]
+    await runOutcome(program, { id: 'r', storage: source.storage, environment: source })
+    const moved = await moveFrom(source, { ...target, storage: { ...target.storage, save: () => TE.left(FULL) } })
+    assert.ok(E.isLeft(moved) && moved.left._tag === 'WriteFailed')
+    assert.deepEqual(await target.artifacts?.list('r')(), E.right([]))
   })
 
   test('artifacts that a broken move left are not in the run that arrives later', async () => {

@@ -42,6 +42,7 @@ export interface Context {
 
 /** Where the runs are. `shown`: for people; `words`: the flags that a printed command needs; `database`: absent if runs are files. */
 export interface Store {
+  readonly location: Location
   readonly shown: string
   readonly isFolder: boolean
   readonly words: ReadonlyArray<string>
@@ -131,8 +132,13 @@ export const storeAt = (location: Location, place: Pick<Context, 'home' | 'folde
   const shown = show(location)
   const home = isDefaultHome(place) ? [] : ['--home', place.home]
   if (location._tag === 'Files')
-    return { shown, isFolder: true, words: variable === '' ? home : ['--home', place.home] }
-  return { shown, isFolder: false, words: variable !== '' && home.length === 0 ? [] : ['--store', shown, ...home] }
+    return { location, shown, isFolder: true, words: variable === '' ? home : ['--home', place.home] }
+  return {
+    location,
+    shown,
+    isFolder: false,
+    words: variable !== '' && home.length === 0 ? [] : ['--store', shown, ...home]
+  }
 }
 
 export const environmentFor = (

@@ -19,15 +19,15 @@ export const cancelCommand = async (context: Context, id: string): Promise<Resul
   const { screen, json } = context
   const answer = cancelled.right
   const status = statusOf(answer)
-  if (json) screen.out(printed({ run_id: runId, requested: answer._tag === 'Requested', status }))
-  else if (status === 'completed')
+  if (status === 'completed')
     return E.left({
       _tag: 'NothingToStop',
       message: `Run ${runId} ${textOf(answer)}`,
       hints: [showHint(context, runId)]
     })
+  if (json) screen.out(printed({ run_id: runId, requested: answer._tag === 'Requested', status }))
   else screen.print(`Run ${runId} ${textOf(answer)}`)
-  return E.right(status === 'completed' ? ExitCode.refused : ExitCode.done)
+  return E.right(ExitCode.done)
 }
 
 const statusOf = (answer: CancelResult): 'running' | 'cancelled' | 'completed' => {

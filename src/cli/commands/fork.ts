@@ -16,12 +16,12 @@ import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, sameCommand } from './Context.js'
-import { repeatWarning } from './execution/checks.js'
-import { differencesFrom, inputReplaced, replacementOf } from './execution/input.js'
+import { differencesFrom, inputReplaced, namesIn, replacementOf, warningsOf } from './execution/input.js'
 import { answersOf } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { nonIdempotent } from './find/definitions.js'
 import { findRun } from './find/find.js'
+import { workflowOf } from './find/workflowOf.js'
 import { ofResume } from './find/findHints.js'
 
 export interface ForkFlags {
@@ -47,6 +47,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const { workflow } = checkpoint
   const input = inputFor(context, checkpoint, flags)
   if (E.isLeft(input)) return input
+  if (flags.input !== undefined) warnOfInput(context, checkpoint, flags)
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const options = {
     fromStep,
@@ -59,8 +60,7 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
   const again = nonIdempotent(toWorkflow(workflow)).filter(
     (unit) => has(checkpoint.completedSteps, unit) && !has(made.right.checkpoint.completedSteps, unit)
   )
-  if (again.length > 0)
-    screen.warn(`${repeatWarning(again)} Run ${newId} does them under new idempotency keys, and does not ask`)
+  if (again.length > 0) screen.warn(repetition(newId, again))
   const kept = made.right.checkpoint.completedSteps.steps
   if (json) screen.out(printed({ run_id: newId, forked_from: runId, from_step: fromStep }))
   else {
@@ -70,6 +70,22 @@ export const forkCommand = async (context: Context, id: string, flags: ForkFlags
     for (const line of linesOf([ofResume(context, newId, workflow)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
+}
+
+const repetition = (newId: string, units: ReadonlyArray<string>): string => {
+  const [steps, keys] =
+    units.length === 1
+      ? ['a completed step that is not idempotent', 'a new idempotency key']
+      : ['completed steps that are not idempotent', 'new idempotency keys']
+  return `Run ${newId} repeats ${steps}, under ${keys} and without asking: ${units.join(', ')}`
+}
+
+/** A fork works without the file; only it knows all inputs. */
+const warnOfInput = (context: Context, checkpoint: Checkpoint, flags: ForkFlags): void => {
+  const loaded = workflowOf(context, checkpoint, namesIn(flags))
+  if (E.isLeft(loaded)) return
+  const { file, shown } = loaded.right
+  warningsOf(context, file, shown, flags).forEach(context.screen.warn)
 }
 
 /** The input of the new run, if it replaces the recorded one. A program has an input of its own kind. */

@@ -1,5 +1,4 @@
 /** `dogear move`: moves a run to another store. */
-import { realpathSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import type { RunError } from '../../executor/RunError.js'
 import { move } from '../../hosts/move.js'
@@ -10,7 +9,7 @@ import type { Hint } from '../report/Hint.js'
 import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Location } from '../store/Location.js'
-import { parse, show } from '../store/Location.js'
+import { isSame, parse, show } from '../store/Location.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
@@ -28,7 +27,8 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
   const location = parse(flags.to, folder)
   if (E.isLeft(location)) return E.left(usage(`--to: ${location.left}`))
   const to = show(location.right)
-  if (real(to) === real(store.shown)) return E.left(usage(`--to: the run is in ${to} already; pass another store`))
+  if (isSame(location.right, store.location))
+    return E.left(usage(`--to: the run is in ${to} already; pass another store`))
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
   const target = await openTarget(context, location.right)
@@ -49,16 +49,6 @@ export const moveCommand = async (context: Context, id: string, flags: { readonl
     for (const line of linesOf([ofResume(target.right, runId, workflow, status)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
-}
-
-/** The name of a store without symbolic links. */
-const real = (shown: string): string => {
-  const [, kind = '', path] = /^(sqlite:)?(\/[^]*)$/.exec(shown) ?? []
-  try {
-    return path === undefined ? shown : kind + realpathSync(path)
-  } catch {
-    return shown
-  }
 }
 
 const ofExisting = (target: Context, error: RunError): ReadonlyArray<Hint> =>

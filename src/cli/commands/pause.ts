@@ -28,7 +28,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
   const requested = answer._tag === 'Requested'
   const status = requested ? 'running' : answer._tag === 'Paused' ? 'paused' : answer.status
   const isRefused = !requested && status !== 'paused'
-  if (json) screen.out(printed({ run_id: runId, requested, status }))
+  if (json && !isRefused) screen.out(printed({ run_id: runId, requested, status }))
   else if (requested) {
     const { pid, host } = answer.holder
     screen.print(`Run ${runId} pauses once its current steps have ended (process ${pid} on ${host})`)
@@ -41,7 +41,7 @@ export const pauseCommand = async (context: Context, id: string, { commit = true
     screen.print(text)
     for (const line of linesOf(next, screen.style)) screen.line(line)
   }
-  return E.right(isRefused ? ExitCode.refused : ExitCode.done)
+  return E.right(ExitCode.done)
 }
 
 const nextFor = (context: Context, runId: string, status: Status): Hint => {

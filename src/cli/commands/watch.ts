@@ -6,6 +6,8 @@ import type { Change } from '../../domain/change/Change.js'
 import type { Status } from '../../domain/checkpoint/Checkpoint.js'
 import { runChanges } from '../../executor/storage/history.js'
 import type { RunView } from '../../executor/storage/runs.js'
+import { restoreStored } from '../../executor/storage/stored.js'
+import type { Environment } from '../../ports/Environment.js'
 import { viewRun } from '../../executor/storage/runs.js'
 import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -38,7 +40,7 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
   const { screen, json } = context
   // A program gets all changes, a person those from now on.
   let seen = json ? 0 : view.revision
-  if (json) screen.out(lineOf(changeJson(0, firstOf(view))))
+  if (json) screen.out(lineOf(changeJson(0, await firstOf(environment, view))))
   if (!json) screen.line(`Run ${view.runId}: ${view.workflow.name}, ${positionOf(view)}`)
   for (;;) {
     const { runId, revision } = view
@@ -75,9 +77,20 @@ export const watchCommand = async (context: Context, id: string): Promise<Result
   return E.right(CODES[view.status])
 }
 
-/** Revision 0 starts the run, or is a fork or copy of one; a checkpoint has all that is known of it. */
-const firstOf = ({ runId, createdAt: at, checkpoint: { workflow, input, forkedFrom: from } }: RunView): Change =>
-  from === undefined ? { _tag: 'Started', at, runId, workflow, input } : { _tag: 'Forked', at, runId, from }
+/** Revision 0 starts the run, or is a fork or copy of one. If the store has lost it, the newest checkpoint says when and as what the run began. */
+const firstOf = async ({ storage }: Environment, view: RunView): Promise<Change> => {
+  const { runId, createdAt: at } = view
+  const stored = await storage.loadRevision(runId, 0)()
+  const restored = E.isRight(stored) && O.isSome(stored.right) ? restoreStored(stored.right.value) : undefined
+  const first = restored === undefined || E.isLeft(restored) ? view.checkpoint : restored.right
+  const { workflow, input, forkedFrom: from, moved } = first
+  if (moved !== undefined && first.revision === 0) {
+    const history = await storage.history(runId)()
+    const saved = E.isRight(history) ? history.right.find(({ revision }) => revision === 0) : undefined
+    return { _tag: 'Moved', at: saved?.at ?? first.updatedAt, ...moved }
+  }
+  return from === undefined ? { _tag: 'Started', at, runId, workflow, input } : { _tag: 'Forked', at, runId, from }
+}
 
 const CODES: Readonly<Record<Status, ExitCode>> = {
   completed: ExitCode.done,

@@ -1,4 +1,5 @@
 /** Where the runs of a command are kept: a folder, a SQLite file or a PostgreSQL database. Opens nothing. */
+import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 
@@ -34,6 +35,19 @@ export const show = (self: Location): string => {
       return `sqlite:${self.path}`
     case 'Postgres':
       return withoutPassword(self.url)
+  }
+}
+
+/** Returns whether two locations are one store, also through symbolic links. */
+export const isSame = (self: Location, other: Location): boolean =>
+  show(withoutLinks(self)) === show(withoutLinks(other))
+
+const withoutLinks = (self: Location): Location => {
+  if (self._tag === 'Postgres') return self
+  try {
+    return { ...self, path: realpathSync(self.path) }
+  } catch {
+    return self
   }
 }
 

@@ -26,9 +26,12 @@ export const describeStorage = (error: StorageError): string => {
     case 'ReadFailed':
       return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':
-      return `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}. Earlier saves are intact${COMMITTED[error.committed]}`
+      return `${describeWrite(error)}. Earlier saves are intact${COMMITTED[error.committed]}`
   }
 }
+
+const describeWrite = (error: WriteFailed): string =>
+  `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
 
 const COMMITTED: Readonly<Record<WriteFailed['committed'], string>> = {
   no: '; nothing of this write is stored, and a resume continues without it',
@@ -95,8 +98,9 @@ export const describeArtifact = (error: ArtifactError): string => {
     case 'InvalidRunId':
     case 'Insecure':
     case 'ReadFailed':
-    case 'WriteFailed':
       return describeStorage(error)
+    case 'WriteFailed':
+      return describeWrite(error)
   }
 }
 
@@ -108,8 +112,8 @@ const biggest = (error: {
     : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
 
 const HINTS: Readonly<Record<string, string>> = {
-  ENOSPC: ' (the disk is full: free some space and resume)',
-  EDQUOT: ' (the quota is used up: free some space and resume)',
+  ENOSPC: ' (the disk is full: free some space)',
+  EDQUOT: ' (the quota is used up: free some space)',
   EACCES: ' (no permission)',
   EROFS: ' (the file system is read-only)',
   EIO: ' (the device reports an error)',

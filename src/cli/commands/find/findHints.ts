@@ -45,9 +45,9 @@ export const ofResume = (
   place: Place,
   runId: string,
   { path }: Pick<WorkflowIdentity, 'path'>,
-  status: Status = 'paused'
+  status?: Status
 ): Hint =>
-  isFinal(status)
+  status !== undefined && isFinal(status)
     ? showHint(place, runId)
     : path === undefined
       ? { ...showHint(place, runId), text: 'Resume it in the program that started it. Show it with:' }

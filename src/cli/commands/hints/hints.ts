@@ -16,6 +16,7 @@ import type { Step, Workflow } from '../../../domain/workflow/Workflow.js'
 import type { WorkflowIdentity } from '../../../domain/workflow/WorkflowIdentity.js'
 import { CHECK_FAILED } from '../../../executor/steps/guarded.js'
 import type { RunError } from '../../../executor/RunError.js'
+import { editsToUndo } from '../../../executor/RunError.js'
 import type { RunOutcome } from '../../../executor/RunOutcome.js'
 import type { RunSummary } from '../../../executor/storage/runs.js'
 import type { Holder } from '../../../ports/CheckpointStorage.js'
@@ -224,10 +225,9 @@ const ofEdits = (place: Place, planning: Planning, problems: ReadonlyArray<PlanP
   if (edits.length === 0) return []
   // To accept them now would accept those in doubt too.
   if (edits.some(({ inDoubt }) => inDoubt === true)) {
-    const [edit, them] = edits.length === 2 ? ['edit', 'it'] : ['edits', 'them']
-    return edits.every(({ inDoubt }) => inDoubt === true)
-      ? []
-      : [{ text: `After that, undo the other ${edit}, or accept ${them} with --changes ignore` }]
+    const others = editsToUndo(problems).length
+    const [edit, them] = others === 1 ? ['edit', 'it'] : ['edits', 'them']
+    return others === 0 ? [] : [{ text: `After that, undo the other ${edit}, or accept ${them} with --changes ignore` }]
   }
   const edited = new Set(edits.map(({ unit }) => top(unit)))
   const [only] = edits.length === 1 ? edits.map(({ unit }) => unit) : []

@@ -132,6 +132,7 @@ const ofRunError = (typed: Typed, error: RunError, known?: string): ReadonlyArra
     case 'ReadFailed':
     case 'WriteFailed':
     case 'TreeUnreadable':
+    case 'ArtifactsNotCopied':
     case 'WorkspaceFailed':
     case 'WorkspaceMissing':
       return [again(typed)]
