@@ -1,5 +1,5 @@
 /** Checks the arguments of calls, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import type { Expected, OptionProblem, OptionTable } from '../domain/data/Options.js'
+import type { Check, OptionProblem, OptionTable } from '../domain/data/Options.js'
 import {
   anything,
   arrayOf,
@@ -18,7 +18,7 @@ import type { HostOptions } from './options.js'
 
 /** Test runners have a `Map` and an `AbortSignal` of their own. */
 const having =
-  (methods: ReadonlyArray<string>, expected: string): Expected =>
+  (methods: ReadonlyArray<string>, expected: string): Check =>
   (value) =>
     methods.every((name) => typeof (value as Readonly<Record<string, unknown>> | null)?.[name] === 'function')
       ? undefined
@@ -26,7 +26,7 @@ const having =
 
 const map = having(['get', 'has', 'entries'], 'a Map by unit')
 
-const answers: Expected = (value) => {
+const answers: Check = (value) => {
   const wrong = map(value)
   if (wrong !== undefined) return wrong
   for (const [unit, answer] of (value as ReadonlyMap<unknown, unknown>).entries()) {
@@ -42,16 +42,16 @@ const isWorkflow = (value: unknown): boolean => {
   return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
 }
 
-const object: Expected = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
+const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
 
-const number: Expected = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
+const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
 
 /** The executor checks the value. */
-const present: Expected = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
+const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
-const RUN: Readonly<Record<keyof RunOptions, Expected>> = { workspace: anything, wait: flag }
+const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace: anything, wait: flag }
 
-const RESUME: Readonly<Record<keyof ResumeOptions, Expected>> = {
+const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   input: anything,
   fromStep: text,
   restartWave: text,
@@ -68,7 +68,7 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Expected>> = {
   reopen: flag
 }
 
-const HOST: Readonly<Record<keyof HostOptions, Expected>> = {
+const HOST: Readonly<Record<keyof HostOptions, Check>> = {
   storage: having(['claim', 'load', 'save', 'list'], "a CheckpointStorage, such as jsonFileStorage('.dogear')"),
   signal: having(['addEventListener'], 'an AbortSignal'),
   environment: object
@@ -123,19 +123,12 @@ const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).m
 
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
 export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined =>
-  refusal([
-    ...optionProblems(options, KNOWN[call], SHARING.has(call) ? OF_RUNS : {}),
-    ...(options === undefined || object(options) === undefined ? missing(call, fieldsOf(options)) : [])
-  ])
-
-const missing = (call: CallName, options: Readonly<Record<string, unknown>>): ReadonlyArray<OptionProblem> => {
-  const table: OptionTable = KNOWN[call]
-  const needed = [...('id' in table ? ['id'] : []), 'storage', ...(NEEDED[call] ?? [])]
-  return needed.flatMap((option) => {
-    const expected = options[option] === undefined ? table[option]?.(undefined) : undefined
-    return expected === undefined ? [] : [{ option, expected }]
-  })
-}
+  refusal(
+    optionProblems(options, KNOWN[call], {
+      required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
+      misplaced: SHARING.has(call) ? OF_RUNS : {}
+    })
+  )
 
 export const invalidWorkflow = (program: unknown): InvalidOptions | undefined =>
   refusal(isWorkflow(program) ? [] : [{ option: 'the first argument', expected: `a workflow, not ${kindOf(program)}` }])

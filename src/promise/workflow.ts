@@ -1,5 +1,5 @@
 /** Workflows as chains: the combinators of `Program` as methods. */
-import { fieldsOf } from '../domain/data/Options.js'
+import { extended, fieldsOf } from '../domain/data/Options.js'
 import type { Schema, StartOf } from '../executor/program/Program.js'
 import * as P from '../executor/program/Program.js'
 
@@ -159,7 +159,7 @@ type Fields = Omit<P.Program<unknown, never, unknown, unknown>, PhantomField>
 /** The steps of a group or of a map's body are added to a chain as well. */
 const chained = (spec: unknown): unknown => {
   const { steps } = fieldsOf(spec)
-  return steps === undefined ? spec : { ...(spec as object), steps: chainedSteps(steps) }
+  return steps === undefined ? spec : extended(spec, { steps: chainedSteps(steps) })
 }
 
 const chainedSteps = (steps: unknown): unknown =>

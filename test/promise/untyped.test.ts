@@ -162,7 +162,17 @@ describe('options of steps', () => {
     [
       'options of a wave that are none',
       (w) => w['wave']?.('c', { q: () => 1 }, null),
-      'unknown option "options" of "c"'
+      'options of "c" must be an object, not null'
+    ],
+    [
+      'options of a sequence that are none',
+      (w) => w['sequence']?.('q', (part: Chain) => part['step']?.('one', () => 1), 3),
+      'options of "q" must be an object, not the number 3'
+    ],
+    [
+      'a misspelled function of a job',
+      (w) => w['step']?.('q', { job: { submit: () => 1, polls: () => 1, collect: () => 1 } }),
+      'unknown option "job.polls" of "q"; did you mean "job.poll"?'
     ],
     [
       'options after the code',

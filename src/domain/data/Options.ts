@@ -11,35 +11,56 @@ export type OptionProblem =
   | { readonly option: string; readonly known: ReadonlyArray<string> }
 
 /** Returns what a value should be instead, or undefined if it is valid. */
-export type Expected = (value: unknown) => string | undefined
+export type Check = (value: unknown) => string | undefined
 
 /** The check of each option. */
-export type OptionTable = Readonly<Record<string, Expected>>
+export type OptionTable = Readonly<Record<string, Check>>
 
 /** The fields of an object, or of anything else none. */
 export const fieldsOf = (given: unknown): Readonly<Record<string, unknown>> =>
-  typeof given === 'object' && given !== null ? (given as Readonly<Record<string, unknown>>) : {}
+  isObject(given) ? (given as Readonly<Record<string, unknown>>) : {}
+
+const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null
+
+/** Whether the object, which may be of another realm, has its fields alone: unlike an instance of a class it inherits none. */
+const isPlain = (given: object): boolean => {
+  const prototype = Object.getPrototypeOf(given) as object | null
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** The options with other values for some. Inherited ones stay. */
+export const extended = (given: unknown, more: Readonly<Record<string, unknown>>): object =>
+  isObject(given) && !isPlain(given)
+    ? (Object.create(given, Object.getOwnPropertyDescriptors(more)) as object)
+    : { ...fieldsOf(given), ...more }
 
 const NONE: ReadonlyArray<OptionProblem> = []
 
-/** An option that is `undefined` counts as absent. `misplaced`: options that exist elsewhere, with where they belong. */
+interface Context {
+  readonly required?: ReadonlyArray<string>
+  /** Options that exist elsewhere, with where they belong. */
+  readonly misplaced?: OptionTable
+}
+
+/** An option that is `undefined` counts as absent. An instance of a class may have more members than options. */
 export const optionProblems = (
   given: unknown,
   table: OptionTable,
-  misplaced: OptionTable = {}
+  { required = [], misplaced = {} }: Context = {}
 ): ReadonlyArray<OptionProblem> => {
-  if (given === undefined) return NONE
-  if (typeof given !== 'object' || given === null)
+  if (given !== undefined && !isObject(given))
     return [{ option: 'options', expected: `an object, not ${kindOf(given)}` }]
+  const fields = fieldsOf(given)
+  const isAbsent = (option: string): boolean => fields[option] === undefined
+  const looked = isPlain(fields) ? fields : { ...misplaced, ...table }
   let found: Array<OptionProblem> | undefined
-  for (const [option, value] of Object.entries(given) as ReadonlyArray<[string, unknown]>) {
-    if (value === undefined) continue
+  for (const option of [...required.filter(isAbsent), ...Object.keys(looked).filter((one) => !isAbsent(one))]) {
     const check = Object.hasOwn(table, option)
       ? table[option]
       : Object.hasOwn(misplaced, option)
         ? misplaced[option]
         : undefined
-    const expected = check?.(value)
+    const expected = check?.(fields[option])
     if (check === undefined) (found ??= []).push({ option, known: Object.keys(table) })
     else if (expected !== undefined) (found ??= []).push({ option, expected })
   }
@@ -66,16 +87,16 @@ export const kindOf = (value: unknown): string => {
 
 // --- checks
 
-export const anything: Expected = () => undefined
+export const anything: Check = () => undefined
 
 /** Refuses every value. */
 export const instead =
-  (expected: string): Expected =>
+  (expected: string): Check =>
   () =>
     expected
 
 export const ofType =
-  (type: 'string' | 'boolean' | 'function', expected: string): Expected =>
+  (type: 'string' | 'boolean' | 'function', expected: string): Check =>
   (value) =>
     typeof value === type ? undefined : expected
 
@@ -84,18 +105,18 @@ export const text = ofType('string', 'a string')
 export const flag = ofType('boolean', 'true or false')
 
 /** Milliseconds of a time limit. */
-export const millis: Expected = (value) =>
+export const millis: Check = (value) =>
   typeof value === 'number' && value >= 0 && value < Infinity ? undefined : 'a finite number ≥ 0'
 
 export const callback = ofType('function', 'a function')
 
 export const oneOf =
-  (...words: ReadonlyArray<string>): Expected =>
+  (...words: ReadonlyArray<string>): Check =>
   (value) =>
     words.some((word) => word === value) ? undefined : words.map((word) => `'${word}'`).join(' or ')
 
 export const arrayOf =
-  (isItem: (value: unknown) => boolean, expected: string): Expected =>
+  (isItem: (value: unknown) => boolean, expected: string): Check =>
   (value) =>
     Array.isArray(value) && value.every(isItem) ? undefined : expected
 

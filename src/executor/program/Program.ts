@@ -1,8 +1,8 @@
 /** A workflow together with its code. The planner and the executor take the same value. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Expected } from '../../domain/data/Options.js'
-import { anything, arrayOf, fieldsOf, isText, oneOf, optionProblems } from '../../domain/data/Options.js'
+import type { Check } from '../../domain/data/Options.js'
+import { anything, arrayOf, extended, fieldsOf, isText, oneOf, optionProblems } from '../../domain/data/Options.js'
 import type { Vector } from '../../domain/data/Vector.js'
 import * as Vec from '../../domain/data/Vector.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
@@ -13,7 +13,7 @@ import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
 import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
 import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
-import { NEEDS } from './stepOptions.js'
+import { MAP, NEEDS } from './stepOptions.js'
 import type {
   ForItem,
   MapOptions,
@@ -138,7 +138,7 @@ export const start = <C extends Schema | undefined = undefined>(
   return build({ ...base, decodeInput, encodeInput }, [])
 }
 
-const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Expected>> = {
+const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Check>> = {
   input: anything,
   secrets: arrayOf(isText, 'an array of names'),
   onSuccess: oneOf('keep', 'archive', 'delete')
@@ -190,8 +190,11 @@ export const step =
 export const sleep =
   <N extends string, Outputs>(name: NewName<N, Outputs>, options: Sleep & Pick<SleepSpec, 'summary'>) =>
   <Input, Given, Seen>(self: Program<Outputs, Input, Given, Seen>): Program<Outputs, Input, Given, Seen> => {
-    const { millis, until, ...more } = fieldsOf(options)
-    return add(self, task(name, { ...more, sleep: { millis, until } as Sleep }))
+    const { millis, until } = fieldsOf(options)
+    return add(
+      self,
+      task(name, extended(options, { millis: undefined, until: undefined, sleep: { millis, until } }) as SleepSpec)
+    )
   }
 
 /**
@@ -229,8 +232,9 @@ export const waitFor =
   <Input, Given, Seen>(
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: OutputOf<C> }, Input, Given, Seen> => {
-    const { question, timeoutMillis, ...more } = fieldsOf(options)
-    return add(self, task(name, { ...more, waitFor: { question, timeoutMillis } as WaitFor }))
+    const { question, timeoutMillis } = fieldsOf(options)
+    const own = { question: undefined, timeoutMillis: undefined, waitFor: { question, timeoutMillis } }
+    return add(self, task(name, extended(options, own) as WaitForSpec<unknown>))
   }
 
 /**
@@ -269,7 +273,7 @@ export const sequence =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: Added<Inner, Outputs> }, Input, Given, Seen> =>
-    add(self, partFrom(self, name, { ...fieldsOf(options), steps: parts } as never))
+    add(self, sequenceFrom(self, name, parts, options))
 
 /**
  * Adds a wave: groups that run in parallel. A group is a task, or steps in order. Later steps see their outputs as one object by group
@@ -321,11 +325,7 @@ export const wave =
     const parts = Object.entries(fieldsOf(groups) as Readonly<Record<string, LoosePart>>).map(([group, spec]) =>
       groupFrom(self, group, spec)
     )
-    // A value that is no object is an unknown option.
-    return add(
-      self,
-      waveOf(name, parts, (typeof options === 'object' && options !== null ? options : { options }) as LooseOptions)
-    )
+    return add(self, waveOf(name, parts, options as LooseOptions))
   }
 
 /**
@@ -375,9 +375,9 @@ export const map =
   (
     self: Program<Outputs, Input, Given, Seen>
   ): Program<Outputs & { readonly [K in N]: ReadonlyArray<PartOf<C, Outputs>> }, Input, Given, Seen> => {
-    const { forEach = null, ...more } = fieldsOf(options)
-    const given = { forEach, ...more } as never
-    return add(self, mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(given), given))
+    const given = fieldsOf(options) as never
+    const made = mapOf(name, partFrom(self, name, each as LoosePart), itemsFrom(given), given)
+    return add(self, { ...made, problems: optionProblems(options, MAP, { required: ['forEach'] }) })
   }
 
 /** Author code may return anything, or throw. */
@@ -404,11 +404,23 @@ type LoosePart = StepSpec<never, unknown> | StepsSpec<never, never, unknown, nev
 /** A body whose `steps` is not a function becomes a task, which is refused. */
 const partFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramStep => {
   const { steps } = fieldsOf(spec)
-  const parts = typeof steps === 'function' ? added(self, steps as AddSteps) : undefined
-  return Array.isArray(parts)
-    ? sequenceOf(name, parts as ReadonlyArray<ProgramStep>, spec as never)
+  return typeof steps === 'function'
+    ? without('steps', sequenceFrom(self, name, steps, spec))
     : task(name, spec as StepSpec<never, unknown>)
 }
+
+const sequenceFrom = (self: Base<never, unknown>, name: string, steps: unknown, options: unknown): ProgramStep => {
+  const parts = typeof steps === 'function' ? added(self, steps as AddSteps) : undefined
+  return Array.isArray(parts)
+    ? sequenceOf(name, parts as ReadonlyArray<ProgramStep>, options as never)
+    : task(name, { steps } as never)
+}
+
+/** Where it stands this option is valid. */
+const without = (option: string, step: ProgramStep): ProgramStep => ({
+  ...step,
+  problems: step.problems.filter((problem) => problem.option !== option)
+})
 
 type AddSteps = (start: Program<never, never, never, never>) => unknown
 
@@ -416,9 +428,12 @@ const added = (self: Base<never, unknown>, steps: AddSteps): unknown =>
   fieldsOf(steps(build(self as Base<never, never>, [])))['steps']
 
 const groupFrom = (self: Base<never, unknown>, name: string, spec: LoosePart): ProgramGroup => {
-  const { needs, ...own } = fieldsOf(spec)
-  // Other specs may have members of a class.
-  const part = partFrom(self, name, needs === undefined ? spec : (own as never))
+  const { needs } = fieldsOf(spec)
+  const part = without('needs', partFrom(self, name, spec))
   const problems = [...part.problems, ...optionProblems({ needs }, NEEDS)]
-  return { ...part, problems, needs: Array.isArray(needs) ? (needs as ReadonlyArray<string>) : [] }
+  return {
+    ...part,
+    problems,
+    needs: Array.isArray(needs) ? (needs as ReadonlyArray<string>) : []
+  }
 }

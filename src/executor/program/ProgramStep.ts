@@ -9,7 +9,7 @@ import type { ExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
-import { optionProblems } from '../../domain/data/Options.js'
+import { fieldsOf, optionProblems } from '../../domain/data/Options.js'
 import type { RetryPolicy } from '../../domain/workflow/RetryPolicy.js'
 import { never as noRetry } from '../../domain/workflow/RetryPolicy.js'
 import type { Wait } from '../../domain/checkpoint/Pending.js'
@@ -289,12 +289,15 @@ export const sequenceOf = (
   steps: ReadonlyArray<ProgramStep>,
   options: SequenceOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
-): ProgramSequence => ({
-  ...W.sequence(name, steps, options.summary, definition),
-  steps,
-  problems: optionProblems(options, SEQUENCE),
-  guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
-})
+): ProgramSequence => {
+  const given = fieldsOf(options) as typeof options
+  return {
+    ...W.sequence(name, steps, given.summary, definition),
+    steps,
+    problems: optionProblems(options, SEQUENCE),
+    guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
+  }
+}
 
 /**
  * A wave that can run, for programs built from data; `Program.wave` is the typed way.
@@ -306,14 +309,17 @@ export const waveOf = (
   groups: ReadonlyArray<ProgramGroup>,
   options: WaveOptions<StepContext<unknown, unknown>> = {},
   definition?: Json
-): ProgramWave => ({
-  ...W.wave(name, groups, options.summary, definition),
-  groups,
-  concurrency: options.concurrency ?? Infinity,
-  problems: optionProblems(options, WAVE),
-  onFailure: options.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
-  guard: guardFrom(options, options.evidence as UnitGuard['evidence'])
-})
+): ProgramWave => {
+  const given = fieldsOf(options) as typeof options
+  return {
+    ...W.wave(name, groups, given.summary, definition),
+    groups,
+    concurrency: given.concurrency ?? Infinity,
+    problems: optionProblems(options, WAVE),
+    onFailure: given.onFailure ?? (groups.some((group) => group.needs.length > 0) ? 'continue' : 'finish'),
+    guard: guardFrom(given, given.evidence as UnitGuard['evidence'])
+  }
+}
 
 /**
  * A map that can run, for programs built from data; `Program.map` is the typed way.
@@ -328,7 +334,7 @@ export const mapOf = (
   definition?: Json
 ): ProgramMap => {
   const { groups: _, _tag: __, ...wave } = waveOf(name, [], options)
-  const defined = W.mapOf(name, each, options.summary, definition)
+  const defined = W.mapOf(name, each, wave.summary, definition)
   const problems = optionProblems(options, MAP)
   return { ...wave, ...defined, problems, each, items: conversions(item), forEach, key }
 }

@@ -1,6 +1,6 @@
 /** The options of steps, with the check of each. */
 import { isExpectedEvidence } from '../../domain/checkpoint/CompletedStep.js'
-import type { Expected, OptionProblem, OptionTable } from '../../domain/data/Options.js'
+import type { Check, OptionProblem, OptionTable } from '../../domain/data/Options.js'
 import * as Opt from '../../domain/data/Options.js'
 import type { Expectation, GuardSpec } from './Guard.js'
 import type {
@@ -15,11 +15,11 @@ import type {
   WaveOptions
 } from './StepSpec.js'
 
-type Table<Options> = Readonly<Record<keyof Options, Expected>>
+type Table<Options> = Readonly<Record<keyof Options, Check>>
 
 /** A default would replace null; other values are checked with the program. */
 const notNull =
-  (expected: string): Expected =>
+  (expected: string): Check =>
   (value) =>
     value === null ? `${expected}, not null` : undefined
 
@@ -34,7 +34,7 @@ const EVIDENCE = "an array such as [{ _tag: 'File', path: 'a.txt' }], with Artif
 /** Also checks what a function of the author returned. */
 export const evidenceProblem = Opt.arrayOf(isExpectedEvidence, EVIDENCE)
 
-const GUARD: Table<GuardSpec<never>> & { readonly evidence: Expected } = {
+const GUARD: Table<GuardSpec<never>> & { readonly evidence: Check } = {
   before: Opt.callback,
   after: Opt.callback,
   expect: (value) => {
@@ -85,17 +85,17 @@ const WAIT: Table<WaitForSpec<unknown>> & OptionTable = {
   ...SUMMARY
 }
 
+/** Its value, if there is one, adds no steps. */
+const NO_STEPS: OptionProblem = {
+  option: 'steps',
+  expected: 'a function that adds steps to its argument and returns the result'
+}
+
 const MISPLACED: OptionTable = {
-  steps: Opt.instead('a function that adds steps to its argument and returns the result'),
   options: Opt.instead('in one object with the code, such as { timeoutMillis: 3, run: … }')
 }
 
-/** The options of a sequence, also of a group or a body that is one. */
-export const SEQUENCE: Table<SequenceOptions<never>> & OptionTable = {
-  ...SUMMARY,
-  ...GUARD,
-  steps: Opt.anything
-}
+export const SEQUENCE: Table<SequenceOptions<never>> = { ...SUMMARY, ...GUARD }
 
 export const WAVE: Table<WaveOptions<never>> = {
   ...SUMMARY,
@@ -114,22 +114,20 @@ export const MAP: Table<MapOptions<unknown, unknown, unknown>> = {
 /** Untyped authors may pass anything. */
 export const taskProblems = (step: unknown): ReadonlyArray<OptionProblem> => {
   if (typeof step === 'function') return []
-  const { run = null, job } = Opt.fieldsOf(step)
-  const checked = (table: OptionTable, more: object = {}): ReadonlyArray<OptionProblem> =>
-    Opt.optionProblems({ ...Opt.fieldsOf(step), ...more }, table, MISPLACED)
-  if (typeof step === 'object' && step !== null) {
-    if ('sleep' in step) return checked(SLEEP)
-    if ('waitFor' in step) return checked(WAIT)
-    if ('job' in step) return [...checked(JOB), ...jobProblems(job)]
-    if ('steps' in step) return Opt.optionProblems({ steps: null }, {}, MISPLACED)
-  }
-  return checked(TASK, { run })
+  const given = typeof step === 'object' && step !== null ? step : {}
+  const checked = (table: OptionTable, ...required: ReadonlyArray<string>): ReadonlyArray<OptionProblem> =>
+    Opt.optionProblems(given, table, { required, misplaced: MISPLACED })
+  if ('sleep' in given) return checked(SLEEP)
+  if ('waitFor' in given) return checked(WAIT)
+  if ('job' in given) return [...checked(JOB), ...jobProblems(given.job)]
+  return 'steps' in given ? [NO_STEPS] : checked(TASK, 'run')
 }
 
-const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> => {
-  const { submit = null, poll = null, collect = null, ...more } = Opt.fieldsOf(job)
-  return Opt.optionProblems({ submit, poll, collect, ...more }, FUNCTIONS).map((one) => ({
+const jobProblems = (job: unknown): ReadonlyArray<OptionProblem> =>
+  Opt.optionProblems(Opt.fieldsOf(job), FUNCTIONS, { required: Object.keys(FUNCTIONS) }).map((one) => ({
     ...one,
-    option: `job.${one.option}`
+    ...('known' in one ? { known: one.known.map(inJob) } : {}),
+    option: inJob(one.option)
   }))
-}
+
+const inJob = (option: string): string => `job.${option}`

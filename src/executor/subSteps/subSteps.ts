@@ -7,7 +7,7 @@ import * as Units from '../../domain/checkpoint/Units.js'
 import { fingerprint } from '../../domain/data/Digest.js'
 import * as IdempotencyKey from '../../domain/checkpoint/IdempotencyKey.js'
 import type { Json } from '../../domain/data/Json.js'
-import type { Expected } from '../../domain/data/Options.js'
+import type { Check } from '../../domain/data/Options.js'
 import { anything, flag, millis, optionProblems, text } from '../../domain/data/Options.js'
 import * as Redaction from '../../domain/data/Redaction.js'
 import { delay, never as noRetry, retryProblem } from '../../domain/workflow/RetryPolicy.js'
@@ -192,7 +192,7 @@ const callOf = (level: Level, name: unknown, more: ReadonlyArray<unknown>): E.Ei
   return E.right({ unit, subStep, options: given, convert, run: run as Call['run'] })
 }
 
-const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, Expected>> = {
+const SUB_STEP: Readonly<Record<keyof SubStepOptions<unknown>, Check>> = {
   input: anything,
   version: text,
   idempotent: flag,

@@ -1,0 +1,81 @@
+/** Options that an object inherits count as its own ones do. */
+import { assert, describe, expect, test } from 'vitest'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import { run, runOutcome, workflow } from '../../src/promise/index.js'
+
+class Checked {
+  get onCheckFailure(): 'abort' {
+    return 'abort'
+  }
+  after(): never {
+    throw new Error('not this')
+  }
+}
+
+const withDefaults = Object.create({ after: () => Promise.reject(new Error('not this')) }) as object
+
+class Items extends Checked {
+  forEach(): ReadonlyArray<number> {
+    return [1, 2]
+  }
+}
+
+const steps: ReadonlyArray<readonly [string, (options: object) => unknown]> = [
+  ['a step', (options) => workflow('w').step('q', Object.assign(options, { run: () => 1 }))],
+  ['a sequence', (options) => workflow('w').sequence('q', (part) => part.step('one', () => 1), options)],
+  [
+    'a group that is a sequence',
+    (options) =>
+      workflow('w').wave('c', { q: Object.assign(options, { steps: (part: never) => added(part, 'one') }) as never })
+  ],
+  [
+    'a group with needs',
+    (options) =>
+      workflow('w').wave('c', { a: () => 1, q: Object.assign(options, { needs: ['a'], run: () => 1 }) as never })
+  ],
+  ['a wave', (options) => workflow('w').wave('c', { q: () => 1 }, options)],
+  ['a map', (options) => workflow('w').map('m', Object.assign(options, { forEach: () => [1] }), () => 1)]
+]
+
+const added = (part: { readonly step: (name: string, run: () => number) => unknown }, name: string): unknown =>
+  part.step(name, () => 1)
+
+describe('options that are inherited', () => {
+  test.each(
+    steps.flatMap(([name, add]) => [
+      [name, 'a class', add, () => new Checked()] as const,
+      [name, 'an object with defaults', add, () => Object.create(withDefaults) as object] as const
+    ])
+  )('the checks of %s are those of %s', async (_, __, add, options) => {
+    const flow = add(options()) as Parameters<typeof runOutcome>[0]
+    const outcome = await runOutcome(flow, { id: 'r', storage: memoryStorage() })
+    expect(JSON.stringify(outcome)).toContain('CHECK_FAILED')
+  })
+
+  test('a map may take its items from a method', async () => {
+    const items = Object.assign(new Items(), { after: () => undefined })
+    const outputs = await run(
+      workflow('w').map('m', items, ({ item }) => item),
+      { id: 'r', storage: memoryStorage() }
+    )
+    assert.deepEqual(outputs.m, [1, 2])
+  })
+
+  test('a job may have its functions as methods, and fields of its own', async () => {
+    class Batch {
+      readonly client = { name: 'batch' }
+      submit(): string {
+        return 'job-1'
+      }
+      poll(): { readonly status: 'done' } {
+        return { status: 'done' }
+      }
+      collect(): number {
+        return 42
+      }
+    }
+    const flow = workflow('w').step('q', { job: new Batch() as never })
+    const outcome = await runOutcome(flow, { id: 'r', storage: memoryStorage() })
+    assert.equal(outcome._tag, 'Pending')
+  })
+})
