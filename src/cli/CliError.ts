@@ -6,6 +6,7 @@ import { describeProblems, describeQuestion } from '../domain/explain/Explain.js
 import { printableLines } from '../domain/explain/printable.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
+import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, MAX_SHOWN } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
@@ -86,7 +87,10 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 /** An error for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
-const linesFor = (error: CliError): ReadonlyArray<string> => {
+/** A word in the place of another one may be a URL. */
+const linesFor = (error: CliError): ReadonlyArray<string> => textsOf(error).map(withoutPassword)
+
+const textsOf = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'Usage':
     case 'ConsentMissing':

@@ -19,7 +19,7 @@ import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
 import type { Location } from '../store/Location.js'
-import { parse, show } from '../store/Location.js'
+import { notAFolder, parse, show } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
@@ -64,6 +64,8 @@ export const homeOf = (
 ): E.Either<CliError, string> => {
   if (flag === '') return E.left(usage('--home: the value is empty; pass a folder'))
   const variable = inherited['DOGEAR_HOME'] ?? ''
+  const problem = notAFolder(flag ?? variable)
+  if (problem !== undefined) return E.left(usage(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`))
   const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
   return isOther(home)
     ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder; pass another one' }))
