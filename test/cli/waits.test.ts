@@ -248,11 +248,11 @@ test('verify, plan, show, runs and the page agree that an answer is recorded', a
   )
 })
 
-test('plan and show say that no answer came in time, and offer no command that answers', async () => {
+test('verify, plan and show say that no answer came in time, and offer no command that answers', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)
   const { code, plan, show, runs } = await said()
-  expect(code).toBe(0)
+  expect(code).toBe(1)
   expect(plan).toMatch(/run {6}approve .* no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
   expect(show).toMatch(/pending, no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
   expect(runs).toMatch(/ {2}a resume\n$/)
