@@ -17,6 +17,7 @@ import type { FileError } from './files/Fault.js'
 import { quietly, writing } from './files/Fault.js'
 import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
+import { refusalOf } from './files/noFolder.js'
 import * as Layout from './files/Layout.js'
 
 /** The largest request, without the value of an answer. */
@@ -44,7 +45,20 @@ const POINTER_BYTES = 16_777_216
  *
  * @category constructors
  */
-export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOption = {}): Requests => {
+export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOption = {}): Requests =>
+  typeof root === 'string' ? requestsIn(root, fs) : refusing(root)
+
+const refusing = (root: unknown): Requests => {
+  const { call, calls } = refusalOf('fileRequests', root)
+  return {
+    ...calls('leave', 'list', 'withdraw', 'clearPause', 'point', 'unpoint'),
+    // Whoever asks then lists them, and learns why that fails.
+    isAny: () => true,
+    pointer: call
+  }
+}
+
+const requestsIn = (root: string, fs: FileSystem): Requests => {
   /** Nothing touches a file before the run id is validated. */
   const on =
     <Failure, A>(
