@@ -68,7 +68,7 @@ export const homeOf = (
   if (problem !== undefined) return E.left(usage(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`))
   const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
   return isOther(home)
-    ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder; pass another one' }))
+    ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder', remedy: 'pass another one' }))
     : E.right(home)
 }
 

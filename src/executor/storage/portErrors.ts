@@ -22,7 +22,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
-      return `Cannot use ${error.where}: ${error.why.includes(';') ? error.why : `${error.why}; move it away`}`
+      return `Cannot use ${error.where}: ${error.why}; ${error.remedy ?? 'move it away'}`
     case 'ReadFailed':
       return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':

@@ -33,13 +33,19 @@ export const writeFailed = (
   cause
 })
 
-export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
+export const insecure = (where: string, why: string, remedy?: string): Insecure => ({
+  _tag: 'Insecure',
+  where,
+  why,
+  ...(remedy === undefined ? {} : { remedy })
+})
 
 /** A path belongs to another user, who may have tampered with it. */
 export const foreign = (where: string, uid: number): Insecure =>
   insecure(
     where,
-    `it belongs to user ${uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
+    `it belongs to user ${uid}, who may have tampered with it`,
+    'if you trust it, chown it to yourself or run as that user'
   )
 
 /** Classifies a failed open: a symbolic link is `ELOOP` (`EMLINK` on FreeBSD) and a socket `ENXIO`. */
