@@ -1,7 +1,7 @@
 /** The errors of the command, and their texts. */
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
-import { describeLoss, describe as describeRunError, headOf } from '../executor/RunError.js'
+import { describeLoss, describeCause as describeRunError, headOf, withEffect } from '../executor/RunError.js'
 import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { Hint } from './report/Hint.js'
@@ -87,8 +87,17 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 /** An error for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
+/** The same without its hints, and without saying that nothing was changed: for a command that changes nothing. */
+export const describeCause = (error: CliError): string =>
+  printableLines(masked(error._tag === 'NotDone' ? notDoneLines(error) : textsOf(bare(error))))
+
+/** Leaves out the hints. */
+export const bare = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
+
+const linesFor = (error: CliError): ReadonlyArray<string> => masked(textsOf(error))
+
 /** A word in the place of another one may be a URL. */
-const linesFor = (error: CliError): ReadonlyArray<string> => textsOf(error).map(withoutPassword)
+const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
 
 const textsOf = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
@@ -126,7 +135,7 @@ const textsOf = (error: CliError): ReadonlyArray<string> => {
     case 'NotWritten':
       return [`Cannot write ${error.path}: ${error.why}`]
     case 'NotDone':
-      return [...notDoneLines(error), ...linesOf(error.hints)]
+      return [...withEffect(error.error, notDoneLines(error)), ...linesOf(error.hints)]
   }
 }
 

@@ -12,7 +12,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import { renderRun } from '../../view/page/renderRun.js'
 import type { CliError } from '../CliError.js'
-import { describe, hintsOf, notDone, usage } from '../CliError.js'
+import { bare, describe, hintsOf, notDone, usage } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
@@ -74,8 +74,7 @@ const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
 
 const refused = (error: CliError): Outlook => {
   const hints = hintsOf(error)
-  const bare = 'hints' in error ? { ...error, hints: [] } : error
-  return { problems: [describe(bare).join('\n')], next: hints }
+  return { problems: [describe(bare(error)).join('\n')], next: hints }
 }
 
 /** Refuses anything but a new file and an earlier page, before the page is made: reading a pipe or a device may never end. */

@@ -15,7 +15,7 @@ import type { RunView } from '../../../executor/storage/runs.js'
 import { secure } from '../../../executor/secrets.js'
 import { workspaceMissing, hasWorkspace, requireWorkspace } from '../../../executor/workspace/workspace.js'
 import type { CliError } from '../../CliError.js'
-import { code, describeFully, notDone } from '../../CliError.js'
+import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
 import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/pending.js'
@@ -159,12 +159,8 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
 
 export const obstacle = (error: CliError): Obstacle => ({
   code: code(error),
-  // A command that only reads need not say so.
-  message: describeFully('hints' in error ? { ...error, hints: [] } : error).replace(
-    /(\. |\n)Nothing was changed$/,
-    ''
-  ),
-  next: 'hints' in error ? error.hints : [],
+  message: describeCause(error),
+  next: hintsOf(error),
   exit: ofError(error)
 })
 
