@@ -298,6 +298,12 @@ describe('options of steps', () => {
     expect(ran).toContain(`\n  ${expected}`)
   })
 
+  test('a misspelled time of a sleep is one problem', async () => {
+    expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
+      'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'
+    )
+  })
+
   test.each([
     [null, 'options of "w" must be an object, not null'],
     [{ secrets: 'X' }, 'secrets of "w" must be an array of names'],
