@@ -14,7 +14,7 @@ import type { WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { FileSystem, FileSystemOption } from './files/FileSystem.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import type { FileError } from './files/Fault.js'
-import { quietly, writing } from './files/Fault.js'
+import { beforeWriting, quietly, writing } from './files/Fault.js'
 import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { refusalOf } from './files/noFolder.js'
@@ -174,7 +174,7 @@ const giveName = async (
   const folder = Layout.requests(layout)
   const path = Layout.request(layout, name)
   for (let tries = 1; ; tries++) {
-    const made = await writing(folder, 'mkdir', () => fs.mkdir(folder))
+    const made = await beforeWriting(folder, 'mkdir', () => fs.mkdir(folder))
     if (E.isLeft(made) && made.left.code !== 'EEXIST') return made
     const there = isFolder(fs, folder)
     if (E.isLeft(there)) return there

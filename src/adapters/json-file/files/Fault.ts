@@ -78,6 +78,9 @@ export const reading = attempting(readFailed)
 /** The same for a write: `WriteFailed`. */
 export const writing = attempting(writeFailed)
 
+/** The same for a call that comes before a write, which then has no effect. */
+export const beforeWriting = attempting((where, operation, cause) => writeFailed(where, operation, cause, 'no'))
+
 /** Runs a cleanup call and ignores its failure. */
 export const quietly = async (call: () => unknown): Promise<void> => {
   try {
