@@ -1,5 +1,5 @@
 /** Where the runs of a command are kept: a folder, a SQLite file or a PostgreSQL database. Opens nothing. */
-import { realpathSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 
@@ -51,16 +51,17 @@ export const show = (self: Location): string => {
   }
 }
 
-/** Returns whether two locations are one store, also through symbolic links. */
-export const isSame = (self: Location, other: Location): boolean =>
-  show(withoutLinks(self)) === show(withoutLinks(other))
+/** Returns whether two locations are one store, also through links. */
+export const isSame = (self: Location, other: Location): boolean => identityOf(self) === identityOf(other)
 
-const withoutLinks = (self: Location): Location => {
-  if (self._tag === 'Postgres') return self
+/** The file itself: it may have several names. */
+const identityOf = (self: Location): string => {
+  if (self._tag === 'Postgres') return show(self)
   try {
-    return { ...self, path: realpathSync(self.path) }
+    const { dev, ino } = statSync(self.path, { bigint: true })
+    return `${dev}:${ino}`
   } catch {
-    return self
+    return show(self)
   }
 }
 
