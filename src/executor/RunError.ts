@@ -41,7 +41,7 @@ export interface InputChanged {
 }
 
 /**
- * The run does not exist, no input was passed, and the program requires one. `path`: the path into the input; `expected`: the type there.
+ * A new run has no input, and the program requires one. `path`: the path into the input; `expected`: the type there.
  */
 export interface InputMissing {
   readonly _tag: 'InputMissing'
@@ -272,7 +272,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : 'Cannot resume this run:',
+          : 'Cannot resume or fork this run:',
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
@@ -336,7 +336,7 @@ const sentence = (error: SingleLine): string => {
     case 'InputChanged':
       return `Run ${error.runId} already exists with another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or choose another id`
     case 'InputMissing':
-      return `Run ${error.runId} does not exist, and its workflow requires an input (at ${error.path} expected ${error.expected}). Pass \`input\`; if the run should exist, check its id and the store`
+      return `Run ${error.runId} cannot start without an input: at ${error.path} expected ${error.expected}. Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
       return `The input does not match the workflow: at ${error.path} expected ${error.expected}; correct the input`
     case 'NoArchive':
@@ -372,7 +372,7 @@ const sentence = (error: SingleLine): string => {
     case 'WorkspaceFailed':
       return describeWorkspace(error)
     case 'TransitionError':
-      return `Cannot record ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
+      return `Change ${error.change} of ${error.unit} cannot follow revision ${error.revision}: ${error.why}. Unless you called Transition.apply yourself, this is a bug in Dogear: report it`
     case 'HeldBy':
     case 'Fenced':
     case 'RevisionConflict':
