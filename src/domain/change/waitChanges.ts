@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
+import { overAt } from '../checkpoint/Due.js'
 import { canMoveTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
@@ -52,9 +53,7 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   const kind = whole === undefined ? below : found.definition.wait
   if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
   if (Units.has(self.answers, unit)) return refuse(self, change, 'AlreadyAnswered', unit)
-  const wait = Units.get(self.pending, unit)
-  if (wait?._tag === 'Answer' && wait.until !== undefined && wait.until <= at)
-    return refuse(self, change, 'WaitOver', unit)
+  if (overAt(Units.get(self.pending, unit), false, at) !== undefined) return refuse(self, change, 'WaitOver', unit)
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }
 
