@@ -1,5 +1,7 @@
 /** Workflow files that sleep and wait for answers. */
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { fileRequests } from 'dogear/json-file'
 import { afterEach, expect, test } from 'vitest'
 import { linesOf, type Sandbox, sandbox } from './dogear.js'
 
@@ -247,6 +249,26 @@ test('verify, plan, show, runs and the page agree that an answer is recorded', a
     '"why": "its answer is recorded; a resume continues"'
   )
 })
+
+test('verify, plan, show and the page count an answer that its killed owner never recorded, and the printed command resumes with it', async () => {
+  await started(release.replace('3d', '50ms'))
+  const requestedAt = (JSON.parse((await place.dogear(['show', 'r-1', '--json'])).stdout) as Shown).waits[0]?.started_at
+  const request = { _tag: 'Answer', runId: 'r-1', unit: 'approve', value: 'ada', by: 'ada' } as const
+  await fileRequests(join(place.folder, '.dogear')).leave({ ...request, requestedAt: requestedAt ?? '' })()
+  await delay(60)
+  const { code, plan, show, page } = await said()
+  expect(code).toBe(0)
+  expect(plan).toMatch(/run {6}approve .* its answer is recorded; a resume continues\n/)
+  expect(show).toMatch(/ approve .* pending, its answer is recorded; a resume continues\n/)
+  expect(page).toMatch(/approve\s+pending\s+answered/)
+  const [, hash = ''] = /--plan (\S+)/.exec(plan ?? '') ?? []
+  expect((await place.dogear(['resume', 'r-1', '--plan', hash])).code).toBe(0)
+  expect(place.read('log')).toBe('build\npublish ada\n')
+})
+
+interface Shown {
+  readonly waits: ReadonlyArray<{ readonly started_at: string }>
+}
 
 test('plan and show say that no answer came in time, and offer no command that answers', async () => {
   await started(release.replace('3d', '50ms'))
