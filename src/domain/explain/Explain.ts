@@ -225,9 +225,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Forced':
       return 'as requested'
     case 'Failed':
-      return reason.answered === true
-        ? ANSWERED
-        : `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':

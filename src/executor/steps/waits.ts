@@ -1,7 +1,7 @@
 /** Decides whether waits are over: by time or by answer. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { overAt } from '../../domain/checkpoint/Due.js'
+import { overAt, WAIT_TIMEOUT } from '../../domain/checkpoint/Due.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -72,7 +72,7 @@ export const timeout = (wait: PendingWait, at: string) => ({
       'WaitTimeout',
       `no answer came from ${wait.startedAt} to ${endOf(wait)}; resume to wait again`,
       {
-        code: 'WAIT_TIMEOUT'
+        code: WAIT_TIMEOUT
       }
     ),
     outcome: 'notApplied' as const
