@@ -14,7 +14,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
-import { kindOf } from '../../domain/data/Options.js'
+import type { Check } from '../../domain/data/Options.js'
+import { amount, callback, describeInvalid, kindOf, nested, wholeFrom } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
@@ -48,9 +49,9 @@ export type { LargeCheckpoint } from './Context.js'
  *
  * - `keep`: how many journals with a whole checkpoint a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 3 s.
- * - `heartbeat`: how often an owner on another host or in another container touches its heartbeat (`updateMillis`,
- *   default 5 s, at least 1 s), and when it counts as dead without one (`staleMillis`, default 30 s, at least 2 s).
- *   Dead processes of the same machine are detected at once.
+ * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s), and when it counts as
+ *   dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other hosts and containers. Dead processes of
+ *   the same machine are detected at once.
  * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), the largest file to read
  *   (`readBytes`, default three times that, and never less than the longest possible journal), the bytes of changes
  *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
@@ -153,19 +154,27 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  *
  * @category constructors
  */
-export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage =>
-  typeof root === 'string' ? storageIn(root, options) : refusing(noFolder(root))
+export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
+  if (typeof root !== 'string') {
+    const why = `jsonFileStorage needs the path of a folder, not ${kindOf(root)}; pass one, such as '.dogear'`
+    return refusing(notOpened('NO_FOLDER', why))
+  }
+  const invalid = describeInvalid('jsonFileStorage', options, OPTIONS, ['fs', 'processes'])
+  return invalid === undefined ? storageIn(root, options) : refusing(notOpened('INVALID_OPTIONS', invalid))
+}
+
+const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'>, Check>> = {
+  keep: wholeFrom(1),
+  checkIntervalMillis: amount,
+  heartbeat: nested({ updateMillis: amount, staleMillis: amount }),
+  limits: nested({ checkpointBytes: amount, readBytes: amount, compactBytes: amount, warnBytes: amount }),
+  onLarge: callback,
+  onExposed: callback
+}
 
 /** Untyped hosts may pass anything. */
-const noFolder = (given: unknown): StorageError =>
-  readFailed(
-    'the state folder',
-    'open',
-    Object.assign(
-      new Error(`jsonFileStorage needs the path of a folder, not ${kindOf(given)}; pass one, such as '.dogear'`),
-      { code: 'NO_FOLDER' }
-    )
-  )
+const notOpened = (code: string, why: string): StorageError =>
+  readFailed('the state folder', 'open', Object.assign(new Error(why), { code }))
 
 const refusing = (error: StorageError): CheckpointStorage => {
   const refuse = () => () => Promise.resolve(E.left(error))
