@@ -238,7 +238,21 @@ export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
  *
  * @category destructors
  */
-export const describe = (error: RunError): string => printableLines(linesOf(error))
+export const describe = (error: RunError): string => printableLines(withEffect(error, linesOf(error)))
+
+/** Describes an error without saying that it changed nothing, which goes without saying where nothing could change. */
+export const describeCause = (error: RunError): string => printableLines(linesOf(error))
+
+/** Says so of an error that has changed nothing although a resume might have. */
+export const withEffect = ({ _tag }: RunError, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (!HARMLESS.has(_tag)) return lines
+  const [only, ...more] = lines
+  return more.length === 0 ? [`${only}. ${UNCHANGED}`] : [...lines, UNCHANGED]
+}
+
+const HARMLESS: ReadonlySet<RunError['_tag']> = new Set(['SecretsMissing', 'RecoveryRefused', 'TreeUnreadable'] as const)
+
+const UNCHANGED = 'Nothing was changed'
 
 const linesOf = (error: RunError): ReadonlyArray<string> => {
   switch (error._tag) {
@@ -250,8 +264,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     case 'SecretsMissing':
       return [
         `Cannot read these secrets in ${error.where}:`,
-        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
-        'Nothing was changed'
+        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`)
       ]
     case 'InvalidOptions':
       return ['These options are invalid:', ...error.problems.map((one) => `  ${describeOption(one)}`)]
@@ -333,7 +346,7 @@ const sentence = (error: SingleLine): string => {
     case 'RecoveryRefused':
       return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
     case 'TreeUnreadable':
-      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
+      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':
       return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
@@ -393,7 +406,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   UnknownUnit: 'the run has no such unit',
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
-  WaitOver: 'its time limit is over; a resume ends the wait with WAIT_TIMEOUT, and the next one waits again',
+  WaitOver: 'its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
   NotJson: 'the answer is not plain JSON',
   NotAnAnswer: 'the answer is invalid',
   NotAsked: 'it has no open question',
@@ -402,7 +415,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
 
 /** Describes the damage to a state; the command adds its own remedy. */
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
-  `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
+  `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}`
 
 const describeMissing = ({ path, missing }: WorkspaceMissing): ReadonlyArray<string> => {
   const left = missing.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))

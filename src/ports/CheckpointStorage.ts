@@ -279,7 +279,8 @@ export interface TooLarge {
 }
 
 /**
- * The stored file is not one that this library creates: a symbolic link, a FIFO, a file of another user.
+ * The stored file is not one that this library creates: a symbolic link, a FIFO, a file of another user. `remedy`: what to do, unless it is to
+ * move the file away.
  *
  * @category errors
  */
@@ -287,6 +288,7 @@ export interface Insecure {
   readonly _tag: 'Insecure'
   readonly where: string
   readonly why: string
+  readonly remedy?: string
 }
 
 /**

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { afterAll, describe, expect, test } from 'vitest'
-import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { fileArtifacts, fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
 import type { PostgresPool } from '../../src/adapters/postgres/index.js'
 import { postgresArtifacts, postgresStorage } from '../../src/adapters/postgres/index.js'
@@ -40,6 +40,9 @@ const reasonOf = async (storage: CheckpointStorage): Promise<string> => {
   return E.isLeft(claimed) ? RunError.describe(claimed.left) : 'it was accepted'
 }
 
+const causeOf = async (call: () => Promise<unknown>): Promise<string> =>
+  String(((await call()) as E.Left<{ readonly cause?: unknown }>).left.cause)
+
 describe.each(Object.entries(stores))('%s', (name, open) => {
   test('refuses an unknown option', async () => {
     expect(await reasonOf(open({ formerOwnerz: 5 } as never))).toMatch(
@@ -71,13 +74,17 @@ test('memoryStorage refuses an invalid liveness', async () => {
   )
 })
 
-test('artifacts and requests in databases refuse invalid options too, and share those of their store', async () => {
-  const why = async (call: () => Promise<unknown>): Promise<string> =>
-    String(((await call()) as E.Left<{ readonly cause?: unknown }>).left.cause)
+test('artifacts and requests in files refuse invalid options', async () => {
   const wrong = { maxByte: 5 } as never
-  expect(await why(sqliteArtifacts(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
-  expect(await why(sqliteRequests(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
-  expect(await why(postgresArtifacts(pool(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(fileArtifacts(root, wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(fileRequests(root, wrong).list('r'))).toContain('unknown option "maxByte"; there are no options')
+})
+
+test('artifacts and requests in databases refuse invalid options too, and share those of their store', async () => {
+  const wrong = { maxByte: 5 } as never
+  expect(await causeOf(sqliteArtifacts(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(sqliteRequests(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(postgresArtifacts(pool(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
   const { storage, artifacts, close } = connect(join(root, 'own.db'), Database, { keep: 3, maxBytes: 7 })
   expect(await reasonOf(storage)).toBe('it was accepted')
   expect(E.isRight(await artifacts.list('r')())).toBe(true)

@@ -90,8 +90,8 @@ describe('the text of an error', () => {
       /not used/
     ],
     [
-      { _tag: 'Insecure', where: '/a', why: 'it is a symbolic link; move the state folder' },
-      /^Cannot use \/a: it is a symbolic link; move the state folder$/,
+      { _tag: 'Insecure', where: '/a', why: 'it is; a link', remedy: 'move the state folder' },
+      /^Cannot use \/a: it is; a link; move the state folder$/,
       /move it away/
     ],
     [{ _tag: 'NoRequests', runId: 'r' }, /^Cannot reach the owner of run r: .*; set `requests` in it/, /leave/],

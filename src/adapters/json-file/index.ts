@@ -15,15 +15,15 @@ import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
 import type { Check } from '../../domain/data/Options.js'
-import { amount, callback, describeInvalid, kindOf, nested, wholeFrom } from '../../domain/data/Options.js'
+import { amount, callback, nested, wholeFrom } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
 import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
-import { readFailed } from './files/Fault.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { ownRoot } from './files/Files.js'
+import { refusalOf } from './files/Refusal.js'
 import * as History from './journal/History.js'
 import * as Listing from './journal/Listing.js'
 import * as Layout from './files/Layout.js'
@@ -155,12 +155,10 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  * @category constructors
  */
 export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
-  if (typeof root !== 'string') {
-    const why = `jsonFileStorage needs the path of a folder, not ${kindOf(root)}; pass one, such as '.dogear'`
-    return refusing(notOpened('NO_FOLDER', why))
-  }
-  const invalid = describeInvalid('jsonFileStorage', options, OPTIONS, ['fs', 'processes'])
-  return invalid === undefined ? storageIn(root, options) : refusing(notOpened('INVALID_OPTIONS', invalid))
+  const refused = refusalOf('jsonFileStorage', root, options, OPTIONS)
+  return refused === undefined
+    ? storageIn(root, options)
+    : refused.calls('claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove')
 }
 
 const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'>, Check>> = {
@@ -170,24 +168,6 @@ const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'
   limits: nested({ checkpointBytes: amount, readBytes: amount, compactBytes: amount, warnBytes: amount }),
   onLarge: callback,
   onExposed: callback
-}
-
-/** Untyped hosts may pass anything. */
-const notOpened = (code: string, why: string): StorageError =>
-  readFailed('the state folder', 'open', Object.assign(new Error(why), { code }))
-
-const refusing = (error: StorageError): CheckpointStorage => {
-  const refuse = () => () => Promise.resolve(E.left(error))
-  return {
-    claim: refuse,
-    save: refuse,
-    release: refuse,
-    load: refuse,
-    history: refuse,
-    loadRevision: refuse,
-    list: refuse,
-    remove: refuse
-  }
 }
 
 const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage => {

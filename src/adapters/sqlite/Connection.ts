@@ -253,8 +253,10 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
 }
 
 /** Untyped hosts may pass a path. */
-const isDatabase = (database: unknown): boolean =>
-  typeof (database as Partial<SqliteDatabase> | null | undefined)?.exec === 'function'
+const isDatabase = (database: unknown): boolean => {
+  const { exec, prepare } = Object(database) as Partial<SqliteDatabase>
+  return typeof exec === 'function' && typeof prepare === 'function'
+}
 
 const noDatabase = (given: unknown): string =>
   `a SQLite store needs an open database, not ${kindOf(given)}; pass one, such as new DatabaseSync('state.db')`

@@ -82,6 +82,7 @@ export const describeInvalid = (
 export const describeOption = (problem: OptionProblem, place?: string): string => {
   const of = place === undefined ? '' : ` of "${place}"`
   if ('expected' in problem) return `${problem.option}${of} must be ${problem.expected}`
+  if (problem.known.length === 0) return `unknown option "${problem.option}"${of}; there are no options`
   const meant = nearest(problem.option, problem.known)
   const remedy = meant === undefined ? `the options are ${problem.known.join(', ')}` : `did you mean "${meant}"?`
   return `unknown option "${problem.option}"${of}; ${remedy}`

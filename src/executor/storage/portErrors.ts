@@ -24,7 +24,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
-      return `Cannot use ${error.where}: ${error.why.includes(';') ? error.why : `${error.why}; move it away`}`
+      return `Cannot use ${error.where}: ${error.why}; ${error.remedy ?? 'move it away'}`
     case 'ReadFailed':
       return isUnusable(error)
         ? describeUnusable(error)
@@ -90,7 +90,9 @@ const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
 
 const withHint = (code: string, text: string): string => {
   const limit = LIMITS[code]
-  return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
+  if (limit !== undefined) return `${code}: ${limit}`
+  const meaning = meaningOf(code)
+  return meaning === undefined ? text : `${text}${inBrackets(meaning)}`
 }
 
 /** Describes why a request is unreadable, for people. */
@@ -131,15 +133,26 @@ const biggest = (error: {
     ? ''
     : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
 
-const HINTS: Readonly<Record<string, string>> = {
-  ENOSPC: ' (the disk is full: free some space)',
-  EDQUOT: ' (the quota is used up: free some space)',
-  EACCES: ' (no permission)',
-  EROFS: ' (the file system is read-only)',
-  EIO: ' (the device reports an error)',
-  ECONNREFUSED: ' (no server listens there: start it, or correct the address)',
-  SQLITE_NOTADB: ' (pass another file)'
+/** What a code of the system means, in words. */
+export interface Meaning {
+  readonly text: string
+  readonly remedy?: string
 }
+
+/** Returns what a code of the system means, if it has a meaning that is worth words. */
+export const meaningOf = (code: string): Meaning | undefined => MEANINGS[code]
+
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  ENOSPC: { text: 'the disk is full', remedy: 'free some space' },
+  EDQUOT: { text: 'the quota is used up', remedy: 'free some space' },
+  EACCES: { text: 'no permission' },
+  EROFS: { text: 'the file system is read-only' },
+  EIO: { text: 'the device reports an error' },
+  ECONNREFUSED: { text: 'no server listens there', remedy: 'start it, or correct the address' },
+  SQLITE_NOTADB: { text: 'pass another file' }
+}
+
+const inBrackets = ({ text, remedy }: Meaning): string => ` (${text}${remedy === undefined ? '' : `: ${remedy}`})`
 
 /** The limits of a process. Their text replaces that of the cause. */
 const LIMITS: Readonly<Record<string, string>> = {
