@@ -83,6 +83,7 @@ const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   // That of an AggregateError may be empty.
   const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
+  if (code === 'NO_TASK_EITHER') return message
   if (code === 'THREW' && message !== '') return `it threw: ${message}`
   const hasNone = message === '' || message === code
   return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
@@ -131,7 +132,7 @@ const biggest = (error: {
 }): string =>
   error.biggest.length === 0
     ? ''
-    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
+    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}. Return less, store an artifact, or raise \`limits.checkpointBytes\``
 
 /** What a code of the system means, in words. */
 export interface Meaning {
