@@ -45,6 +45,14 @@ const isWorkflow = (value: unknown): boolean => {
   return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
 }
 
+const workflows: Check = (value) => {
+  const wrong = arrayOf(isWorkflow, 'an array of workflows')(value)
+  if (wrong !== undefined) return wrong
+  const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
+}
+
 const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
 
 /** The executor checks the value. */
@@ -123,7 +131,7 @@ const KNOWN = {
   list: { ...HOST, after: text, limit: number },
   resumeAll: {
     ...HOST,
-    workflows: arrayOf(isWorkflow, 'an array of workflows'),
+    workflows,
     changes: RESUME.changes,
     onChanged: RESUME.onChanged,
     concurrency: number,

@@ -111,6 +111,11 @@ describe('arguments of calls', () => {
   test.each([
     ['resumeAll', {}, 'workflows must be an array of workflows'],
     ['resumeAll', { workflows: [{}] }, 'workflows must be an array of workflows'],
+    [
+      'resumeAll',
+      { workflows: [one(), one()] },
+      'workflows must be an array of workflows with different names; it has "w" twice'
+    ],
     ['confirm', { id: 'r' }, 'confirm must be a Map by unit'],
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
