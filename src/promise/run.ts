@@ -56,7 +56,7 @@ export const runOrResume = async <Outputs, Input>(
 ): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
 
 /**
- * Starts a run, or resumes it if it exists, and resolves with how it ended, as data. Never rejects for a reason of the run.
+ * Like {@link runOrResume}, but resolves with how the run ended, as data. Never rejects.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

@@ -72,7 +72,7 @@ export const changedKind = (unit: Unit): StepFailure =>
 export const changedInput = (unit: Unit): StepFailure =>
   wrong(
     'SubStepChanged',
-    `"${unit}" is recorded with another input; give it a new name or another "version", or resume from it`,
+    `"${unit}" is recorded with another input; give it a new name or another "version", or resume with fromStep "${unit}"`,
     'SUB_STEP_CHANGED'
   )
 
@@ -113,7 +113,7 @@ export const notStorable = (unit: Unit, { path, expected }: OutputMismatch): Ste
 export const notDecodable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
   wrong(
     'OutputNotDecodable',
-    `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume from it`,
+    `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume with fromStep "${unit}"`,
     'OUTPUT_NOT_DECODABLE'
   )
 
