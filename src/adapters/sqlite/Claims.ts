@@ -118,7 +118,7 @@ const grant = async (
   if (run?.owner !== undefined && run.owner !== null) await tidy(store, run.owner, membership)
   const head = run?.head ?? -1
   const revision = O.isSome(content) ? content.value.revision : -1
-  const progress = { revision, head, baseBytes: 0, changeBytes: 0 }
+  const progress = { revision, head, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
   const holding = Holdings.make({ connection, token, membership, progress, runId, epoch, checkIntervalMillis })
   return E.right(O.some({ holding, stored: O.map((one: Content) => ({ ...one, heldBy: O.none }))(content) }))
 }
