@@ -108,6 +108,16 @@ export const flag = ofType('boolean', 'true or false')
 export const millis: Check = (value) =>
   typeof value === 'number' && value >= 0 && value < Infinity ? undefined : 'a finite number ≥ 0'
 
+export const whole: Check = (value) =>
+  Number.isSafeInteger(value) ? undefined : `a whole number, not ${kindOf(value)}`
+
+export const wholeFrom =
+  (least: number): Check =>
+  (value) =>
+    Number.isSafeInteger(value) && (value as number) >= least
+      ? undefined
+      : `a whole number ≥ ${least}, not ${kindOf(value)}`
+
 export const callback = ofType('function', 'a function')
 
 export const oneOf =

@@ -37,7 +37,8 @@ export const problems = (
     const { retry, job, awaits, workspace, guard, codecExpected, problems } = task
     add(place, problems)
     mustBe(place, 'output', codecExpected)
-    if (awaits !== undefined && E.isLeft(awaits)) add(place, [awaits.left])
+    // An option that is unknown may be what the wait misses.
+    if (awaits !== undefined && E.isLeft(awaits) && problems.length === 0) add(place, [awaits.left])
     const wrong = retryProblem(retry)
     if (wrong !== undefined) add(place, [wrong])
     if (job?.guard?.expect.commits !== undefined)

@@ -79,7 +79,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       for (const name of scheduled(plan.right)) assert.ok(!done.has(name), name)
     }
   ),
-  law('PL-PLAN-06', 'startIndex, retryCurrent and skipSteps follow from the decisions', momentWithOptions, (one) => {
+  law('PL-PLAN-06', 'startIndex and skipSteps follow from the decisions, and retryCurrent from the state', momentWithOptions, (one) => {
     const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
     if (E.isLeft(plan)) return
     const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
