@@ -328,7 +328,7 @@ steps:
     place.write('w.yml', three.replace('test -e fixed && echo two', 'echo other'))
     const changed = await place.dogear(['resume', 'r', '--plan', hash])
     expect(changed.code).toBe(4)
-    expect(changed.stderr).toContain(`The plan changed since it was reviewed: expected ${hash}`)
+    expect(changed.stderr).toContain(`, not ${hash}; review it again`)
     expect(place.read('log')).toBe('one\n')
     place.write('w.yml', three)
     place.write('fixed', '')
