@@ -250,7 +250,11 @@ export const withEffect = ({ _tag }: RunError, lines: ReadonlyArray<string>): Re
   return more.length === 0 ? [`${only}. ${UNCHANGED}`] : [...lines, UNCHANGED]
 }
 
-const HARMLESS: ReadonlySet<RunError['_tag']> = new Set(['SecretsMissing', 'RecoveryRefused', 'TreeUnreadable'] as const)
+const HARMLESS: ReadonlySet<RunError['_tag']> = new Set([
+  'SecretsMissing',
+  'RecoveryRefused',
+  'TreeUnreadable'
+] as const)
 
 const UNCHANGED = 'Nothing was changed'
 
@@ -259,7 +263,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     case 'NoSuchRun':
       return [
         `No checkpoint found for run ${error.runId}`,
-        'Check the id and the store; the run may have been deleted or archived'
+        'Check the id and the store; the run may have been deleted, archived or moved'
       ]
     case 'SecretsMissing':
       return [

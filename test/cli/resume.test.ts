@@ -79,7 +79,7 @@ describe('the chosen run', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(linesOf(stderr)).toEqual([
       `dogear: No checkpoint found for run ${id}`,
-      'Check the id and the store; the run may have been deleted or archived',
+      'Check the id and the store; the run may have been deleted, archived or moved',
       `Looked in ${place.folder}/.dogear`,
       'List the runs with:',
       '  dogear runs'
