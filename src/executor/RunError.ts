@@ -410,7 +410,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
   UnknownUnit: 'the run has no such unit',
   AlreadyCompleted: 'it has completed',
   NotAWait: 'it does not wait for an answer',
-  WaitOver: 'its time limit is over; a resume ends the wait with WAIT_TIMEOUT, and the next one waits again',
+  WaitOver: 'its time limit is over, and it ends with WAIT_TIMEOUT; resume until it waits again, then answer',
   NotJson: 'the answer is not plain JSON',
   NotAnAnswer: 'the answer is invalid',
   NotAsked: 'it has no open question',

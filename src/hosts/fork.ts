@@ -19,7 +19,7 @@ import type { RunError } from '../executor/RunError.js'
 import { timestamp } from '../executor/RunScope.js'
 import { secure, withoutSecrets } from '../executor/secrets.js'
 import { revisionOf } from '../executor/storage/Recorder.js'
-import { viewRun } from '../executor/storage/runs.js'
+import { storedRun } from '../executor/storage/runs.js'
 import { withClaim } from '../executor/storage/stored.js'
 import { copyArtifacts, namedArtifacts } from '../executor/workspace/copyArtifacts.js'
 import type { Environment } from '../ports/Environment.js'
@@ -101,7 +101,7 @@ const firstOf = async (
   newId: string,
   { fromStep, input, ...answers }: ForkOptions
 ): Promise<E.Either<RunError, { readonly checkpoint: Checkpoint; readonly change: Change }>> => {
-  const view = await viewRun(runId)(environment)()
+  const view = await storedRun(runId)(environment)()
   if (E.isLeft(view)) return view
   if (O.isNone(view.right)) return E.left({ _tag: 'NoSuchRun', runId })
   const { checkpoint: old, found } = view.right.value

@@ -14,7 +14,7 @@ import { timestamp } from '../executor/RunScope.js'
 import { onAbort } from '../executor/onAbort.js'
 import { LOOK_MILLIS, sleep, sleepUnless } from '../executor/sleep.js'
 import type { ListedRun, RunSummary } from '../executor/storage/runs.js'
-import { listRuns, viewRun } from '../executor/storage/runs.js'
+import { listRuns, storedRun } from '../executor/storage/runs.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Found, ResumedRun } from './ResumedRun.js'
 import { ended, holderOf, isSame, left, leftAs } from './ResumedRun.js'
@@ -167,7 +167,7 @@ const knownOf = async (host: Host, run: RunSummary, what: 'resume' | 'look'): Pr
   }
   const found = { runId, workflow: run.workflow }
   if (what === 'resume' || (await hasRequests(host, runId))) return { found, revision, at: 0, tries: 0 }
-  const view = await viewRun(runId)(host.environment)()
+  const view = await storedRun(runId)(host.environment)()
   if (E.isLeft(view)) {
     tell(host, { _tag: 'Left', runId, why: 'Unreadable', error: view.left })
     return undefined

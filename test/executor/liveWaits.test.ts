@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, test } from 'vitest'
 import { memoryRequests } from '../../src/adapters/memory.js'
-import { answer, pause } from '../../src/index.js'
+import { answer, pause, type Request } from '../../src/index.js'
 import { status } from '../../src/domain/checkpoint/Checkpoint.js'
 import { runOutcome, workflow } from '../../src/promise/index.js'
 import { fakeClock, newProcess, patiently } from './fixtures.js'
@@ -37,6 +37,47 @@ describe('an answer to a wait in the code of a task', () => {
     assert.ok(E.isRight(await answered))
     assert.equal(outcome._tag === 'Completed' && outcome.outputs.t, 'yes', JSON.stringify(outcome))
     assert.ok((taken[0] ?? Infinity) <= 1_300, String(taken[0]))
+  })
+})
+
+describe('an answer that arrives while its owner records the timeout', () => {
+  /** An inbox that takes longer to leave an answer than the wait still lasts. */
+  const slowly = () => {
+    const { options, environment, later, ...others } = world()
+    const { requests } = environment
+    assert.ok(requests !== undefined)
+    const slow = { ...requests, leave: (one: Request) => () => later(5_000).then(() => requests.leave(one)()) }
+    const give = (unit: string) => answer('r', unit, 'yes')({ ...environment, requests: slow })()
+    return { ...others, options, later, give }
+  }
+  const limited = { timeoutMillis: 2_000 }
+
+  test('an answer to a wait in the code of a task is refused if the timeout was recorded before it was left', async () => {
+    const { options, later, until, give } = slowly()
+    const answered = later(500).then(() => give('t/ok'))
+    const patient = workflow('w').step('t', async ({ waitFor, step }) => {
+      const slow = step('slow', () => later(20_000))
+      const got = await waitFor('ok', limited).catch((error: { readonly code?: string }) => error.code)
+      await slow
+      return got
+    })
+    const outcome = await until(runOutcome(patient, options))
+    assert.equal(outcome._tag === 'Completed' && outcome.outputs.t, 'WAIT_TIMEOUT', JSON.stringify(outcome))
+    const given = await answered
+    assert.ok(E.isLeft(given) && given.left._tag === 'AnswerRefused', JSON.stringify(given))
+    assert.equal(given.left.why, 'WaitOver')
+    assert.equal(options.environment.requests?.isAny('r'), false)
+  })
+
+  test('an answer to a group is refused if the run failed with its timeout before it was left', async () => {
+    const { options, later, until, give } = slowly()
+    const answered = later(500).then(() => give('all/ok'))
+    const wave = workflow('w').wave('all', { ok: { waitFor: limited }, slow: () => later(3_000) })
+    const outcome = await until(runOutcome(wave, { ...options, wait: true }))
+    assert.equal(outcome._tag, 'Failed', JSON.stringify(outcome))
+    const given = await until(answered)
+    assert.ok(E.isLeft(given) && given.left._tag === 'AnswerRefused', JSON.stringify(given))
+    assert.equal(given.left.why, 'WaitOver')
   })
 })
 

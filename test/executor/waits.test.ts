@@ -2,10 +2,19 @@ import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
-import { answer, cancel, type RunOutcome } from 'dogear'
+import { answer, cancel, explain, type RunOutcome } from 'dogear'
 import { memoryRequests, memoryStorage } from 'dogear/memory'
 import { nodeEnvironment } from 'dogear/node'
-import { answer as answerOf, resume, runOrResume, runOutcome, type StepContext, workflow } from 'dogear/promise'
+import {
+  answer as answerOf,
+  planRun,
+  resume,
+  runOrResume,
+  runOutcome,
+  type StepContext,
+  viewRun,
+  workflow
+} from 'dogear/promise'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { describe, test } from 'vitest'
 
@@ -234,6 +243,9 @@ describe('a wait for an answer', () => {
     assert.equal(late.left.why, 'WaitOver')
     const failed = await runOutcome(limited, options)
     assert.ok(failed._tag === 'Failed' && failed.failures[0]?.error.code === 'WAIT_TIMEOUT')
+    const later = await give('approve', true)
+    assert.ok(E.isLeft(later) && later.left._tag === 'AnswerRefused' && later.left.why === 'WaitOver')
+    pending(await runOutcome(limited, options))
     assert.ok(E.isRight(await give('approve', 'yes')))
     assert.equal((await resume(limited, options)).approve, 'yes')
   })
@@ -635,12 +647,12 @@ describe('a stop while a task waits beside a sub-step', () => {
 
 describe('an answer to a run that a process owns', () => {
   const held = () => {
-    const { options, give, events } = world()
+    const { options, give, events, move, storage } = world()
     const requests = memoryRequests()
     const environment = { ...options.environment, requests }
     const tell = (unit: string, value: unknown) =>
       answer('run-1', unit, value, { by: 'ada' })(nodeEnvironment(options.storage, environment))()
-    return { options: { ...options, environment }, give, tell, events, requests }
+    return { options: { ...options, environment }, give, tell, events, requests, move, storage }
   }
 
   test('an answer is refused while the environment has no requests', async () => {
@@ -727,6 +739,32 @@ describe('an answer to a run that a process owns', () => {
     await requests.leave(yes('2026-01-02T03:04:05.000Z'))()
     assert.equal((await resume(release, options)).approve, 'yes')
     assert.equal(requests.isAny('run-1'), false)
+  })
+
+  test('a plan and a view count an answer that no process recorded, change nothing, and a resume with the hash of the plan takes it', async () => {
+    const { options, requests, storage } = held()
+    const release = workflow('release').waitFor('approve', { timeoutMillis: 20 })
+    const { checkpoint, units } = pending(await runOutcome(release, options))
+    await requests.leave(yes(units[0]?._tag === 'Answer' ? units[0].startedAt : ''))()
+    const { plan, hash } = await planRun(release, options)
+    assert.match(explain(plan, '2027-01-02T03:04:05.000Z'), /its answer is recorded; a resume continues/)
+    const view = await viewRun(options)
+    assert.deepEqual([view?.units[0]?.answered, view?.revision], [true, checkpoint.revision])
+    const kept = await storage.load('run-1')()
+    assert.ok(E.isRight(kept) && O.isSome(kept.right))
+    assert.equal(kept.right.value.revision, checkpoint.revision)
+    assert.ok(requests.isAny('run-1'))
+    assert.equal((await resume(release, { ...options, planHash: hash })).approve, 'yes')
+  })
+
+  test('a second answer is refused as such although the first one, which no process recorded, is in the inbox', async () => {
+    const { options, requests, tell, move } = held()
+    const release = workflow('release').waitFor('approve', { timeoutMillis: 1_000 })
+    const { units } = pending(await runOutcome(release, options))
+    await requests.leave(yes(units[0]?._tag === 'Answer' ? units[0].startedAt : ''))()
+    move(1_000)
+    const again = await tell('approve', 'no')
+    assert.ok(E.isLeft(again) && again.left._tag === 'AlreadyAnswered')
   })
 })
 

@@ -19,7 +19,7 @@ const refusal = async (call: Promise<unknown>): Promise<string> =>
 
 describe('options of calls', () => {
   test.each([
-    [{ changes: 'foo' }, "changes must be 'strict' or 'completed' or 'ignore'"],
+    [{ changes: 'foo' }, "changes must be 'strict', 'completed' or 'ignore'"],
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
     [{ confirm: { one: 'again' } }, 'confirm must be a Map by unit'],
     [{ wait: 'yes' }, 'wait must be true or false'],

@@ -105,7 +105,7 @@ test.each([
 
 test.each([
   [{ twise: 0 }, 'unknown option "twise"; did you mean "twice"?'],
-  [{ answers: 'yes' }, "answers must be 'again' or 'done' or 'both'"],
+  [{ answers: 'yes' }, "answers must be 'again', 'done' or 'both'"],
   [{ only: {} }, 'only must be the `only` of a violation: schedule must be an array of crash points'],
   [{ only: { schedule: [{}], answer: 'again' } }, 'schedule must be an array of crash points'],
   [{ only: { schedule: [], answer: 'yes' } }, "answer must be 'again' or 'done'"],

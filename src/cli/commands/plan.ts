@@ -1,6 +1,7 @@
 /** `dogear plan`: shows what a resume would do. Runs and writes nothing. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import { presentOf } from '../../domain/checkpoint/Due.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeQuestion, describeReason, explain } from '../../domain/explain/Explain.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
@@ -13,7 +14,7 @@ import type { RunView } from '../../executor/storage/runs.js'
 import type { Holder } from '../../ports/CheckpointStorage.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
-import { presentOf } from '../report/pending.js'
+import { nowText } from '../report/pending.js'
 import { printed, summaryJson } from '../report/runJson.js'
 import { MAX_SHOWN } from '../workflow/Problem.js'
 import type { Context, Result } from './Context.js'
@@ -92,7 +93,7 @@ const planLines = (
     style.bold(`Run ${runId}: ${checkpoint.workflow.name}, ${status}`),
     ...(found._tag === 'Exact' ? [] : [style.yellow(`Its newest state is damaged: ${found.lost}`)]),
     ...(O.isNone(heldBy) ? [] : [style.yellow(inProgress(heldBy.value))]),
-    ...explain(plan, presentOf({ heldBy }))
+    ...explain(plan, presentOf({ heldBy }, nowText()))
       .split('\n')
       .map((line) => shortened(asOf(heldBy, line))),
     ...editLines(edits),
@@ -165,7 +166,7 @@ const planJson = (
   edits: ReadonlyArray<StepEdit>,
   edited: ReadonlyArray<Overwrite>
 ): JsonObject => {
-  const now = presentOf(view)
+  const now = presentOf(view, nowText())
   return {
     ...summaryJson(view),
     plan_hash: hashPlan(plan),

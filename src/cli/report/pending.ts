@@ -1,24 +1,11 @@
 /** Describes what pending units wait for. */
-import * as O from 'fp-ts/lib/Option.js'
 import { systemClock } from '../../adapters/node/index.js'
-import { overAt } from '../../domain/checkpoint/Due.js'
-import { describeJob, describeOver } from '../../domain/explain/Explain.js'
-import type { RunView } from '../../executor/storage/runs.js'
+import { describeJob } from '../../domain/explain/Explain.js'
 import type { JsonObject } from '../../domain/data/Json.js'
 import type { PendingUnit } from '../../domain/checkpoint/Pending.js'
 import { firstLine } from '../../view/text.js'
 
 export const nowText = (): string => new Date(systemClock.now()).toISOString()
-
-/** The present time, for a run that a resume may continue: not while a process owns it. */
-export const presentOf = ({ heldBy }: Pick<RunView, 'heldBy'>): string | undefined =>
-  O.isSome(heldBy) ? undefined : nowText()
-
-/** Says that a wait is over, or else what it waits for. */
-export const waitTextAt = (pending: PendingUnit, isAnswered: boolean, now: string | undefined): string => {
-  const over = pending._tag === 'Job' || now === undefined ? undefined : overAt(pending, isAnswered, now)
-  return over === undefined ? waitText(pending) : describeOver(over)
-}
 
 /** For a line that names the unit already. */
 export const waitText = (pending: PendingUnit): string => {

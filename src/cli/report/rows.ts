@@ -8,6 +8,7 @@ import { columnsOf, fitted } from '../terminal/Style.js'
 import { clipped, counted } from '../../view/text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { unitsOf } from '../../domain/explain/UnitView.js'
+import { nowText } from './pending.js'
 import { describe } from './UnitView.js'
 
 /** Up to `units` rows are all listed; beyond that, so many steps, and so many groups of each. */
@@ -83,7 +84,10 @@ const nearest = (all: ReadonlyArray<UnitView>, most: number): ReadonlySet<number
 export const rowLines = (view: RunView, style: Style, errorLines: number): ReadonlyArray<string> => {
   const rows = rowsOf(unitsOf(view.checkpoint))
   const names = namesOf(rows)
-  const states = new Map(rows.flatMap((row) => (row._tag === 'Unit' ? [[row.unit, describe(view, row.unit)]] : [])))
+  const now = nowText()
+  const states = new Map(
+    rows.flatMap((row) => (row._tag === 'Unit' ? [[row.unit, describe(view, row.unit, now)]] : []))
+  )
   const column = { symbols: style.symbols, width: nameWidth(style, [...names.values()], [...states.values()]) }
   return rows.flatMap((row) =>
     row._tag === 'Unit'

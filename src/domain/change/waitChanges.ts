@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as Change from './Change.js'
 import type { Fields } from '../checkpoint/Checkpoint.js'
 import * as State from '../checkpoint/CheckpointState.js'
+import { overAt, WAIT_TIMEOUT } from '../checkpoint/Due.js'
 import { canMoveTo } from './jobChanges.js'
 import type { PendingUnit } from '../checkpoint/Pending.js'
 import type { Result } from './transitionParts.js'
@@ -39,7 +40,7 @@ export const waitStarted = (self: Fields, change: Change.WaitStarted): Result =>
   })
 }
 
-/** Keeps an answer until the unit takes it. One that is given after the time limit of the wait is refused. Any sub-step of an open task can be answered: only its code knows which will wait. */
+/** Keeps an answer until the unit takes it. One that is given after the time limit of the wait, or after its timeout was recorded, is refused. Any sub-step of an open task can be answered: only its code knows which will wait. */
 export const answered = (self: Fields, change: Change.Answered): Result => {
   const { unit, value, by, at } = change
   const whole = unitAt(self, unit)
@@ -52,8 +53,8 @@ export const answered = (self: Fields, change: Change.Answered): Result => {
   const kind = whole === undefined ? below : found.definition.wait
   if (kind !== 'Answer') return refuse(self, change, 'NotAWait', unit)
   if (Units.has(self.answers, unit)) return refuse(self, change, 'AlreadyAnswered', unit)
-  const wait = Units.get(self.pending, unit)
-  if (wait?._tag === 'Answer' && wait.until !== undefined && wait.until <= at)
+  const isTimedOut = Units.get(State.failures(self.state), unit)?.error.code === WAIT_TIMEOUT
+  if (isTimedOut || overAt(Units.get(self.pending, unit), false, at) !== undefined)
     return refuse(self, change, 'WaitOver', unit)
   return E.right({ answers: Units.append(self.answers, { unit, value, by, at }) })
 }

@@ -1,6 +1,8 @@
 /** Whether a run that no process works on is due: it was interrupted, or one of its waits is over. */
+import type { Option } from 'fp-ts/lib/Option.js'
+import { isSome } from 'fp-ts/lib/Option.js'
 import type { Checkpoint, Status } from './Checkpoint.js'
-import type { Wait } from './Pending.js'
+import type { PendingJob, Wait } from './Pending.js'
 import { endOf } from './Pending.js'
 import { has } from './Units.js'
 
@@ -32,20 +34,36 @@ export const byStatus = (status: Status): 'resume' | 'look' | 'leave' => {
 export const dueAt = ({ pending, answers }: Checkpoint, past = ''): string | undefined => {
   let first: string | undefined
   for (const one of pending) {
-    const end = past === '' && has(answers, one.unit) ? '' : endOf(one)
+    const end = overFrom(one, past === '' && has(answers, one.unit))
     if (end === undefined || end < past || (end === past && past !== '')) continue
     if (first === undefined || end < first) first = end
   }
   return first
 }
 
+/** The code of the error with which a wait fails that is `TimedOut`. */
+export const WAIT_TIMEOUT = 'WAIT_TIMEOUT'
+
 /** How a wait is over: its answer is recorded, its time has come, or no answer came in time. */
 export type Over = 'Answered' | 'Due' | 'TimedOut'
 
-/** Returns how a wait is over at a time (UTC, ISO 8601), so that a resume ends it; undefined if it is not. */
-export const overAt = (wait: Wait, isAnswered: boolean, now: string): Over | undefined => {
-  if (wait._tag === 'Answer' && isAnswered) return 'Answered'
-  const end = wait._tag === 'Timer' ? wait.wakeAt : wait.until
-  if (end === undefined || end > now) return undefined
-  return wait._tag === 'Timer' ? 'Due' : 'TimedOut'
+/** Returns how a wait is over at a time (UTC, ISO 8601), so that a resume ends it; undefined if it is not, or nothing waits. A poll ends jobs. */
+export const overAt = (
+  wait: Wait | PendingJob | undefined,
+  isAnswered: boolean,
+  now: string | undefined
+): Over | undefined => {
+  const from = wait === undefined ? undefined : overFrom(wait, isAnswered)
+  if (from === undefined || now === undefined || from > now) return undefined
+  return from === '' ? 'Answered' : wait?._tag === 'Timer' ? 'Due' : 'TimedOut'
 }
+
+/** Returns the time from which a wait is over: `''` if it is answered, undefined if only an answer or a poll ends it. */
+const overFrom = (wait: Wait | PendingJob, isAnswered: boolean): string | undefined =>
+  wait._tag === 'Answer' && isAnswered ? '' : endOf(wait)
+
+/** Returns the time at which a resume ends waits of a run: none while a process owns it. */
+export const presentOf = (
+  { heldBy }: { readonly heldBy: Option<unknown> },
+  now: string | undefined
+): string | undefined => (isSome(heldBy) ? undefined : now)

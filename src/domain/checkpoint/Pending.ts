@@ -86,5 +86,5 @@ export const wakeAt = (all: Iterable<PendingUnit>): string | undefined => {
 }
 
 /** Returns when a wait ends by itself (UTC, ISO 8601): at its time, or at its timeout. */
-export const endOf = (pending: PendingUnit): string | undefined =>
+export const endOf = (pending: Wait | PendingJob): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined

@@ -1,5 +1,5 @@
 /** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import { nearest } from './Suggestion.js'
+import { nearest, orList } from './Suggestion.js'
 
 /**
  * An option that has an invalid value, or that does not exist (`known`: those that do).
@@ -123,7 +123,7 @@ export const callback = ofType('function', 'a function')
 export const oneOf =
   (...words: ReadonlyArray<string>): Check =>
   (value) =>
-    words.some((word) => word === value) ? undefined : words.map((word) => `'${word}'`).join(' or ')
+    words.some((word) => word === value) ? undefined : orList(words.map((word) => `'${word}'`))
 
 export const arrayOf =
   (isItem: (value: unknown) => boolean, expected: string): Check =>

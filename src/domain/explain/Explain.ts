@@ -142,10 +142,8 @@ const isAnyOver = ({ decision, parts }: DecisionTree, now: string | undefined): 
   overOf(decision, now) !== undefined || parts.some((part) => isAnyOver(part, now))
 
 /** Returns how the wait of a unit is over, or undefined; a wave has the reason of its first wait. */
-export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined => {
-  const wait = waitOf(reason)
-  return wait === undefined || now === undefined ? undefined : overAt(wait, 'answered' in reason, now)
-}
+export const overOf = ({ reason }: Pick<Decision, 'reason'>, now: string | undefined): Over | undefined =>
+  overAt(waitOf(reason), 'answered' in reason, now)
 
 const waitOf = (reason: Decision['reason']): Wait | undefined => {
   if (reason._tag === 'TimerPending') return { _tag: 'Timer', wakeAt: reason.wakeAt }
@@ -227,9 +225,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
     case 'Forced':
       return 'as requested'
     case 'Failed':
-      return reason.answered === true
-        ? ANSWERED
-        : `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
+      return `failed after ${count(reason.attempts, 'attempt')}: ${firstLine(reason.message)}`
     case 'InFlight':
       return `was running (attempt ${reason.attempt}) when the process ended`
     case 'Interrupted':
@@ -245,7 +241,7 @@ export const describeReason = (decision: Decision, now?: string): string => {
   }
 }
 
-const ANSWERED = 'its answer is recorded'
+export const ANSWERED = 'its answer is recorded'
 
 const describeWait = ({ question, until, answered }: PollReason & { readonly _tag: 'AnswerPending' }): string =>
   answered === true

@@ -59,12 +59,9 @@ export type RunReason =
   | { readonly _tag: 'EarlierStepRunsAgain'; readonly step: Unit }
   | { readonly _tag: 'Forced' }
 
-/**
- * Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. `answered`: its answer came after it had failed
- * for want of one.
- */
+/** Why a unit is retried: it failed, was in flight when the process ended, or was interrupted. */
 export type RetryReason =
-  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number; readonly answered?: true }
+  | { readonly _tag: 'Failed'; readonly message: string; readonly attempts: number }
   | { readonly _tag: 'InFlight'; readonly attempt: number }
   | { readonly _tag: 'Interrupted'; readonly reason: InterruptReason }
 

@@ -276,11 +276,10 @@ const schedule = (
     const decision = run(placed, scheduled)
     return pending === undefined ? decision : { ...decision, abandons: pollReason(context, pending) }
   }
+  if (started !== undefined)
+    return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason: started.reason }
   const isAnswered = placed.task.wait === 'Answer' && Units.has(context.answers, placed.unit)
-  const answered = isAnswered ? ({ answered: true } as const) : {}
-  if (started === undefined) return run(placed, { _tag: 'NotStarted', ...answered })
-  const reason = started.reason._tag === 'Failed' ? { ...started.reason, ...answered } : started.reason
-  return { _tag: 'Retry', ...aboutOf(placed), attempt: started.attempt, reason }
+  return run(placed, { _tag: 'NotStarted', ...(isAnswered ? { answered: true } : {}) })
 }
 
 /** A step counts as idempotent only if both its recorded and its current definition say so. */

@@ -1,12 +1,10 @@
 /** Answers a unit that waits. */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Answered } from '../../domain/change/Change.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { fromUnknown } from '../../domain/data/Json.js'
 import type { AnswerRequest } from '../../domain/request/Request.js'
 import { isName } from '../../domain/request/Request.js'
-import { apply } from '../../domain/change/Transition.js'
 import { find, taskAround } from '../../domain/checkpoint/Tree.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import { get, has } from '../../domain/checkpoint/Units.js'
@@ -14,7 +12,8 @@ import type { Holder } from '../../ports/CheckpointStorage.js'
 import type { Environment } from '../../ports/Environment.js'
 import type { AlreadyAnswered } from '../../ports/Requests.js'
 import type { Executor } from '../Executor.js'
-import { askOrAct, askOwner, look, MAX_ATTEMPTS, recorderFor, requestsFor, withdraw } from './inbox.js'
+import { askOrAct, askOwner, look, MAX_ATTEMPTS, recorderFor, withdraw } from './inbox.js'
+import { readAnswers, taken, withLeftAnswers } from './leftAnswers.js'
 import type { Recorder } from '../storage/Recorder.js'
 import type { AnswerRefused, RunError } from '../RunError.js'
 import { report, timestamp } from '../RunScope.js'
@@ -95,17 +94,17 @@ const ask = async (
   request: AnswerRequest
 ): Promise<E.Either<RunError, O.Option<AnswerResult>>> => {
   const { runId, unit } = request
-  const isRefused = (checkpoint: Checkpoint): boolean => refusal(checkpoint, request) !== undefined
+  const isRefused = (checkpoint: Checkpoint): boolean => E.isLeft(taken(checkpoint, request))
   const asked = await askOwner(environment, runId, () => request, isRefused)
   if (E.isLeft(asked)) return asked
   if (asked.right._tag === 'Requested') return E.right(O.some({ ...asked.right, runId, unit }))
   const { seen, left } = asked.right
   if (O.isSome(left)) await withdraw(environment, request)
-  const refused = refusal(seen.checkpoint, request)
-  if (refused === undefined) return E.right(O.none)
+  const refused = taken(await withLeftAnswers(environment, seen.checkpoint), request)
+  if (E.isRight(refused)) return E.right(O.none)
   return O.isSome(left) && isTaken(seen.checkpoint, request)
     ? E.right(O.some({ _tag: 'Recorded', runId, unit }))
-    : E.left(refused)
+    : refused
 }
 
 /** Returns whether a requested answer is recorded. Once its unit has used it, it cannot be distinguished from another. */
@@ -118,22 +117,14 @@ const recordAnswer = (environment: Environment, request: AnswerRequest): Promise
     const { runId, unit } = request
     const recorder = recorderFor(environment, claim, checkpoint)
     // Answers that were left for an earlier owner come first.
-    const taken = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
-    if (E.isLeft(taken)) return taken
-    const refused = refusal(recorder.checkpoint(), request)
-    if (refused !== undefined) return E.left(refused)
-    recorder.stage([changeOf(request)])
+    const earlier = await recordAnswers(environment, recorder, await readAnswers(environment, runId))
+    if (E.isLeft(earlier)) return earlier
+    const own = taken(recorder.checkpoint(), request)
+    if (E.isLeft(own)) return own
+    recorder.stage([own.right.change])
     const saved = await recorder.commit()
     return E.isLeft(saved) ? saved : E.right({ _tag: 'Recorded', runId, unit })
   })
-
-const changeOf = ({ requestedAt: at, unit, value, by }: AnswerRequest): Answered => ({
-  _tag: 'Answered',
-  at,
-  unit,
-  value,
-  by
-})
 
 /** Records and withdraws answers. One that its unit cannot take is reported as `AnswerRejected`. */
 export const recordAnswers = async (
@@ -143,9 +134,9 @@ export const recordAnswers = async (
 ): Promise<E.Either<RunError, void>> => {
   for (const request of answers) {
     const checkpoint = recorder.checkpoint()
-    const refused = refusal(checkpoint, request)
-    if (refused === undefined) recorder.stage([changeOf(request)])
-    else rejected(environment, checkpoint, request, refused)
+    const one = taken(checkpoint, request)
+    if (E.isRight(one)) recorder.stage([one.right.change])
+    else rejected(environment, checkpoint, request, one.left)
   }
   const saved = await recorder.commit()
   if (E.isLeft(saved)) return saved
@@ -158,17 +149,12 @@ export const recordLeftAnswers = async (environment: Environment, runId: string)
   for (let attempt = 1; attempt <= MAX_ATTEMPTS && (await readAnswers(environment, runId)).length > 0; attempt++) {
     const seen = await look(environment, runId)
     if (E.isLeft(seen) || O.isSome(seen.right.holder)) return
-    const taken = await withIntactClaim(environment, runId, async (claim, checkpoint) => {
+    const recorded = await withIntactClaim(environment, runId, async (claim, checkpoint) => {
       const recorder = recorderFor(environment, claim, checkpoint)
       return await recordAnswers(environment, recorder, await readAnswers(environment, runId))
     })
-    if (E.isLeft(taken)) return
+    if (E.isLeft(recorded)) return
   }
-}
-
-export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
-  const all = await requestsFor(environment, runId)
-  return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
 }
 
 const rejected = (
@@ -181,16 +167,3 @@ const rejected = (
   const expected = refused._tag === 'AlreadyAnswered' ? 'no second answer' : `a unit that waits (${refused.why})`
   report(environment, { _tag: 'AnswerRejected', runId, unit, stepIndex, by, path: '$', expected })
 }
-
-const refusal = (checkpoint: Checkpoint, request: AnswerRequest): AnswerRefused | AlreadyAnswered | undefined => {
-  const next = apply(checkpoint, changeOf(request))
-  if (E.isRight(next)) return undefined
-  const { runId, pending, answers } = checkpoint
-  const { unit } = request
-  if (next.left.why === 'AlreadyAnswered') return { _tag: 'AlreadyAnswered', runId, unit }
-  const waiting = [...pending].flatMap(({ _tag, unit }) => (_tag === 'Answer' && !has(answers, unit) ? [unit] : []))
-  const why = REASONS.find((reason) => reason === next.left.why) ?? 'NotAWait'
-  return { _tag: 'AnswerRefused', runId, unit, why, waiting }
-}
-
-const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait', 'WaitOver'] as const

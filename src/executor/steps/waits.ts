@@ -1,7 +1,7 @@
 /** Decides whether waits are over: by time or by answer. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import { overAt } from '../../domain/checkpoint/Due.js'
+import { overAt, WAIT_TIMEOUT } from '../../domain/checkpoint/Due.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
 import type { Json } from '../../domain/data/Json.js'
@@ -20,7 +20,7 @@ export const awakeIn = ({ pending, answers }: Checkpoint, now: number): Set<Unit
   const awake = new Set<Unit>()
   const time = timestamp(now)
   for (const one of pending) {
-    if (one._tag === 'Job' || overAt(one, has(answers, one.unit), time) === undefined) continue
+    if (overAt(one, has(answers, one.unit), time) === undefined) continue
     awake.add(one.unit)
     for (const above of ancestors(one.unit)) awake.add(above)
   }
@@ -41,8 +41,9 @@ export const endOfWait = (
 ): WaitEnd => {
   const { answers, runId } = recorder.checkpoint()
   const { unit, startedAt: _, ...again } = wait
-  const answer = wait._tag === 'Answer' ? get(answers, wait.unit) : undefined
-  if (answer !== undefined) {
+  const answer = get(answers, wait.unit)
+  const over = overAt(wait, answer !== undefined, timestamp(now))
+  if (over === 'Answered' && answer !== undefined) {
     const output = Redaction.json(environment.vault.redaction, answer.value)
     const fits = accepts(output)
     if (E.isRight(fits)) return { _tag: 'Completed', output }
@@ -50,9 +51,8 @@ export const endOfWait = (
     report(environment, { _tag: 'AnswerRejected', runId, ...place, by: answer.by, ...fits.left })
     return { _tag: 'Rejected' }
   }
-  const end = endOf(wait)
-  if (end === undefined || end > timestamp(now)) return { _tag: 'Waits' }
-  return wait._tag === 'Timer' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
+  if (over === undefined) return { _tag: 'Waits' }
+  return over === 'Due' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
 }
 
 export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undefined => {
@@ -72,7 +72,7 @@ export const timeout = (wait: PendingWait, at: string) => ({
       'WaitTimeout',
       `no answer came from ${wait.startedAt} to ${endOf(wait)}; resume to wait again`,
       {
-        code: 'WAIT_TIMEOUT'
+        code: WAIT_TIMEOUT
       }
     ),
     outcome: 'notApplied' as const

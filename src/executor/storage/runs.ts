@@ -14,6 +14,7 @@ import type {
 } from '../../ports/CheckpointStorage.js'
 import type { Executor } from '../Executor.js'
 import { callPort, load, readFailed, STORE } from '../callPort.js'
+import { withLeftAnswers } from '../requests/leftAnswers.js'
 import { restoreStored } from './stored.js'
 
 /**
@@ -48,11 +49,26 @@ export interface ListedRun {
 }
 
 /**
- * Reads one run; `None` if no run has this id.
+ * Reads one run; `None` if no run has this id. Answers in its inbox count as recorded, if the environment has `requests`: the next owner records
+ * them first. Changes nothing.
  *
  * @category looking
  */
 export const viewRun =
+  (runId: string): Executor<O.Option<RunView>> =>
+  (environment) =>
+  async () => {
+    const stored = await storedRun(runId)(environment)()
+    if (E.isLeft(stored) || O.isNone(stored.right)) return stored
+    const view = stored.right.value
+    // Consent to a recovered state comes before answers.
+    if (view.found._tag === 'Recovered') return stored
+    const checkpoint = await withLeftAnswers(environment, view.checkpoint)
+    return E.right(O.some(viewWith(checkpoint, view)))
+  }
+
+/** Reads one run as it is stored. */
+export const storedRun =
   (runId: string): Executor<O.Option<RunView>> =>
   (environment) =>
   async () => {
@@ -138,10 +154,12 @@ const createdAt = ({ summary }: ListedRun): string => (E.isRight(summary) ? summ
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const viewOf = (runId: string, stored: Stored): E.Either<StorageError, RunView> =>
-  E.map((checkpoint: Checkpoint): RunView => ({
-    ...summaryOf(runId, Summary.of(checkpoint), stored.heldBy, stored.found),
-    checkpoint
-  }))(restoreStored(stored, runId))
+  E.map((checkpoint: Checkpoint) => viewWith(checkpoint, stored))(restoreStored(stored, runId))
+
+const viewWith = (checkpoint: Checkpoint, { heldBy, found }: Pick<Stored, 'heldBy' | 'found'>): RunView => ({
+  ...summaryOf(checkpoint.runId, Summary.of(checkpoint), heldBy, found),
+  checkpoint
+})
 
 const summaryOf = (
   runId: string,

@@ -2,6 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Change } from '../../domain/change/Change.js'
 import * as State from '../../domain/checkpoint/CheckpointState.js'
+import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { endOf } from '../../domain/checkpoint/Pending.js'
@@ -172,6 +173,8 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
   const wait = waitOf(recorder.checkpoint(), unit)
   const end = wait === undefined ? undefined : endOf(wait)
   const due = end === undefined ? Infinity : Date.parse(end)
+  const isOver = (): boolean =>
+    overAt(wait, Units.has(recorder.checkpoint().answers, unit), timestamp(clock.now())) !== undefined
   const waking = new AbortController()
   level.waits.set(unit, waking)
   const ignore = onAbort(stoppingOf(level), () => waking.abort())
@@ -179,7 +182,7 @@ const wakeOf = async (level: Level, suspend: Suspend, unit: Unit): Promise<void>
   do {
     await sleepOn(clock, Math.min(due - clock.now(), LOOK_MILLIS), waking.signal)
     if (!waking.signal.aborted) await requests.look()
-  } while (!waking.signal.aborted && clock.now() < due && !Units.has(recorder.checkpoint().answers, unit))
+  } while (!waking.signal.aborted && !isOver())
   ignore()
   level.waits.delete(unit)
 }

@@ -1,6 +1,5 @@
 /** The facts of a run that its page shows. */
 import type { Option } from 'fp-ts/lib/Option.js'
-import { isSome } from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import type { Checkpoint, Status } from '../../domain/checkpoint/Checkpoint.js'
 import type { ResumePlan } from '../../domain/plan/Plan.js'
@@ -31,6 +30,3 @@ export interface RunPage {
   readonly next?: ReadonlyArray<{ readonly text: string; readonly command?: string }>
   readonly now?: string
 }
-
-/** The present time, if a resume may continue the run: not while a process owns it. */
-export const presentOf = ({ heldBy, now }: RunPage): string | undefined => (isSome(heldBy) ? undefined : now)

@@ -1,6 +1,7 @@
 /** The details of each unit as plain data, which the page shows on demand. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import { describeEvidence } from '../../domain/checkpoint/CompletedStep.js'
+import { presentOf } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
 import { describeReason, overOf } from '../../domain/explain/Explain.js'
@@ -9,7 +10,6 @@ import type { Decision } from '../../domain/plan/Plan.js'
 import type { Bar } from '../timeline/Timeline.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import type { RunPage } from './RunPage.js'
-import { presentOf } from './RunPage.js'
 
 /** All outputs together have at most some of these characters. */
 const BUDGET = 1_000_000
@@ -33,7 +33,7 @@ export const detailsOf = (
   start: number
 ): { readonly start: number; readonly rows: ReadonlyArray<Details> } => {
   const { checkpoint, plan } = page
-  const now = presentOf(page)
+  const now = presentOf(page, page.now)
   const most = Math.max(200, Math.min(4_000, Math.floor(BUDGET / Math.max(1, rows.length))))
   const decisions = new Map((plan?.decisions ?? []).map((one) => [one.unit, one]))
   const details = rows.map(({ view, bars }) => ({

@@ -1,5 +1,6 @@
 /** The units of a run as a table that is a tree: one row for each, with its bars on the axis. */
-import { overAt } from '../../domain/checkpoint/Due.js'
+import { overAt, presentOf } from '../../domain/checkpoint/Due.js'
+import type { Over } from '../../domain/checkpoint/Due.js'
 import { nameOf, parent } from '../../domain/workflow/Unit.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
 import type { Axis } from '../timeline/Axis.js'
@@ -9,7 +10,6 @@ import { counted, duration, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { data, escaped } from './html.js'
 import type { RunPage } from './RunPage.js'
-import { presentOf } from './RunPage.js'
 import { detailsOf } from './details.js'
 
 /** A browser skips the layout of a block that is out of view. */
@@ -149,11 +149,14 @@ const stateOf = (page: RunPage, view: UnitView): string => {
 
 /** What a wait that is over is called in its row; also a unit that was answered before it waits. */
 const overNow = (page: RunPage, { pending, answered }: UnitView): string | undefined => {
-  if (answered === true) return 'answered'
-  const now = presentOf(page)
-  if (pending === undefined || pending._tag === 'Job' || now === undefined) return undefined
-  const over = overAt(pending, false, now)
-  return over === undefined ? undefined : over === 'Due' ? 'its time has come' : 'no answer in time'
+  const over = answered === true ? 'Answered' : overAt(pending, false, presentOf(page, page.now))
+  return over === undefined ? undefined : OVER[over]
+}
+
+const OVER: Readonly<Record<Over, string>> = {
+  Answered: 'answered',
+  Due: 'its time has come',
+  TimedOut: 'no answer in time'
 }
 
 const ENDS: Readonly<Record<Bar['end'], string>> = {

@@ -2,6 +2,7 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { Change } from '../../domain/change/Change.js'
 import { progress } from '../../domain/checkpoint/Checkpoint.js'
+import { presentOf } from '../../domain/checkpoint/Due.js'
 import { listed } from '../../domain/data/listed.js'
 import { explain } from '../../domain/explain/Explain.js'
 import type { Axis } from '../timeline/Axis.js'
@@ -10,7 +11,6 @@ import { counted, duration, firstLine, grouped } from '../text.js'
 import type { UnitView } from '../../domain/explain/UnitView.js'
 import { escaped, escapedLines } from './html.js'
 import type { RunPage } from './RunPage.js'
-import { presentOf } from './RunPage.js'
 
 const MARKS: Readonly<Record<RunPage['status'], string>> = {
   queued: '○',
@@ -93,7 +93,7 @@ export const next = ({ next: all = [] }: RunPage): string => {
 export const plan = (page: RunPage): string => {
   const { plan, status } = page
   if (plan === undefined || status === 'completed') return ''
-  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan, presentOf(page)))}</pre></section>`
+  return `<section aria-labelledby="plan"><h2 id="plan">What a resume does</h2><pre class="plan">${escapedLines(explain(plan, presentOf(page, page.now)))}</pre></section>`
 }
 
 export const artifacts = ({ artifacts = [] }: RunPage): string => {

@@ -70,8 +70,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'wakes a unit before its time',
     spec: [wave(wait(SLEEP), waiting(SLEEP))],
     module: 'executor/steps/waits.ts',
-    text: "if (end === undefined || end > timestamp(now)) return { _tag: 'Waits' }",
-    instead: "if (end === undefined || end > timestamp(now + 60_000)) return { _tag: 'Waits' }",
+    text: 'overAt(wait, answer !== undefined, timestamp(now))',
+    instead: 'overAt(wait, answer !== undefined, timestamp(now + 60_000))',
     says: 'the wait of s0/g1/x1 was over at'
   }),
   waits({
@@ -95,8 +95,8 @@ const EXECUTOR: ReadonlyArray<WaitFault> = [
     what: 'takes the answer to another unit',
     spec: [code(inCode({ ...ASK, timesOut: 1 }), { ...inCode(ASK), parallel: true })],
     module: 'executor/steps/waits.ts',
-    text: 'get(answers, wait.unit) : undefined',
-    instead: '(get(answers, wait.unit) ?? [...answers][0]) : undefined',
+    text: 'get(answers, wait.unit)',
+    instead: '(get(answers, wait.unit) ?? [...answers][0])',
     says: 's0/x0.0 completed, and no answer is kept'
   }),
   waits({
@@ -210,8 +210,8 @@ const DOMAIN: ReadonlyArray<WaitFault> = [
     spec: [wait({ ...ASK, timesOut: 1 })],
     only: told([LATE]),
     module: 'domain/change/waitChanges.ts',
-    text: 'wait.until <= at)',
-    instead: "wait.until < '')",
+    text: 'overAt(Units.get(self.pending, unit), false, at)',
+    instead: 'overAt(undefined, false, at)',
     breaks: 'WaitKept',
     says: 's0 was answered after its time limit'
   }),

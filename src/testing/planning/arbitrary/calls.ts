@@ -1,5 +1,6 @@
 /** Simulates the calls in the code of a task: sub-steps and waits, as the executor records them. Knows nothing of planning. */
 import type { Wait } from '../../../domain/checkpoint/Pending.js'
+import { WAIT_TIMEOUT } from '../../../domain/checkpoint/Due.js'
 import * as State from '../../../domain/checkpoint/CheckpointState.js'
 import type { SubStep } from '../../../domain/checkpoint/SubStep.js'
 import * as Units from '../../../domain/checkpoint/Units.js'
@@ -139,7 +140,7 @@ export const startWait = (recorder: RunRecorder, choices: Choices, unit: Unit, k
 }
 
 export const timedOut = (recorder: RunRecorder) => ({
-  error: Err.make('WaitTimeout', `no answer came until ${recorder.at()}`, { code: 'WAIT_TIMEOUT' }),
+  error: Err.make('WaitTimeout', `no answer came until ${recorder.at()}`, { code: WAIT_TIMEOUT }),
   outcome: 'notApplied' as const
 })
 
@@ -196,7 +197,9 @@ export const wake = (recorder: RunRecorder, wait: Unit): void => {
 export const answerEarly = (recorder: RunRecorder, choices: Choices, tasks: ReadonlyMap<Unit, Task>): void => {
   const { state, completedSteps, answers } = recorder.now().checkpoint
   const isOpen = (unit: Unit): boolean =>
-    !Units.has(answers, unit) && ![unit, ...ancestors(unit)].some((one) => Units.has(completedSteps, one))
+    !Units.has(answers, unit) &&
+    Units.get(State.failures(state), unit)?.error.code !== WAIT_TIMEOUT &&
+    ![unit, ...ancestors(unit)].some((one) => Units.has(completedSteps, one))
   const found = [...tasks].flatMap(([unit, task]): ReadonlyArray<Unit> => {
     if (task.wait === 'Answer') return [unit]
     return mayCall(task) && Units.has(State.inFlight(state), unit) ? [join(unit, ASK)] : []

@@ -1,0 +1,51 @@
+/** The answers that were left in the inbox of a run, and which of them the run takes. */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Answered } from '../../domain/change/Change.js'
+import { apply } from '../../domain/change/Transition.js'
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import { fieldsOf, withVariables } from '../../domain/checkpoint/Checkpoint.js'
+import { has } from '../../domain/checkpoint/Units.js'
+import type { AnswerRequest } from '../../domain/request/Request.js'
+import type { Environment } from '../../ports/Environment.js'
+import type { AlreadyAnswered } from '../../ports/Requests.js'
+import type { AnswerRefused } from '../RunError.js'
+import { requestsFor } from './inbox.js'
+
+/** Returns no answers of an inbox that cannot be read. */
+export const readAnswers = async (environment: Environment, runId: string): Promise<ReadonlyArray<AnswerRequest>> => {
+  const all = await requestsFor(environment, runId)
+  return E.isLeft(all) ? [] : all.right.filter((one) => one._tag === 'Answer')
+}
+
+/** An answer that a run takes, and the run after it. */
+interface Taken {
+  readonly change: Answered
+  readonly next: Checkpoint
+}
+
+export const taken = (
+  checkpoint: Checkpoint,
+  { requestedAt: at, unit, value, by }: AnswerRequest
+): E.Either<AnswerRefused | AlreadyAnswered, Taken> => {
+  const change: Answered = { _tag: 'Answered', at, unit, value, by }
+  const next = apply(checkpoint, change)
+  if (E.isRight(next)) return E.right({ change, next: next.right })
+  const { runId, pending, answers } = checkpoint
+  if (next.left.why === 'AlreadyAnswered') return E.left({ _tag: 'AlreadyAnswered', runId, unit })
+  const waiting = [...pending].flatMap(({ _tag, unit }) => (_tag === 'Answer' && !has(answers, unit) ? [unit] : []))
+  const why = REASONS.find((reason) => reason === next.left.why) ?? 'NotAWait'
+  return E.left({ _tag: 'AnswerRefused', runId, unit, why, waiting })
+}
+
+const REASONS = ['UnknownUnit', 'AlreadyCompleted', 'NotAWait', 'WaitOver'] as const
+
+/** Returns the state with the left answers that the next owner takes. Writes nothing, so the revision stays. */
+export const withLeftAnswers = async (environment: Environment, checkpoint: Checkpoint): Promise<Checkpoint> => {
+  const left = await readAnswers(environment, checkpoint.runId)
+  if (left.length === 0) return checkpoint
+  const { answers } = left.reduce((before, request) => {
+    const after = taken(before, request)
+    return E.isLeft(after) ? before : after.right.next
+  }, checkpoint)
+  return withVariables({ ...fieldsOf(checkpoint), answers })
+}
