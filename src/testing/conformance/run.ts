@@ -10,6 +10,9 @@ import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
 import { BEYOND, make, resultOf } from './Report.js'
 import type { Capability, StorageSpec } from './Spec.js'
+import type { Check } from '../../domain/data/Options.js'
+import { callback } from '../../domain/data/Options.js'
+import { amount, ARTIFACT_SPEC, NEEDED, refuse, STORAGE_SPEC, texts } from '../validated.js'
 
 /**
  * Which cases run, and how.
@@ -31,7 +34,7 @@ export interface ConformanceOptions {
 }
 
 /**
- * Runs the cases one after the other, each in its own place. Never rejects: failures are in the report.
+ * Runs the cases one after the other, each in its own place. Failures are in the report; rejects only for an invalid argument.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -52,8 +55,21 @@ export interface ConformanceOptions {
  *
  * @category running
  */
-export const runConformance = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions = {}): Promise<Report> =>
-  tryAll(storeOf(spec), trialsOf(spec, options), options)
+export const runConformance = async <Data>(
+  spec: StorageSpec<Data>,
+  options: ConformanceOptions = {}
+): Promise<Report> => {
+  refuse('runConformance', spec, STORAGE_SPEC, NEEDED)
+  refuse('runConformance', options, OPTIONS)
+  return await tryAll(storeOf(spec), trialsOf(spec, options), options)
+}
+
+const OPTIONS: Readonly<Record<keyof ConformanceOptions, Check>> = {
+  levels: texts,
+  only: texts,
+  limitMillis: amount,
+  onResult: callback
+}
 
 export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
   chosenOf(checkpointStorageCases, options)
@@ -76,10 +92,14 @@ export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): Re
  *
  * @category running
  */
-export const runArtifactConformance = <Data>(
+export const runArtifactConformance = async <Data>(
   spec: ArtifactSpec<Data>,
   options: ConformanceOptions = {}
-): Promise<Report> => tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
+): Promise<Report> => {
+  refuse('runArtifactConformance', spec, ARTIFACT_SPEC, NEEDED)
+  refuse('runArtifactConformance', options, OPTIONS)
+  return await tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
+}
 
 /** `missing`: the tools that the spec lacks for the case. */
 interface RunnableCase {

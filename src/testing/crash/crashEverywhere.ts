@@ -1,11 +1,15 @@
 /** Crashes a workflow at every point and checks that it ends in the same way. */
+import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { PendingWait } from '../../domain/checkpoint/Pending.js'
+import type { Check } from '../../domain/data/Options.js'
+import { anything, callback, fieldsOf, flag, kindOf, oneOf } from '../../domain/data/Options.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { StorageCall } from '../faults.js'
+import { amount, object, refuse, texts } from '../validated.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
@@ -103,7 +107,7 @@ export interface CrashOptions<World, Data, Input> {
  * {@link ProcessContext}. Only with a function are steps found that depend on the memory of an earlier process. Steps
  * reach the outside world through `world`, sleep in virtual time, and announce effects. A killed process has no further
  * effect, except for step code that ignores its `signal`.
- * Never rejects for what steps or the store do. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
+ * Never rejects for what steps or the store do. Rejects for an invalid argument. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
  * program function are passed on. A step that blocks the thread cannot be stopped.
  *
  * @example
@@ -134,6 +138,11 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
+  if (!isProgram(program))
+    assert.fail(
+      `crashEverywhere: the first argument must be a workflow or a function that returns one, not ${kindOf(program)}`
+    )
+  refuse('crashEverywhere', options, OPTIONS)
   const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
   const test = testOf(program, options)
   const calm = await test.undisturbed()
@@ -177,6 +186,33 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     if (report.violations.length >= stopAfter) return report
   }
   return report
+}
+
+const isProgram = (program: unknown): boolean => {
+  const { name, steps, decodeInput } = fieldsOf(program)
+  return (
+    typeof program === 'function' ||
+    (typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function')
+  )
+}
+
+const OPTIONS: Readonly<Record<keyof CrashOptions<unknown, unknown, unknown>, Check>> = {
+  storage: object,
+  input: anything,
+  world: callback,
+  invariants: object,
+  answers: oneOf('again', 'done', 'both'),
+  mayDiffer: texts,
+  mayFail: amount,
+  twice: amount,
+  overridden: amount,
+  pauses: flag,
+  seed: amount,
+  reply: callback,
+  stopAfter: amount,
+  patienceMillis: amount,
+  maxWaits: amount,
+  only: object
 }
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }
