@@ -13,14 +13,14 @@ export const fileStorage = (path) => {
   const failed = (_tag, cause, more = {}) =>
     E.left({ _tag, ...more, where: path, operation: cause.syscall, code: cause.code, cause })
 
-  const read = () => {
+  const read = (runId) => {
     try {
       const { epoch, runs } = JSON.parse(readFileSync(path, 'utf8'))
       return E.right({ epoch, runs: new Map(runs) })
     } catch (cause) {
       if (cause.code === 'ENOENT') return E.right({ epoch: 0, runs: new Map() })
       if (cause.code !== undefined) return failed('ReadFailed', cause)
-      return E.left({ _tag: 'Corrupt', runId: '', where: path, why: cause.message, cause })
+      return E.left({ _tag: 'Corrupt', runId, where: path, why: cause.message, cause })
     }
   }
 
@@ -41,7 +41,7 @@ export const fileStorage = (path) => {
   // All of it is synchronous, so nothing else in this process comes between reading and writing.
   const on = (runId, act) =>
     TE.fromIOEither(() => {
-      const state = E.isLeft(RunId.parse(runId)) ? RunId.parse(runId) : read()
+      const state = E.isLeft(RunId.parse(runId)) ? RunId.parse(runId) : read(runId)
       return E.isLeft(state) ? state : act(state.right.runs.get(runId) ?? { changes: [] }, state.right)
     })
   const put = (runId, run, { epoch, runs }, result) => write({ epoch, runs: runs.set(runId, run) }, result)
@@ -114,7 +114,7 @@ export const fileStorage = (path) => {
             .sort(([a], [b]) => (a < b ? -1 : 1))
             .slice(0, limit)
             .map(([runId, run]) => ({ runId, summary: { ...run.summary, heldBy: holder(run) } }))
-        )(read())
+        )(read('*'))
       ),
 
     remove: (runId) =>

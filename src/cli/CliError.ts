@@ -1,11 +1,12 @@
 /** The errors of the command, and their texts. */
 import type { StopSignal } from '../adapters/node/index.js'
 import type { RunError } from '../executor/RunError.js'
-import { describeLoss, describe as describeRunError, headOf } from '../executor/RunError.js'
+import { describeLoss, describeCause as describeRunError, headOf, withEffect } from '../executor/RunError.js'
 import { describeProblems, describeQuestion } from '../domain/explain/Explain.js'
 import { printableLines } from '../domain/explain/printable.js'
 import type { Hint } from './report/Hint.js'
 import { linesOf } from './report/Hint.js'
+import { withoutPassword } from './store/Location.js'
 import type { Problem } from './workflow/Problem.js'
 import { describeAll, MAX_SHOWN } from './workflow/Problem.js'
 import { holderText, shortened } from './report/text.js'
@@ -86,7 +87,19 @@ export const describe = (error: CliError): ReadonlyArray<string> => linesFor(err
 /** An error for programs, with whole fingerprints. */
 export const describeFully = (error: CliError): string => printableLines(linesFor(error))
 
-const linesFor = (error: CliError): ReadonlyArray<string> => {
+/** The same without its hints, and without saying that nothing was changed: for a command that changes nothing. */
+export const describeCause = (error: CliError): string =>
+  printableLines(masked(error._tag === 'NotDone' ? notDoneLines(error) : textsOf(bare(error))))
+
+/** Leaves out the hints. */
+export const bare = (error: CliError): CliError => ('hints' in error ? { ...error, hints: [] } : error)
+
+const linesFor = (error: CliError): ReadonlyArray<string> => masked(textsOf(error))
+
+/** A word in the place of another one may be a URL. */
+const masked = (lines: ReadonlyArray<string>): ReadonlyArray<string> => lines.map(withoutPassword)
+
+const textsOf = (error: CliError): ReadonlyArray<string> => {
   switch (error._tag) {
     case 'Usage':
     case 'ConsentMissing':
@@ -122,7 +135,7 @@ const linesFor = (error: CliError): ReadonlyArray<string> => {
     case 'NotWritten':
       return [`Cannot write ${error.path}: ${error.why}`]
     case 'NotDone':
-      return [...notDoneLines(error), ...linesOf(error.hints)]
+      return [...withEffect(error.error, notDoneLines(error)), ...linesOf(error.hints)]
   }
 }
 

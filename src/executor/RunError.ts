@@ -41,7 +41,7 @@ export interface InputChanged {
 }
 
 /**
- * The run does not exist, no input was passed, and the program requires one. `path`: the path into the input; `expected`: the type there.
+ * A new run has no input, and the program requires one. `path`: the path into the input; `expected`: the type there.
  */
 export interface InputMissing {
   readonly _tag: 'InputMissing'
@@ -238,7 +238,25 @@ export const retryLater = ({ _tag }: RunError): boolean => _tag === 'HeldBy'
  *
  * @category destructors
  */
-export const describe = (error: RunError): string => printableLines(linesOf(error))
+export const describe = (error: RunError): string => printableLines(withEffect(error, linesOf(error)))
+
+/** Describes an error without saying that it changed nothing, which goes without saying where nothing could change. */
+export const describeCause = (error: RunError): string => printableLines(linesOf(error))
+
+/** Says so of an error that has changed nothing although a resume might have. */
+export const withEffect = ({ _tag }: RunError, lines: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (!HARMLESS.has(_tag)) return lines
+  const [only, ...more] = lines
+  return more.length === 0 ? [`${only}. ${UNCHANGED}`] : [...lines, UNCHANGED]
+}
+
+const HARMLESS: ReadonlySet<RunError['_tag']> = new Set([
+  'SecretsMissing',
+  'RecoveryRefused',
+  'TreeUnreadable'
+] as const)
+
+const UNCHANGED = 'Nothing was changed'
 
 const linesOf = (error: RunError): ReadonlyArray<string> => {
   switch (error._tag) {
@@ -250,8 +268,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     case 'SecretsMissing':
       return [
         `Cannot read these secrets in ${error.where}:`,
-        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`),
-        'Nothing was changed'
+        ...error.secrets.map(({ name, why }) => `  ${name} ${why}`)
       ]
     case 'InvalidOptions':
       return ['These options are invalid:', ...error.problems.map((one) => `  ${describeOption(one)}`)]
@@ -259,7 +276,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
       return [
         error.problems.every(({ _tag }) => _tag === 'InvalidWorkflow')
           ? 'Cannot run this workflow:'
-          : 'Cannot resume this run:',
+          : 'Cannot resume or fork this run:',
         ...describeProblems(error.problems).map((one) => `  ${one}`),
         ...remediesOf(error.problems)
       ]
@@ -323,7 +340,7 @@ const sentence = (error: SingleLine): string => {
     case 'InputChanged':
       return `Run ${error.runId} already exists with another input. Omit the input to resume with the stored one, set \`fromStep\` to the step from which the new input applies, or choose another id`
     case 'InputMissing':
-      return `Run ${error.runId} does not exist, and its workflow requires an input (at ${error.path} expected ${error.expected}). Pass \`input\`; if the run should exist, check its id and the store`
+      return `Run ${error.runId} cannot start without an input: at ${error.path} expected ${error.expected}. Pass \`input\`; if the run should exist, check its id and the store`
     case 'InvalidInput':
       return `The input does not match the workflow: at ${error.path} expected ${error.expected}; correct the input`
     case 'NoArchive':
@@ -333,7 +350,7 @@ const sentence = (error: SingleLine): string => {
     case 'RecoveryRefused':
       return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
     case 'TreeUnreadable':
-      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume. Nothing was changed`
+      return `Cannot read the evidence in ${error.where}: ${error.why} (${error.code}); fix its permissions (or git), then resume`
     case 'NoWorkspaces':
       return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
@@ -359,7 +376,7 @@ const sentence = (error: SingleLine): string => {
     case 'WorkspaceFailed':
       return describeWorkspace(error)
     case 'TransitionError':
-      return `Cannot record ${error.change} of ${error.unit} at revision ${error.revision}: ${error.why}. This is a bug in Dogear`
+      return `Change ${error.change} of ${error.unit} cannot follow revision ${error.revision}: ${error.why}. Unless you called Transition.apply yourself, this is a bug in Dogear: report it`
     case 'HeldBy':
     case 'Fenced':
     case 'RevisionConflict':
@@ -402,7 +419,7 @@ const REFUSED: Readonly<Record<AnswerRefused['why'], string>> = {
 
 /** Describes the damage to a state; the command adds its own remedy. */
 export const describeLoss = ({ runId, from, lost }: RecoveryRefused): string =>
-  `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}. Nothing was changed`
+  `The newest state of run ${runId} is damaged: ${lost}. The recovered state is from ${from}`
 
 const describeMissing = ({ path, missing }: WorkspaceMissing): ReadonlyArray<string> => {
   const left = missing.flatMap((one) => one.missing.map((each) => `${describeEvidence(each)} of "${one.unit}"`))

@@ -4,7 +4,7 @@ import type { Checkpoint } from '../domain/checkpoint/Checkpoint.js'
 import type { Json } from '../domain/data/Json.js'
 import { equals } from '../domain/data/Json.js'
 import type { Program } from './program/Program.js'
-import type { RunError } from './RunError.js'
+import type { InvalidInput, RunError } from './RunError.js'
 import type { SecuredEnvironment } from './secrets.js'
 import { withoutSecrets } from './secrets.js'
 
@@ -22,7 +22,7 @@ interface Request<Input> {
 export const encoded = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   input: Input
-): E.Either<RunError, Json> => {
+): E.Either<InvalidInput, Json> => {
   const json = program.encodeInput(input)
   return E.isRight(json) ? json : E.left({ _tag: 'InvalidInput', ...json.left })
 }
@@ -34,9 +34,10 @@ export const inputsOf = <Outputs, Input>(
   { _tag, input }: Request<Input>
 ): E.Either<RunError, Inputs> => {
   const noSuchRun: E.Either<RunError, never> = E.left({ _tag: 'NoSuchRun', runId })
-  if (input !== undefined || _tag === 'Run') {
-    const json = encoded(program, input as Input)
-    return E.isLeft(json) ? json : E.right({ given: json.right, initial: _tag === 'Resume' ? noSuchRun : json })
+  if (input !== undefined) {
+    const json = encoded(program, input)
+    if (E.isLeft(json)) return json
+    return E.right({ given: json.right, initial: _tag === 'Resume' ? noSuchRun : json })
   }
   return E.right({ given: undefined, initial: _tag === 'Resume' ? noSuchRun : emptyInput(program, runId) })
 }
@@ -45,10 +46,10 @@ const emptyInput = <Outputs, Input>(
   program: Program<Outputs, Input, unknown, unknown>,
   runId: string
 ): E.Either<RunError, Json> => {
-  const none = program.encodeInput(undefined as Input)
+  const none = encoded(program, undefined as Input)
   if (E.isRight(none)) return none
   const empty = program.encodeInput({} as Input)
-  return E.isRight(empty) ? empty : E.left({ _tag: 'InputMissing', runId, ...none.left })
+  return E.isRight(empty) ? empty : E.left({ ...none.left, _tag: 'InputMissing', runId })
 }
 
 /** Redacts the values of secrets, and rejects fields that have the name of one. */

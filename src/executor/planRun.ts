@@ -44,7 +44,7 @@ export interface Planned {
 }
 
 /**
- * The options of planning a run, as for a resume. Missing `evidence` is collected.
+ * The options of planning a run, as for a resume. Without the option `evidence`, the evidence is collected.
  *
  * @category model
  */
@@ -58,8 +58,9 @@ export interface PlanRunOptions<Input = Json> extends Omit<PlanOptions, 'input' 
 export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 
 /**
- * Returns what a resume would do, and why. Runs and writes nothing. Fails with the error that the resume would fail with before it asks
- * or runs anything: `NoSuchRun`, `RunCancelled`, `PlanError`, `InvalidInput`, `WorkspaceMissing`, a storage error.
+ * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing, if the run was cancelled
+ * or moved, or if there is no plan: `NoSuchRun`, `WorkspaceMissing`, `RunCancelled`, `RunMoved`, `PlanError`, `InvalidInput`, a storage
+ * error. It neither claims the run nor reads its secrets: a resume may still fail with `HeldBy` or `SecretsMissing`.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -50,8 +50,8 @@ export interface ClaimOptions {
 }
 
 /**
- * The right to write one run. Claims of a run are numbered: the highest `epoch` is the owner, all others are fenced.
- * `lost` fires when the store learns that a later claim exists; its `reason` is then a {@link StorageError}.
+ * The right to write one run. Claims of a run are numbered: the one with the highest `epoch` may write, all others are fenced.
+ * `lost` fires when the store learns that this claim may write no more; its `reason` is then a {@link StorageError}.
  *
  * @category model
  */
@@ -164,7 +164,7 @@ export interface Listed {
  *
  * Laws: a save that resolved is in every later `load` and `claim` · two claims never both save the same revision · a save of a superseded
  * claim always fails with `Fenced` · `load` returns a state that was saved, never a mixture, and never older than what had resolved before
- * it began.
+ * it began · only damage permits falling back to an older revision, and `found` then says so.
  *
  * @category model
  */
@@ -186,7 +186,7 @@ export interface CheckpointStorage {
   readonly loadRevision: (runId: string, revision: number) => TaskEither<StorageError, Option<Stored>>
   /** Lists runs in the bytewise order of their ids, damaged ones included. A run that was claimed and never saved may be listed. */
   readonly list: (options?: ListOptions) => TaskEither<StorageError, ReadonlyArray<Listed>>
-  /** Deletes a run. Fails with `HeldBy` unless its owner is dead. A reused id starts a new run. */
+  /** Deletes a run. Fails with `HeldBy` while the run has an owner that is not dead. A reused id starts a new run. */
   readonly remove: (runId: string) => TaskEither<StorageError, void>
 }
 
@@ -279,7 +279,8 @@ export interface TooLarge {
 }
 
 /**
- * The stored file is not one that this library creates: a symbolic link, a FIFO, a file of another user.
+ * The stored file is not one that this library creates: a symbolic link, a FIFO, a file of another user. `remedy`: what to do, unless it is to
+ * move the file away.
  *
  * @category errors
  */
@@ -287,6 +288,7 @@ export interface Insecure {
   readonly _tag: 'Insecure'
   readonly where: string
   readonly why: string
+  readonly remedy?: string
 }
 
 /**

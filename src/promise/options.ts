@@ -46,14 +46,15 @@ export interface ResumeOptions<Input = Json> extends Options, Omit<FpResumeOptio
 }
 
 /**
- * The options of {@link runOrResume} and {@link runOutcome}: `input` is optional if the run exists or the workflow needs none.
+ * The options of {@link runOrResume} and {@link runOutcome}: `input` is optional, because the run may exist. A new run without a required
+ * input fails with `InputMissing`.
  *
  * @category model
  */
 export type RunOrResumeOptions<Input> = ResumeOptions<Input> & RunOptions
 
 export const inputOf = <Input>(options: StartOptions<Input>): Input =>
-  ('input' in options ? options.input : {}) as Input
+  ('input' in options ? options.input : undefined) as Input
 
 /** The options of the executor. */
 export const own = <O extends Options>({

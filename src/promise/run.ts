@@ -197,7 +197,7 @@ export const cancel = (options: Options): Promise<CancelResult> => orThrow('one'
 
 /**
  * Returns what a resume would do, and why; see `planRun` of `dogear`. Runs and writes nothing. Rejects with a {@link RunFailure} if the
- * run does not exist, or the resume would be refused.
+ * run or its workspace is missing, was cancelled or moved, or if there is no plan.
  *
  * @example
  * import { explain } from 'dogear'

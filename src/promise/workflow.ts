@@ -118,39 +118,66 @@ export const workflow = <C extends Schema | undefined = undefined>(
   options: P.ProgramOptions & { readonly input?: C } = {}
 ): WorkflowBuilder<object, StartOf<C>, unknown, P.SeenInput<C>> => chain(P.start(name, options))
 
-// The interface has the types of these methods.
-const chain = <Builder>(program: Fields): Builder => {
-  const added = (add: unknown): unknown => chain((add as (self: Fields) => Fields)(program))
-  const { name, secrets, onSuccess, decodeInput, encodeInput, problems } = program
-  // Field by field: the objects of a long chain then share one hidden class.
-  const builder = {
-    name,
-    secrets,
-    onSuccess,
-    decodeInput,
-    encodeInput,
-    problems,
-    get steps() {
-      return program.steps
-    },
-    get identity() {
-      return program.identity
-    },
-    // A third argument is refused as a misplaced option.
-    step: (name: never, spec: never, options?: unknown) =>
-      added(P.step(name, options === undefined ? spec : ({ run: spec, options } as never))),
-    sleep: (name: never, options: never) => added(P.sleep(name, options)),
-    waitFor: (name: never, options?: never) => added(P.waitFor(name, options)),
-    sequence: (name: never, parts: unknown, options?: never) =>
-      added(P.sequence(name, chainedSteps(parts) as never, options)),
-    wave: (name: never, groups: unknown, options?: never) => {
-      const specs = Object.entries(fieldsOf(groups)).map(([group, spec]) => [group, chained(spec)])
-      return added(P.wave(name, Object.fromEntries(specs) as never, options))
-    },
-    map: (name: never, options: never, each: unknown) => added(P.map(name, options, chained(each) as never))
-  } satisfies Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, PhantomField>, unknown>
-  return builder as Builder
+// The interface has the types of these methods. A class, because closures for each step would take most of the time of a long chain.
+class Chain implements Record<Exclude<keyof WorkflowBuilder<unknown, unknown>, PhantomField>, unknown> {
+  private readonly program: Fields
+
+  constructor(program: Fields) {
+    this.program = program
+  }
+
+  get name() {
+    return this.program.name
+  }
+  get secrets() {
+    return this.program.secrets
+  }
+  get onSuccess() {
+    return this.program.onSuccess
+  }
+  get decodeInput() {
+    return this.program.decodeInput
+  }
+  get encodeInput() {
+    return this.program.encodeInput
+  }
+  get problems() {
+    return this.program.problems
+  }
+  get steps() {
+    return this.program.steps
+  }
+  get identity() {
+    return this.program.identity
+  }
+
+  // A third argument is refused as a misplaced option.
+  step(name: never, spec: never, options?: unknown) {
+    return this.with(P.step(name, options === undefined ? spec : ({ run: spec, options } as never)))
+  }
+  sleep(name: never, options: never) {
+    return this.with(P.sleep(name, options))
+  }
+  waitFor(name: never, options?: never) {
+    return this.with(P.waitFor(name, options))
+  }
+  sequence(name: never, parts: unknown, options?: never) {
+    return this.with(P.sequence(name, chainedSteps(parts) as never, options))
+  }
+  wave(name: never, groups: unknown, options?: never) {
+    const specs = Object.entries(fieldsOf(groups)).map(([group, spec]) => [group, chained(spec)])
+    return this.with(P.wave(name, Object.fromEntries(specs) as never, options))
+  }
+  map(name: never, options: never, each: unknown) {
+    return this.with(P.map(name, options, chained(each) as never))
+  }
+
+  private with(add: unknown) {
+    return new Chain((add as (self: Fields) => Fields)(this.program))
+  }
 }
+
+const chain = <Builder>(program: Fields): Builder => new Chain(program) as Builder
 
 type PhantomField = 'Outputs' | 'Given'
 

@@ -4,6 +4,10 @@ import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as fc from 'fast-check'
 import type { CheckpointStorage, StorageError } from '../ports/CheckpointStorage.js'
 import type { Clock } from '../ports/Clock.js'
+import { fieldsOf, kindOf, oneOf, wholeFrom } from '../domain/data/Options.js'
+import { orList } from '../domain/data/Suggestion.js'
+import type { TableOf } from './arguments.js'
+import { problemsOf, refuse } from './arguments.js'
 
 /** Objects like those that people write. */
 const PLAIN = { noNullPrototype: true } as const
@@ -60,7 +64,7 @@ export type FaultSchedule = ReadonlyArray<FaultRule>
 
 /**
  * Wraps a store so that its calls fail as the schedule says. Calls are counted from the first call of the returned
- * store. `clock`: the clock of a `Delay`, default the real one.
+ * store. `clock`: the clock of a `Delay`, default the real one. Throws for an invalid rule.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
@@ -82,6 +86,7 @@ export const withFaults = (
   schedule: FaultSchedule,
   options: { readonly clock?: Pick<Clock, 'sleep'> } = {}
 ): CheckpointStorage => {
+  const rules = checked(schedule)
   const sleep = options.clock?.sleep ?? realSleep
   const counts = new Map<StorageCall | undefined, number>()
   const count = (of: StorageCall | undefined): number => {
@@ -91,9 +96,51 @@ export const withFaults = (
   }
   return aroundEach(storage, (call, task) => async () => {
     const [ofMethod, ofAll] = [count(call), count(undefined)]
-    const rule = schedule.find((one) => fits(one, call, one.call === undefined ? ofAll : ofMethod))
+    const rule = rules.find((one) => fits(one, call, one.call === undefined ? ofAll : ofMethod))
     return rule === undefined ? await task() : await afflicted(rule.fault, call, task, sleep)
   })
+}
+
+const FAULTS: Readonly<Record<Fault['_tag'], true>> = {
+  Fail: true,
+  Delay: true,
+  Drop: true,
+  Duplicate: true,
+  Hang: true
+}
+
+const CALLS: ReadonlyArray<StorageCall> = [
+  'save',
+  'claim',
+  'release',
+  'load',
+  'history',
+  'loadRevision',
+  'list',
+  'remove'
+]
+
+const RULE: TableOf<FaultRule> = {
+  fault: (value) =>
+    Object.hasOwn(FAULTS, String(fieldsOf(value)['_tag']))
+      ? undefined
+      : `a fault with the _tag ${orList(Object.keys(FAULTS))}`,
+  call: oneOf(...CALLS),
+  nth: wholeFrom(1),
+  from: wholeFrom(1)
+}
+
+/** A rule that matches no call would inject nothing. */
+const checked = (schedule: FaultSchedule): FaultSchedule => {
+  refuse(
+    'withFaults',
+    Array.isArray(schedule)
+      ? schedule.flatMap((rule: FaultRule, index) =>
+          problemsOf(rule, RULE, ['fault']).map((problem) => `rule ${index + 1}: ${problem}`)
+        )
+      : [`the schedule must be an array of rules, not ${kindOf(schedule)}`]
+  )
+  return schedule
 }
 
 const fits = ({ call, nth, from }: FaultRule, made: StorageCall, count: number): boolean =>
@@ -154,17 +201,6 @@ export const aroundEach = (
   list: (options) => around('list', () => storage.list(options)()),
   remove: (runId) => around('remove', () => storage.remove(runId)())
 })
-
-const CALLS: ReadonlyArray<StorageCall> = [
-  'save',
-  'claim',
-  'release',
-  'load',
-  'history',
-  'loadRevision',
-  'list',
-  'remove'
-]
 
 /**
  * An arbitrary fault. Delays are at most a minute: pass a clock to {@link withFaults}.

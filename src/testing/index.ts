@@ -29,7 +29,8 @@ export type {
 export { checkpointStorageCases } from './conformance/cases/index.js'
 export type { ArtifactCapability, ArtifactSpec } from './conformance/artifacts/ArtifactCase.js'
 export { artifactStoreCases } from './conformance/artifacts/index.js'
-export type { ConformanceOptions, TestOptions, TestRunner } from './conformance/run.js'
+export type { ConformanceOptions, TestOptions } from './conformance/selection.js'
+export type { TestRunner } from './conformance/run.js'
 export {
   artifactConformanceTests,
   conformanceTests,
@@ -49,7 +50,7 @@ export type { CrashStorage } from './crash/process/CrashStorage.js'
 export type { ProcessContext } from './crash/process/Process.js'
 export type { VirtualClock } from './crash/process/VirtualClock.js'
 export { virtualClock } from './crash/process/VirtualClock.js'
-export type { CrashOptions, Invariant, Observation } from './crash/crashEverywhere.js'
+export type { CrashOptions, Invariant, Observation } from './crash/crashOptions.js'
 export { crashEverywhere } from './crash/crashEverywhere.js'
 
 export type { Fault, FaultSchedule, StorageCall } from './faults.js'

@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs'
+import { linkSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { type Ended, type Sandbox, sandbox } from './dogear.js'
@@ -127,6 +127,29 @@ test('a move is refused without a store, to the same store, and to one that has 
     4,
     'dogear: Run r-one already exists. Resume it, or choose another id'
   ])
+})
+
+test('a move to another name of the same database is refused', async () => {
+  place = sandbox({ 'w.yml': WORKFLOW })
+  await place.dogear(['run', 'w.yml', '--id', 'r-one', '--store', 'state.db'])
+  linkSync(join(place.folder, 'state.db'), join(place.folder, 'hard.db'))
+  const { code, stderr } = await place.dogear(['move', 'r-one', '--store', 'state.db', '--to', 'hard.db'])
+  expect(code).toBe(2)
+  expect(stderr).toBe(`dogear: --to: the run is in sqlite:${place.folder}/hard.db already; pass another store\n`)
+})
+
+test('a move to a link to a folder that does not exist, or to a file, is refused and leaves nothing', async () => {
+  await started()
+  symlinkSync('nowhere', join(place.folder, 'link'))
+  for (const [to, why] of [
+    ['link', 'it is a symbolic link to a folder that does not exist'],
+    ['w.yml', 'it is not a folder']
+  ] as const) {
+    const { code, stderr } = await place.dogear(['move', 'r-one', '--to', to])
+    expect(code).toBe(5)
+    expect(stderr.split('\n')[0]).toBe(`dogear: Cannot use ${place.folder}/${to}: ${why}; pass another one`)
+  }
+  expect((await place.dogear(['resume', 'r-one'])).code).toBe(1)
 })
 
 test('the printed command of a moved run that has completed shows it', async () => {

@@ -57,6 +57,10 @@ test('--html replaces no file but a page, and reports a file that it cannot writ
   expect(missing.stderr).toBe(
     `dogear: Cannot write ${place.folder}/no/such/folder.html: the folder does not exist; create it\n`
   )
+  const inFile = await place.dogear(['show', 'first', '--html', 'w.yml/page.html'])
+  expect(inFile.stderr).toBe(
+    `dogear: Cannot write ${place.folder}/w.yml/page.html: a part of its path is no folder; name another file\n`
+  )
   expect((await place.dogear(['show', 'first', '--html', ''])).code).toBe(2)
 })
 

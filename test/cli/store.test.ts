@@ -224,4 +224,54 @@ describe('the location of a store', () => {
     expect(withoutPassword('--store=postgres://ada:s3cret@db/app')).toBe('--store=postgres://ada:PASSWORD@db/app')
     expect(withoutPassword('a:b@c')).toBe('a:b@c')
   })
+
+  test.each([
+    ['{"url":"postgres://u:p@h/db","mail":"x@y"}', '{"url":"postgres://u:PASSWORD@h/db","mail":"x@y"}'],
+    ['a postgres://h:5432/db, then me@example.com', 'a postgres://h:5432/db, then me@example.com'],
+    ['"postgres://u:p w@h/db"', '"postgres://u:PASSWORD@h/db"'],
+    ['postgres://u:pa?x=s3cr3t@h/db', 'postgres://u:PASSWORD@h/db'],
+    ['see postgres://u:pa?x=s3cr3t@h/db', 'see postgres://u:PASSWORD@h/db'],
+    ['postgres://h/db?sslpassword=p w&x=1', 'postgres://h/db?sslpassword=PASSWORD&x=1'],
+    ["to 'postgres://h/db?password=p' now", "to 'postgres://h/db?password=PASSWORD' now"]
+  ])('the password in %s is masked, and no more', (text, shown) => {
+    expect(withoutPassword(text)).toBe(shown)
+  })
+
+  const QUOTED = '"postgres://u:s3cr3t@h/db"'
+  const URL = 'postgres://u:s3cr3t@h/db'
+
+  test.each<readonly [ReadonlyArray<string>, Readonly<Record<string, string>>, string]>([
+    [[], { DOGEAR_STORE: QUOTED }, 'DOGEAR_STORE: the value is in quotes; pass it without them'],
+    [
+      ['--store', 'u:s3cr3t@h/db'],
+      {},
+      '--store: "u:" is no kind of store; pass a folder, sqlite:FILE or postgres://HOST/DATABASE'
+    ],
+    [[], { DOGEAR_STORE: `"${URL}` }, 'DOGEAR_STORE: text precedes the URL of a database; pass the URL alone'],
+    [['--store', QUOTED], {}, '--store: the value is in quotes; pass it without them'],
+    [['--home', URL], {}, '--home: the value is a database; pass it as --store'],
+    [[`--home=./${URL}`], {}, '--home: text precedes the URL of a database; pass the URL alone'],
+    [[], { DOGEAR_HOME: URL }, 'DOGEAR_HOME: the value is a database; pass it as --store'],
+    [[], { DOGEAR_HOME: QUOTED }, 'DOGEAR_HOME: the value is in quotes; pass it without them']
+  ])('a database in place of a folder is refused without its password: %j %j', async (words, environment, why) => {
+    place = sandbox()
+    const { code, stdout, stderr } = await place.dogear(['runs', ...words, '--json'], { environment })
+    expect(code).toBe(2)
+    expect(stderr).toContain(`dogear: ${why}\n`)
+    expect(stdout + stderr).not.toContain('s3cr3t')
+  })
+
+  test.each([
+    ['show', URL],
+    ['run', URL],
+    ['run', 'w.yml', '--id', URL],
+    ['move', URL, '--to', 'state.db'],
+    ['answer', URL, 'unit', 'again']
+  ])('a URL in a wrong place is printed without its password: %s %s %s', async (...words) => {
+    place = sandbox({ 'w.yml': WORKFLOW })
+    const { code, stdout, stderr } = await place.dogear([...words, '--json'])
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('PASSWORD')
+    expect(stdout + stderr).not.toContain('s3cr3t')
+  })
 })

@@ -1,4 +1,5 @@
 /** `dogear verify` reports all that a resume would refuse, ask or run again, with the exit code of that resume. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { linesOf, type Options, type Sandbox, sandbox } from './dogear.js'
 
@@ -183,6 +184,63 @@ steps:
   ]
   expect(await codes('done')).toEqual([0, 0])
   expect(await codes('waits')).toEqual([75, 75])
+})
+
+const LATE = 'no answer came in time; a resume ends it with WAIT_TIMEOUT'
+
+test.each([
+  ['a wait past its limit', '- { name: ok, waitFor: { question: q, timeout: 50ms } }', 1, `ok: ${LATE}`],
+  [
+    'a wave with a wait past its limit',
+    '- { wave: w, groups: { open: { waitFor: { question: q } }, late: { waitFor: { question: q, timeout: 50ms } } } }',
+    1,
+    `w/late: ${LATE}`
+  ],
+  [
+    'a wave with a group that needs an open wait',
+    '- { wave: w, groups: { ok: { waitFor: { question: q } }, use: { shell: "true", needs: [ok] } } }',
+    75
+  ],
+  [
+    'a wave whose groups wait, and one of them has a step after that',
+    '- { wave: w, groups: { a: { steps: [{ name: nap, sleep: 3d }, { name: b, shell: "true" }] }, c: { sleep: 3d } } }',
+    75
+  ],
+  [
+    'a map with a wait past its limit',
+    '- { wave: m, forEach: [x], each: { waitFor: { question: q, timeout: 50ms } } }',
+    1
+  ]
+])('verify exits like the resume of %s', async (_, step, code, obstacle = '') => {
+  place = sandbox({ 'w.yml': `name: w\nsteps:\n  ${step}\n  - { name: last, shell: 'true' }\n` })
+  expect((await place.dogear(['run', 'w.yml', '--id', 'r'])).code).toBe(75)
+  await delay(60)
+  expect(await verified({})).toContain(obstacle)
+  expect((await place.dogear(['show', 'r', '--json'])).stdout).toContain(code === 1 ? '"failed"' : '"pending"')
+})
+
+test('verify says that a wait which ended for want of an answer waits again', async () => {
+  place = sandbox({ 'w.yml': 'name: w\nsteps:\n  - { name: ok, waitFor: { question: q, timeout: 50ms } }\n' })
+  await place.dogear(['run', 'w.yml', '--id', 'r'])
+  await delay(60)
+  expect(await verified({})).toContain('  dogear resume r\n')
+  expect((await place.dogear(['verify', 'r'])).code).toBe(75)
+  expect((await place.dogear(['resume', 'r'])).code).toBe(75)
+})
+
+test('verify of a run that a live process holds names it, and exits like a resume', async () => {
+  place = sandbox({ 'w.yml': `name: w\nsteps:\n  - { name: one, shell: 'echo begun; sleep 60', idempotent: false }\n` })
+  const running = place.start(['run', 'w.yml', '--id', 'r', '--verbose'])
+  await running.said('begun')
+  const { code, stdout } = await place.dogear(['verify', 'r'])
+  expect(code).toBe(4)
+  expect(code).toBe((await place.dogear(['resume', 'r'])).code)
+  expect(stdout).toContain('Obstacles to a resume:\n    Run r is already in progress')
+  expect(stdout).toContain('dogear pause r')
+  expect(await reportOf()).toMatchObject({ obstacles: [{ code: 'HeldBy' }], unrecorded: [], resume_command: null })
+  expect((await place.dogear(['verify'])).code).toBe(0)
+  running.child.kill('SIGKILL')
+  await running.ended
 })
 
 test('verify does not say that nothing was changed', async () => {

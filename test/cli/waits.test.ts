@@ -82,6 +82,22 @@ test('a late answer is refused with the command that ends the wait', async () =>
   expect(failed).toMatchObject({ code: 4, stderr })
 })
 
+test('the printed command after an answer of a cancelled run resumes it', async () => {
+  await started(release)
+  await place.dogear(['cancel', 'r-1'])
+  const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect([code, linesOf(stderr)]).toEqual([0, ['To resume it anyway:', '  dogear resume r-1 --reopen']])
+  expect((await place.shell('dogear resume r-1 --reopen')).code).toBe(0)
+})
+
+test('a late answer of a cancelled run is refused with a command that resumes it', async () => {
+  await started(release.replace('3d', '50ms'))
+  await place.dogear(['cancel', 'r-1'])
+  await delay(60)
+  const { code, stderr } = await place.dogear(['answer', 'r-1', 'approve', '--value', 'true'])
+  expect([code, linesOf(stderr).slice(1)]).toEqual([4, ['To resume it anyway:', '  dogear resume r-1 --reopen']])
+})
+
 test('a failed wait names no command', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)
@@ -272,11 +288,11 @@ interface Shown {
   readonly waits: ReadonlyArray<{ readonly started_at: string }>
 }
 
-test('plan and show say that no answer came in time, and offer no command that answers', async () => {
+test('verify, plan and show say that no answer came in time, and offer no command that answers', async () => {
   await started(release.replace('3d', '50ms'))
   await delay(60)
   const { code, plan, show, runs } = await said()
-  expect(code).toBe(0)
+  expect(code).toBe(1)
   expect(plan).toMatch(/run {6}approve .* no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
   expect(show).toMatch(/pending, no answer came in time; a resume ends it with WAIT_TIMEOUT\n/)
   expect(runs).toMatch(/ {2}a resume\n$/)

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkpointStorageCases } from '../../src/testing/conformance/cases/index.js'
-import { capabilities } from '../../src/testing/conformance/run.js'
+import { capabilities } from '../../src/testing/conformance/Spec.js'
 import { main } from '../cli/dogear.js'
 import { sweep } from '../sweep.js'
 import { blocks, codes, column, read, root, tables } from '../docs/markdown.js'

@@ -81,7 +81,7 @@ describe('the text of an error', () => {
   const texts: ReadonlyArray<readonly [Errors.RunError, RegExp, RegExp]> = [
     [
       { _tag: 'Corrupt', runId: 'r', where: 'row 7', why: 'no JSON', cause: 0 },
-      /The stored state was not changed; restore it from a backup, or delete it and start a new run$/,
+      /The stored state was not changed; restore it from a backup, or start a new run under another id$/,
       /files/
     ],
     [
@@ -90,8 +90,8 @@ describe('the text of an error', () => {
       /not used/
     ],
     [
-      { _tag: 'Insecure', where: '/a', why: 'it is a symbolic link; move the state folder' },
-      /^Cannot use \/a: it is a symbolic link; move the state folder$/,
+      { _tag: 'Insecure', where: '/a', why: 'it is; a link', remedy: 'move the state folder' },
+      /^Cannot use \/a: it is; a link; move the state folder$/,
       /move it away/
     ],
     [{ _tag: 'NoRequests', runId: 'r' }, /^Cannot reach the owner of run r: .*; set `requests` in it/, /leave/],
@@ -109,7 +109,7 @@ describe('the text of an error', () => {
     [{ _tag: 'RecoveryRefused', runId: 'r', from: 'a', lost: 'b', cause: 0 }, /`onRecovered`/, /--/],
     [
       { _tag: 'PlanError', problems: [{ _tag: 'InputWithoutStep' }] },
-      /^Cannot resume this run:\n {2}the input differs from the recorded one/,
+      /^Cannot resume or fork this run:\n {2}the input differs from the recorded one/,
       /--/
     ],
     [

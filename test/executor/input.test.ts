@@ -78,7 +78,7 @@ describe('runOrResume without an input', () => {
     const world = newWorld()
     const process = newProcess(world)
     const error = refused(await process.perform(runOrResume(order(world), 'r')), 'InputMissing')
-    assert.match(RunError.describe(error), /^Run r does not exist, and its workflow requires an input/)
+    assert.match(RunError.describe(error), /^Run r cannot start without an input/)
     assert.match(RunError.describe(error), /customer: string/)
     assert.deepEqual(
       process.calls.filter((call) => call !== 'load'),

@@ -3,7 +3,7 @@ import * as t from 'io-ts'
 import { describe, test } from 'vitest'
 import { RunError } from '../../src/index.js'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import { planRun, resume, RunFailure, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
+import { planRun, resume, run, RunFailure, runOrResume, runOutcome, workflow } from '../../src/promise/index.js'
 
 const Order = t.type({ customer: t.string })
 
@@ -60,8 +60,8 @@ describe('a new run that requires input', () => {
     const outcome = await runOutcome(order(), options)
     assert.ok(outcome._tag === 'Refused' && outcome.error._tag === 'InputMissing')
     assert.match(RunError.describe(outcome.error), /Pass `input`/)
-    const again = await failure(runOrResume(order(), options))
-    assert.match(again.message, /^Run order-1 does not exist, and its workflow requires an input/)
+    for (const again of [await failure(runOrResume(order(), options)), await failure(run(order(), options as never))])
+      assert.match(again.message, /^Run order-1 cannot start without an input/)
   })
 })
 

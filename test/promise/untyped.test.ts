@@ -1,7 +1,11 @@
 /** Calls of JavaScript hosts, which no compiler checks: an ignored option may repeat work or discard it. */
+import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, test } from 'vitest'
 import { memoryStorage } from '../../src/adapters/memory.js'
-import { jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { fileArchive, fileArtifacts, fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { postgresArtifacts, postgresRequests, postgresStorage } from '../../src/adapters/postgres/index.js'
+import { sqliteStorage } from '../../src/adapters/sqlite/index.js'
+import * as RunError from '../../src/executor/RunError.js'
 import * as dogear from '../../src/promise/index.js'
 import { planRun, resume, run, runOutcome, workflow } from '../../src/promise/index.js'
 
@@ -15,7 +19,7 @@ const refusal = async (call: Promise<unknown>): Promise<string> =>
 
 describe('options of calls', () => {
   test.each([
-    [{ changes: 'foo' }, "changes must be 'strict' or 'completed' or 'ignore'"],
+    [{ changes: 'foo' }, "changes must be 'strict', 'completed' or 'ignore'"],
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
     [{ confirm: { one: 'again' } }, 'confirm must be a Map by unit'],
     [{ wait: 'yes' }, 'wait must be true or false'],
@@ -170,6 +174,38 @@ describe('arguments of calls', () => {
       /jsonFileStorage needs the path of a folder, not undefined; pass one, such as '\.dogear'/
     )
   })
+
+  const NONE = undefined as never
+  const request = { _tag: 'Pause', runId: 'r', requestedAt: '2026-01-02T03:04:05.000Z' } as never
+  const storage = postgresStorage(NONE)
+
+  const ports: ReadonlyArray<readonly [string, () => Promise<E.Either<unknown, unknown>>]> = [
+    ['fileRequests needs the path of a folder, not undefined', fileRequests(NONE).leave(request)],
+    ['fileRequests needs the path of a folder, not undefined', fileRequests(NONE).pointer],
+    ['fileArtifacts needs the path of a folder, not undefined', fileArtifacts(NONE).list('r')],
+    ['fileArchive needs the path of a folder, not undefined', fileArchive(NONE).keep(NONE)],
+    ['a PostgreSQL store needs a pool, not undefined', storage.list()],
+    ['a PostgreSQL store needs a pool, not undefined', storage.claim('r', { host: 'h', pid: 1 })],
+    [
+      'a PostgreSQL store needs a pool, not the string "postgres://h"',
+      postgresArtifacts('postgres://h' as never).list('r')
+    ],
+    ['a PostgreSQL store needs a pool, not an object', postgresRequests({ query: () => 1 } as never).list('r')],
+    ['a SQLite store needs an open database, not an object', sqliteStorage({ exec: () => 1 } as never).list()],
+    ['a SQLite store needs an open database, not undefined', sqliteStorage(NONE).claim('r', { host: 'h', pid: 1 })]
+  ]
+
+  test.each(ports)('a port without its folder, pool or database fails: %s', async (why, call) => {
+    const result = await call()
+    if (E.isRight(result)) expect.fail('it was accepted')
+    const text = RunError.describe(result.left as RunError.RunError)
+    expect(text).toContain(`${why}; pass one, such as `)
+    expect(text).not.toContain('unknown whether')
+  })
+
+  test('requests without a folder may have any, so that a run learns of it', () => {
+    expect(fileRequests(NONE).isAny('r')).toBe(true)
+  })
 })
 
 describe('options of steps', () => {
@@ -310,6 +346,12 @@ describe('options of steps', () => {
     const ran = await refusal(run1(add(untyped('w')) as never))
     expect(ran).toMatch(/^Cannot run this workflow:\n/)
     expect(ran).toContain(`\n  ${expected}`)
+  })
+
+  test('a misspelled time of a sleep is one problem', async () => {
+    expect(await refusal(run1(untyped('w')['sleep']?.('q', { milis: 3 }) as never))).toBe(
+      'Cannot run this workflow:\n  unknown option "milis" of "q"; did you mean "millis"?'
+    )
   })
 
   test.each([

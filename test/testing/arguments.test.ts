@@ -1,44 +1,182 @@
-/** Arguments of JavaScript callers, which no compiler checks. */
-import { expect, test } from 'vitest'
-import { crashEverywhere, runArtifactConformance, runConformance } from '../../src/testing/index.js'
+/** Calls of the kit with misspelled, invalid or empty options fail, because they would test less than their caller believes. */
+import assert from 'node:assert/strict'
+import * as E from 'fp-ts/lib/Either.js'
+import * as fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { MemoryData } from '../../src/adapters/memory.js'
+import { memoryArtifacts, memoryData, memoryStorage } from '../../src/adapters/memory.js'
+import * as Workflow from '../../src/domain/workflow/Workflow.js'
+import { workflow } from '../../src/promise/index.js'
+import type { ArtifactSpec, FaultSchedule, StorageSpec } from '../../src/testing/index.js'
+import {
+  artifactConformanceTests,
+  checkModel,
+  checkPlanLaws,
+  ConformanceReport,
+  conformanceTests,
+  crashEverywhere,
+  runArtifactConformance,
+  runConformance,
+  withFaults
+} from '../../src/testing/index.js'
 
-type Call = (...given: ReadonlyArray<unknown>) => Promise<unknown>
+const spec: StorageSpec<MemoryData> = {
+  name: 'the memory store',
+  create: () => Promise.resolve(memoryData()),
+  reopen: (data) => Promise.resolve(memoryStorage(data)),
+  capabilities: []
+}
 
-const made = () => Promise.resolve({})
-const spec = { name: 'a store', create: made, reopen: made, capabilities: [] }
+const artifacts: ArtifactSpec<MemoryData> = {
+  ...spec,
+  reopen: (data) => Promise.resolve(memoryArtifacts(data)),
+  capabilities: []
+}
 
-test.each<[string, Call, ReadonlyArray<unknown>, string]>([
+const job = workflow('job').step('one', () => 1)
+
+/** As an untyped host passes them. */
+const untyped = (value: unknown): never => value as never
+
+const messageOf = async (call: () => unknown): Promise<string> => {
+  try {
+    await call()
+  } catch (error) {
+    return (error as Error).message
+  }
+  return 'it did not fail'
+}
+
+describe('a selection of conformance cases', () => {
+  test.each([
+    [
+      { only: ['CS-FENC'] },
+      'only must be an array of at least one case or family of cases; the string "CS-FENC" is none; did you mean "CS-FENCE"?'
+    ],
+    [{ only: [] }, 'only must be an array of at least one case or family of cases'],
+    [{ only: 'CS-FENCE' }, 'not the string "CS-FENCE"'],
+    [{ levels: ['coer'] }, 'the string "coer" is none; did you mean "core"?'],
+    [{ levels: [] }, 'levels must be an array of at least one level'],
+    [{ levels: ['stress'], only: ['CS-ID'] }, 'CS-ID has no stress case; select another level'],
+    [{ limit: 5 }, 'unknown option "limit"; did you mean "limitMillis"?'],
+    [{ limitMillis: '5s' }, 'limitMillis must be a whole number ≥ 1, not the string "5s"']
+  ])('that is empty or invalid fails: %j', async (options, why) => {
+    const runner = { describe: () => assert.fail('it ran'), test: () => assert.fail('it ran') }
+    expect(await messageOf(() => runConformance(spec, untyped(options)))).toContain(why)
+    expect(await messageOf(() => conformanceTests(runner, spec, untyped(options)))).toContain(why)
+  })
+
+  test('of an artifact store fails in the same way', async () => {
+    const why = 'the string "CS-ID" is none; did you mean "AS-ID"?'
+    const runner = { describe: () => assert.fail('it ran'), test: () => assert.fail('it ran') }
+    expect(await messageOf(() => runArtifactConformance(artifacts, { only: ['CS-ID'] }))).toContain(why)
+    expect(await messageOf(() => artifactConformanceTests(runner, artifacts, { only: ['CS-ID'] }))).toContain(why)
+  })
+
+  test('a report without results is not conformant', () => {
+    const report = { store: 'mine', capabilities: [], results: [], hints: [], untried: [] }
+    expect(ConformanceReport.isConformant(report)).toBe(false)
+  })
+})
+
+test('the kit refuses a spec that is none, and says what it lacks', async () => {
+  const { create: _, ...noCreate } = spec
+  expect(await messageOf(() => runConformance(untyped(undefined)))).toBe(
+    'runConformance: the spec: it must be an object, not undefined'
+  )
+  expect(await messageOf(() => checkModel(untyped(noCreate)))).toBe(
+    'checkModel: the spec: `create` is missing: a function that creates an empty place for runs'
+  )
+  expect(await messageOf(() => checkModel(untyped({ ...spec, capabilities: undefined })))).toContain(
+    '`capabilities` is missing'
+  )
+  expect(await messageOf(() => runArtifactConformance(untyped({ ...artifacts, capabilities: ['history'] })))).toContain(
+    'unknown capability "history"; use large, damage'
+  )
+})
+
+test.each([
+  [{ numruns: 5 }, 'unknown option "numruns"; did you mean "numRuns"?'],
+  [{ numRuns: 0 }, 'numRuns must be a whole number ≥ 1, not the number 0'],
+  [{ seed: 'x' }, 'seed must be a whole number, not the string "x"']
+])('checkModel refuses invalid options: %j', async (options, why) => {
+  expect(await messageOf(() => checkModel(spec, untyped(options)))).toBe(`checkModel: ${why}`)
+})
+
+test.each([
+  [{ twise: 0 }, 'unknown option "twise"; did you mean "twice"?'],
+  [{ answers: 'yes' }, "answers must be 'again', 'done' or 'both'"],
+  [{ only: {} }, 'only must be the `only` of a violation: schedule must be an array of crash points'],
+  [{ only: { schedule: [{}], answer: 'again' } }, 'schedule must be an array of crash points'],
+  [{ only: { schedule: [], answer: 'yes' } }, "answer must be 'again' or 'done'"],
+  [{ invariants: { mine: 5 } }, 'an object of functions by name; that of "mine" is the number 5'],
+  [{ storage: memoryStorage() }, 'storage must be an object with the functions `create` and `reopen`']
+])('crashEverywhere refuses invalid options: %j', async (options, why) => {
+  expect(await messageOf(() => crashEverywhere(job, untyped(options)))).toContain(why)
+})
+
+test('crashEverywhere refuses a first argument that is no workflow', async () => {
+  expect(await messageOf(() => crashEverywhere(untyped(undefined)))).toContain('not undefined')
+})
+
+test.each([
+  [{ laws: ['PL-XX'] }, 'the string "PL-XX" is none'],
+  [{ laws: [] }, 'laws must be an array of at least one law'],
+  [{ numruns: 5 }, 'unknown option "numruns"; did you mean "numRuns"?'],
   [
-    'no workflow',
-    crashEverywhere as Call,
-    [],
-    'crashEverywhere: the first argument must be a workflow or a function that returns one, not undefined'
+    { outputs: { one: 5 } },
+    'outputs must be an object of fast-check arbitraries by unit; that of "one" is the number 5'
   ],
-  [
-    'an unknown option',
-    crashEverywhere as Call,
-    [() => undefined, { twise: 1 }],
-    'crashEverywhere: unknown option "twise"; did you mean "twice"?'
-  ],
-  [
-    'an empty spec',
-    runConformance as Call,
-    [{}],
-    'runConformance: name must be a string; create must be a function; reopen must be a function; capabilities must be an array of strings'
-  ],
-  ['no spec', runConformance as Call, [null], 'runConformance: options must be an object, not null'],
-  [
-    'an invalid option',
-    runConformance as Call,
-    [spec, { only: 'CS-ID' }],
-    'runConformance: only must be an array of strings'
-  ],
-  [
-    'a spec without a function',
-    runArtifactConformance as Call,
-    [{ ...spec, reopen: undefined }],
-    'runArtifactConformance: reopen must be a function'
-  ]
-])('a call of the kit with %s is refused with what it needs', async (_, call, given, message) => {
-  await expect(call(...given)).rejects.toThrow(message)
+  [{ outputs: { one: undefined }, input: {} }, 'input must be a fast-check arbitrary, not an object']
+])('checkPlanLaws reports invalid options as problems, and checks nothing: %j', (options, why) => {
+  const { problems, results } = checkPlanLaws(job, untyped(options))
+  expect([problems.join(), results]).toEqual([expect.stringContaining(why), []])
+})
+
+test('checkPlanLaws reports a first argument that is no workflow', () => {
+  expect(checkPlanLaws(untyped(undefined)).problems).toEqual(['the first argument must be a workflow, not undefined'])
+})
+
+test('checkPlanLaws names a task whose accepts throws, for a common value or for one of its outputs', () => {
+  const throwing = (when: (output: unknown) => boolean) => ({
+    name: 'job',
+    steps: [
+      Workflow.task('a', { accepts: (output) => (when(output) ? assert.fail('accepts boom') : E.right(undefined)) })
+    ]
+  })
+  const why = ['`accepts` of "a" threw: accepts boom; make it total']
+  expect(checkPlanLaws(throwing(() => true)).problems).toEqual(why)
+  const outputs = { a: fc.constantFrom(1, 2) }
+  expect(
+    checkPlanLaws(
+      throwing((output) => output === 2),
+      { outputs }
+    ).problems
+  ).toEqual(why)
+  expect(checkPlanLaws({ name: 'x y', steps: [Workflow.task('a')] }).problems.join()).not.toContain('_tag')
+})
+
+test.each([
+  [[{ call: 'sav', fault: { _tag: 'Drop' } }], 'rule 1: call must be'],
+  [[{ nht: 1, fault: { _tag: 'Drop' } }], 'rule 1: unknown option "nht"; did you mean "nth"?'],
+  [[{ nth: 0, fault: { _tag: 'Drop' } }], 'rule 1: nth must be a whole number ≥ 1, not the number 0'],
+  [[{ nth: 1 }], 'rule 1: fault must be a fault with the _tag Fail, Delay, Drop, Duplicate or Hang'],
+  ['save', 'the schedule must be an array of rules, not the string "save"']
+])('withFaults refuses a rule that would match no call: %j', async (schedule, why) => {
+  expect(await messageOf(() => withFaults(memoryStorage(), schedule as unknown as FaultSchedule))).toContain(why)
+})
+
+test('a left without a tag is reported as such', async () => {
+  const odd: StorageSpec<MemoryData> = {
+    ...spec,
+    reopen: (data) =>
+      Promise.resolve({
+        ...memoryStorage(data),
+        save: () => () => Promise.resolve({ _tag: 'Left', left: untyped('nope') })
+      })
+  }
+  const { results } = await runConformance(odd, { only: ['CS-TRIP-03'] })
+  expect(results.map(({ outcome }) => (outcome._tag === 'Failed' ? outcome.why : ''))).toEqual([
+    expect.stringMatching(/^save\(.*\): the left must be an error with a "_tag", found "nope"$/)
+  ])
 })

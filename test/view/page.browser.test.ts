@@ -199,6 +199,22 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
     }
   )
 
+  test.each(['light', 'dark', 'print'] as const)(
+    'in the %s colours each state has a contrast of at least 4.5, and each bar one of at least 3',
+    async (colours) => {
+      const { page } = await open(resumed(), { colorScheme: colours === 'dark' ? 'dark' : 'light' })
+      if (colours === 'print') await page.emulateMedia({ media: 'print' })
+      for (const status of ['completed', 'failed', 'running', 'interrupted', 'pending']) {
+        await page.evaluate(`document.querySelector('.status').className = 'status ${status}'`)
+        expect([status, await page.evaluate<number>(WORST_CONTRAST)]).toEqual([status, atLeast(4.5)])
+      }
+      for (const bar of ['', 'failed', 'running', 'cut', 'interrupted', 'suspended', 'submitted']) {
+        await page.evaluate(`document.querySelector('tbody td svg rect').setAttribute('class', '${bar}')`)
+        expect([bar, await page.evaluate<number>(CONTRAST_OF_BAR)]).toEqual([bar, atLeast(3)])
+      }
+    }
+  )
+
   test('a phone shows the whole width, and without scripts all units are there', async () => {
     const { page } = await open(resumed(), { viewport: { width: 390, height: 800 } })
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
@@ -216,8 +232,13 @@ describe.skipIf(!hasChromium)('the page of a run in a browser', () => {
   })
 })
 
-/** The smallest contrast of a text and the colour behind it (WCAG 2), computed in the page. */
-const WORST_CONTRAST = `(() => {
+const atLeast = (limit: number): unknown => ({
+  asymmetricMatch: (value: number) => value >= limit,
+  toAsymmetricMatcher: () => `at least ${limit}`
+})
+
+/** Functions that compute the contrast of a colour and the colour behind an element (WCAG 2), in the page. */
+const CONTRAST = `
   const channels = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number)
   const light = (colour) => {
     const [r, g, b] = channels(colour).map((one) => {
@@ -233,14 +254,26 @@ const WORST_CONTRAST = `(() => {
     }
     return 'rgb(255, 255, 255)'
   }
+  const contrast = (colour, element) => {
+    const [one, other] = [light(colour), light(behind(element))]
+    return (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05)
+  }
+`
+
+/** The smallest contrast of a text. */
+const WORST_CONTRAST = `(() => {${CONTRAST}
   let worst = 21
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
   for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
     const element = node.parentElement
     if (node.textContent.trim() === '' || !element.checkVisibility()) continue
     if (element.closest('script, style, svg, option') !== null) continue
-    const [one, other] = [light(getComputedStyle(element).color), light(behind(element))]
-    worst = Math.min(worst, (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05))
+    worst = Math.min(worst, contrast(getComputedStyle(element).color, element))
   }
   return worst
+})()`
+
+const CONTRAST_OF_BAR = `(() => {${CONTRAST}
+  const bar = document.querySelector('tbody td svg rect')
+  return contrast(getComputedStyle(bar).fill, bar)
 })()`

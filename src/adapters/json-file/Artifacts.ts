@@ -14,6 +14,7 @@ import type { FileError } from './files/Fault.js'
 import { reading, writing } from './files/Fault.js'
 import { isFolder, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
+import { refusalOf } from './files/noFolder.js'
 import { ensureIn } from './files/Folders.js'
 import * as Layout from './files/Layout.js'
 
@@ -73,7 +74,12 @@ const HEAD_BYTES = 4_096
  *
  * @category constructors
  */
-export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}): ArtifactStore => {
+export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}): ArtifactStore =>
+  typeof root === 'string'
+    ? artifactsIn(root, options)
+    : refusalOf('fileArtifacts', root).calls('put', 'get', 'has', 'remove', 'list', 'clear')
+
+const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore => {
   const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options
   const tidied = new Set<string>()
 

@@ -14,9 +14,10 @@ import type { WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { FileSystem, FileSystemOption } from './files/FileSystem.js'
 import type { AlreadyAnswered, PointerError, RequestError, Requests } from '../../ports/Requests.js'
 import type { FileError } from './files/Fault.js'
-import { quietly, writing } from './files/Fault.js'
+import { beforeWriting, quietly, writing } from './files/Fault.js'
 import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
+import { refusalOf } from './files/noFolder.js'
 import * as Layout from './files/Layout.js'
 
 /** The largest request, without the value of an answer. */
@@ -44,7 +45,20 @@ const POINTER_BYTES = 16_777_216
  *
  * @category constructors
  */
-export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOption = {}): Requests => {
+export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOption = {}): Requests =>
+  typeof root === 'string' ? requestsIn(root, fs) : refusing(root)
+
+const refusing = (root: unknown): Requests => {
+  const { call, calls } = refusalOf('fileRequests', root)
+  return {
+    ...calls('leave', 'list', 'withdraw', 'clearPause', 'point', 'unpoint'),
+    // Whoever asks then lists them, and learns why that fails.
+    isAny: () => true,
+    pointer: call
+  }
+}
+
+const requestsIn = (root: string, fs: FileSystem): Requests => {
   /** Nothing touches a file before the run id is validated. */
   const on =
     <Failure, A>(
@@ -160,7 +174,7 @@ const giveName = async (
   const folder = Layout.requests(layout)
   const path = Layout.request(layout, name)
   for (let tries = 1; ; tries++) {
-    const made = await writing(folder, 'mkdir', () => fs.mkdir(folder))
+    const made = await beforeWriting(folder, 'mkdir', () => fs.mkdir(folder))
     if (E.isLeft(made) && made.left.code !== 'EEXIST') return made
     const there = isFolder(fs, folder)
     if (E.isLeft(there)) return there

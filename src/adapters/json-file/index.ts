@@ -14,15 +14,14 @@ import * as O from 'fp-ts/lib/Option.js'
 import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
-import { kindOf } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
 import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
-import { readFailed } from './files/Fault.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { ownRoot } from './files/Files.js'
+import { refusalOf } from './files/noFolder.js'
 import * as History from './journal/History.js'
 import * as Listing from './journal/Listing.js'
 import * as Layout from './files/Layout.js'
@@ -154,32 +153,19 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  * @category constructors
  */
 export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage =>
-  typeof root === 'string' ? storageIn(root, options) : refusing(noFolder(root))
+  typeof root === 'string' ? storageIn(root, options) : refusing(root)
 
-/** Untyped hosts may pass anything. */
-const noFolder = (given: unknown): StorageError =>
-  readFailed(
-    'the state folder',
-    'open',
-    Object.assign(
-      new Error(`jsonFileStorage needs the path of a folder, not ${kindOf(given)}; pass one, such as '.dogear'`),
-      { code: 'NO_FOLDER' }
-    )
+const refusing = (root: unknown): CheckpointStorage =>
+  refusalOf('jsonFileStorage', root).calls(
+    'claim',
+    'save',
+    'release',
+    'load',
+    'history',
+    'loadRevision',
+    'list',
+    'remove'
   )
-
-const refusing = (error: StorageError): CheckpointStorage => {
-  const refuse = () => () => Promise.resolve(E.left(error))
-  return {
-    claim: refuse,
-    save: refuse,
-    release: refuse,
-    load: refuse,
-    history: refuse,
-    loadRevision: refuse,
-    list: refuse,
-    remove: refuse
-  }
-}
 
 const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage => {
   const context = contextOf(root, options)

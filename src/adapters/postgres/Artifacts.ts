@@ -9,6 +9,7 @@ import * as Records from '../sql/Records.js'
 import type { Database, PostgresDatabaseOptions } from './Database.js'
 import { ask, databaseOf, prepareToWrite, readFailed, writeFailed } from './Database.js'
 import type { Fields, PostgresPool } from './Driver.js'
+import { poolOf } from './Driver.js'
 
 /**
  * The options of artifacts in PostgreSQL. `maxBytes`: the largest artifact to put or get (default 64 MiB), because each is held in memory,
@@ -28,7 +29,7 @@ type Answer<A> = Promise<E.Either<ArtifactError, A>>
  * @category constructors
  */
 export const postgresArtifacts = (pool: PostgresPool, options: PostgresArtifactsOptions = {}): ArtifactStore => {
-  const database = databaseOf(pool, options)
+  const database = databaseOf(poolOf(pool), options)
   const { maxBytes = Records.ARTIFACT_BYTES } = options
   const table = database.table('artifacts')
   const where = database.where('artifacts')

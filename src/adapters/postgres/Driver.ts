@@ -1,5 +1,7 @@
 /** What the store needs of the driver `pg`, so that the package depends on no version of it. */
 
+import { kindOf } from '../../domain/data/Options.js'
+
 /**
  * A statement, as `pg` takes it.
  *
@@ -38,6 +40,16 @@ export interface PostgresPool {
   readonly options: object
   /** The class of connections. `pg` sets it. */
   readonly Client?: unknown
+}
+
+/** Untyped hosts may pass anything: an address, or nothing. Every statement on what this returns then fails. */
+export const poolOf = (given: PostgresPool): PostgresPool => {
+  const { query, on } = Object(given) as Partial<PostgresPool>
+  if (typeof query === 'function' && typeof on === 'function') return given
+  const why = `a PostgreSQL store needs a pool, not ${kindOf(given)}; pass one, such as new pg.Pool({ connectionString })`
+  // As a connection that is not made, nothing can have taken effect.
+  const cause = Object.assign(new Error(why), { code: 'NO_POOL', syscall: 'connect' })
+  return { query: () => Promise.reject(cause), on: () => undefined, options: {} }
 }
 
 /** The rows of a result. One of several statements is an array of results. */

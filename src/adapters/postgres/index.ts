@@ -18,6 +18,7 @@ import * as Claims from './Claims.js'
 import type { PostgresDatabaseOptions } from './Database.js'
 import { databaseOf } from './Database.js'
 import type { PostgresPool } from './Driver.js'
+import { poolOf } from './Driver.js'
 import type { Holding, Hub } from './Hub.js'
 import { hubOf } from './Hub.js'
 import * as Read from './Read.js'
@@ -86,7 +87,7 @@ const MEBIBYTE = 1_048_576
  * @category constructors
  */
 export const postgresStorage = (pool: PostgresPool, options: PostgresOptions = {}): PostgresStorage => {
-  const hub = sharedHub(pool, options)
+  const hub = sharedHub(poolOf(pool), options)
   const { keep = 10, limits } = options
   const saving = {
     statementOf: statementsOf(hub.database, Math.max(1, Math.floor(keep)), hub.usesSessions),
@@ -142,7 +143,7 @@ export const postgresRequests = (pool: PostgresPool, options: PostgresDatabaseOp
   const { schema = 'dogear' } = options
   const here = (): ReadonlyArray<Hub> =>
     [...(hubs.get(pool)?.values() ?? [])].filter(({ database }) => database.schema === schema)
-  return requestsIn(databaseOf(pool, options), {
+  return requestsIn(databaseOf(poolOf(pool), options), {
     known: (runId) => here().flatMap(({ inboxes }) => inboxes.get(runId) ?? [])[0],
     learn: (runId, isAny) => {
       for (const { inboxes } of here()) if (inboxes.has(runId)) inboxes.set(runId, isAny)

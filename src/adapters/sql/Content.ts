@@ -97,7 +97,7 @@ const extended = (
       : {
           _tag: 'Recovered',
           from: `revision ${revision} in ${run.where}`,
-          lost: `${damage.join('; ')}; all revisions after ${revision} are lost`
+          lost: `${damage.join('; ')}; revisions after ${revision} are lost`
         }
   return { content: { revision, checkpoint: checkpoint as Json, changes, found }, damage }
 }

@@ -241,8 +241,10 @@ const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
 }
 
 /** Untyped hosts may pass a path. */
-const isDatabase = (database: unknown): boolean =>
-  typeof (database as Partial<SqliteDatabase> | null | undefined)?.exec === 'function'
+const isDatabase = (database: unknown): boolean => {
+  const { exec, prepare } = Object(database) as Partial<SqliteDatabase>
+  return typeof exec === 'function' && typeof prepare === 'function'
+}
 
 const noDatabase = (given: unknown): ReadFailed => ({
   _tag: 'ReadFailed',

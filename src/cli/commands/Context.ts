@@ -1,5 +1,5 @@
 /** The context of every command. */
-import { statSync, writeFileSync } from 'node:fs'
+import { lstatSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join, resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
@@ -19,7 +19,7 @@ import type { ExitCode } from '../ExitCode.js'
 import type { Screen } from '../terminal/Screen.js'
 import type { Hint } from '../report/Hint.js'
 import type { Location } from '../store/Location.js'
-import { parse, show } from '../store/Location.js'
+import { notAFolder, parse, show } from '../store/Location.js'
 import type { Database } from '../store/open.js'
 import { commandOf } from '../terminal/shellQuote.js'
 
@@ -64,18 +64,28 @@ export const homeOf = (
 ): E.Either<CliError, string> => {
   if (flag === '') return E.left(usage('--home: the value is empty; pass a folder'))
   const variable = inherited['DOGEAR_HOME'] ?? ''
+  const problem = notAFolder(flag ?? variable)
+  if (problem !== undefined) return E.left(usage(`${flag === undefined ? 'DOGEAR_HOME' : '--home'}: ${problem}`))
   const home = resolve(folder, flag ?? (variable.trim() === '' ? DEFAULT_HOME : variable))
-  return isOther(home)
-    ? E.left(notDone({ _tag: 'Insecure', where: home, why: 'it is not a folder; pass another one' }))
-    : E.right(home)
+  return checkFolder(home)
+}
+
+/** Returns the path of a folder that exists, or that can be created. */
+export const checkFolder = (path: string): E.Either<CliError, string> => {
+  const why = whyNoFolder(path)
+  return why === undefined
+    ? E.right(path)
+    : E.left(notDone({ _tag: 'Insecure', where: path, why, remedy: 'pass another one' }))
 }
 
 /** The store reports a path that cannot be read. */
-const isOther = (path: string): boolean => {
+const whyNoFolder = (path: string): string | undefined => {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === false
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found !== undefined) return found.isDirectory() ? undefined : 'it is not a folder'
+    return lstatSync(path, { throwIfNoEntry: false }) && 'it is a symbolic link to a folder that does not exist'
   } catch {
-    return false
+    return undefined
   }
 }
 

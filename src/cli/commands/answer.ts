@@ -11,6 +11,7 @@ import type { Answer } from '../../domain/plan/Plan.js'
 import { answer } from '../../executor/requests/answer.js'
 import { confirm } from '../../executor/requests/confirm.js'
 import type { RunError } from '../../executor/RunError.js'
+import type { RunView } from '../../executor/storage/runs.js'
 import type { CliError } from '../CliError.js'
 import { notDone, usage } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
@@ -19,7 +20,7 @@ import { linesOf } from '../report/Hint.js'
 import { printed } from '../report/runJson.js'
 import type { Context, Result } from './Context.js'
 import { dogearCommand, environmentFor, userName } from './Context.js'
-import { answersOf as confirmed } from './execution/planFlags.js'
+import { answersOf as confirmed, resumeHint } from './execution/planFlags.js'
 import { treeFor } from './execution/survey.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
@@ -43,7 +44,7 @@ export const answerCommand = async (
   if (E.isLeft(given)) return given
   const view = await findRun(context, id)
   if (E.isLeft(view)) return view
-  const { runId, workflow, checkpoint } = view.right
+  const { runId, checkpoint } = view.right
   if (given.right === undefined) return E.left(missing(context, checkpoint, unit))
   const environment = environmentFor(context, { tree: treeFor(context, view.right) })
   const answered =
@@ -51,7 +52,7 @@ export const answerCommand = async (
       ? E.map(() => RECORDED)(await confirm(runId, given.right.answers)(environment)())
       : await answer(runId, unit, given.right.value, { by: userName() })(environment)()
   if (E.isLeft(answered))
-    return E.left(notDone(answered.left, ofOthers(context, runId, unit, word, answered.left), runId, 'answer'))
+    return E.left(notDone(answered.left, ofRefusal(context, view.right, unit, word, answered.left), runId, 'answer'))
   const { screen, json } = context
   const requested = answered.right._tag === 'Requested'
   if (json) screen.out(printed({ run_id: runId, unit, requested }))
@@ -60,7 +61,7 @@ export const answerCommand = async (
     screen.print(`Run ${runId} takes the answer to ${unit} before its next unit (process ${pid} on ${host})`)
   } else {
     screen.print(`Recorded the answer to ${unit} of run ${runId}`)
-    for (const line of linesOf([ofResume(context, runId, workflow)], screen.style)) screen.line(line)
+    for (const line of linesOf([ofResuming(context, view.right)], screen.style)) screen.line(line)
   }
   return E.right(ExitCode.done)
 }
@@ -86,14 +87,22 @@ interface Value {
 
 const RECORDED = { _tag: 'Recorded' } as const
 
-/** The questions that are left, with a command that answers them together. */
-const ofOthers = (
+/** A plain resume of a cancelled run is refused. A program reopens its own. */
+const ofResuming = (context: Context, { runId, workflow, status }: RunView): Hint =>
+  status === 'cancelled' && workflow.path !== undefined
+    ? resumeHint(context, 'To resume it anyway:', runId, { reopen: true })
+    : ofResume(context, runId, workflow)
+
+/** The questions that are left, with a command that answers them together; or how to end a wait that is over. */
+const ofRefusal = (
   context: Context,
-  runId: string,
+  view: RunView,
   unit: string,
   word: string | undefined,
   error: RunError
 ): ReadonlyArray<Hint> => {
+  const { runId } = view
+  if (error._tag === 'AnswerRefused' && error.why === 'WaitOver') return [ofResuming(context, view)]
   if (word === undefined || error._tag !== 'Unconfirmed') return []
   const others = error.questions.flatMap((question) => ['--confirm', `${question.unit}=again`])
   return [

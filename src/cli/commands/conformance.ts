@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ConformanceCase, Level } from '../../testing/conformance/Case.js'
+import { LEVELS } from '../../testing/conformance/Case.js'
 import { checkpointStorageCases } from '../../testing/conformance/cases/index.js'
 import type { CaseResult, Report } from '../../testing/conformance/Report.js'
 import {
@@ -16,6 +17,7 @@ import {
   toTap
 } from '../../testing/conformance/Report.js'
 import { chosen } from '../../testing/conformance/run.js'
+import { familiesOf } from '../../testing/conformance/selection.js'
 import type { CliError } from '../CliError.js'
 import { usage } from '../CliError.js'
 import type { Wanted } from '../conformance/loadSpec.js'
@@ -45,8 +47,6 @@ interface Choice {
   readonly cases: ReadonlyArray<ConformanceCase>
   readonly limitMillis: number
 }
-
-const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
 
 const LIMIT_MILLIS = 30_000
 
@@ -94,7 +94,7 @@ const choiceOf = (flags: ConformanceFlags): E.Either<CliError, Choice> => {
 }
 
 const unknownCase = (id: string): CliError => {
-  const families = [...new Set(checkpointStorageCases.map((one) => one.id.replace(/-\d+$/, '')))]
+  const families = familiesOf(checkpointStorageCases)
   const ids = checkpointStorageCases.map((one) => one.id)
   return usage(`--only: unknown case or family of cases "${id}"${didYouMean(id, [...families, ...ids])}`, [
     { text: `The families: ${families.join(', ')}` },

@@ -12,7 +12,7 @@ import type { Location } from '../store/Location.js'
 import { isSame, parse, show } from '../store/Location.js'
 import { open } from '../store/open.js'
 import type { Context, Result } from './Context.js'
-import { dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
+import { checkFolder, dogearCommand, environmentFor, showHint, storeAt } from './Context.js'
 import { findRun } from './find/find.js'
 import { ofResume } from './find/findHints.js'
 
@@ -60,7 +60,8 @@ const openTarget = async (context: Context, location: Location): Promise<E.Eithe
   const { folder } = context
   const home = location._tag === 'Files' ? location.path : context.home
   const at = storeAt(location, { home, folder }, '')
-  if (location._tag === 'Files') return E.right({ ...context, home, store: { ...at, words: ['--home', home] } })
+  if (location._tag === 'Files')
+    return E.map(() => ({ ...context, home, store: { ...at, words: ['--home', home] } }))(checkFolder(home))
   const opened = await open(location, { folder, mayCreate: true })
   return E.isLeft(opened) ? opened : E.right({ ...context, store: { ...at, database: opened.right } })
 }

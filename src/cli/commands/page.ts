@@ -3,17 +3,19 @@ import { closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { systemClock } from '../../adapters/node/index.js'
 import { isFinal } from '../../domain/checkpoint/Checkpoint.js'
 import type { ResumePlan } from '../../domain/plan/Plan.js'
 import { openQuestions } from '../../domain/plan/Plan.js'
 import { runChanges } from '../../executor/storage/history.js'
+import type { Meaning } from '../../executor/storage/portErrors.js'
+import { meaningOf } from '../../executor/storage/portErrors.js'
 import type { RunView } from '../../executor/storage/runs.js'
 import type { ArtifactInfo } from '../../ports/ArtifactStore.js'
 import { renderRun } from '../../view/page/renderRun.js'
 import type { CliError } from '../CliError.js'
-import { describe, hintsOf, notDone, usage } from '../CliError.js'
+import { bare, describe, hintsOf, notDone, usage } from '../CliError.js'
 import type { Hint } from '../report/Hint.js'
+import { nowText } from '../report/pending.js'
 import type { Context } from './Context.js'
 import { environmentFor } from './Context.js'
 import { resumeHint } from './execution/planFlags.js'
@@ -40,8 +42,7 @@ export const writePage = async (
   const changes = await runChanges(view.runId)(environmentFor(context))()
   if (E.isLeft(changes)) return E.left(notDone(changes.left))
   const outlook = await outlookOf(context, view)
-  const now = new Date(systemClock.now()).toISOString()
-  const page = renderRun({ ...view, ...outlook, changes: changes.right, artifacts, now })
+  const page = renderRun({ ...view, ...outlook, changes: changes.right, artifacts, now: nowText() })
   if (file !== STDOUT) return written(path, page)
   screen.out(page)
   return E.right(undefined)
@@ -72,11 +73,10 @@ const outlookOf = async (context: Context, view: RunView): Promise<Outlook> => {
   return { plan, next: [...waits, ...resumeHints(context, runId, program, openQuestions(plan), 'Resume with:')] }
 }
 
-const refused = (error: CliError): Outlook => {
-  const hints = hintsOf(error)
-  const bare = 'hints' in error ? { ...error, hints: [] } : error
-  return { problems: [describe(bare).join('\n')], next: hints }
-}
+const refused = (error: CliError): Outlook => ({
+  problems: [describe(bare(error)).join('\n')],
+  next: hintsOf(error)
+})
 
 /** Refuses anything but a new file and an earlier page, before the page is made: reading a pipe or a device may never end. */
 const refusedTarget = (path: string, typed: string): CliError | undefined => {
@@ -118,14 +118,12 @@ const written = (path: string, page: string): E.Either<CliError, string> => {
 
 const notWritten = (path: string, cause: unknown): CliError => {
   const { code = 'UNKNOWN', message } = cause as NodeJS.ErrnoException
-  return { _tag: 'NotWritten', path, why: WHY[code] ?? message }
+  const { text, remedy = 'name another file' } = OF_PATHS[code] ?? meaningOf(code) ?? { text: message }
+  return { _tag: 'NotWritten', path, why: `${text}; ${remedy}` }
 }
 
-const WHY: Readonly<Record<string, string>> = {
-  ENOENT: 'the folder does not exist; create it',
-  ENOTDIR: 'a part of its path is no folder; name another file',
-  EACCES: 'no permission; name another file',
-  EPERM: 'no permission; name another file',
-  EROFS: 'the file system is read-only; name another file',
-  ENOSPC: 'no space is left; free some'
+/** What only the path of a page can be. */
+const OF_PATHS: Readonly<Record<string, Meaning>> = {
+  ENOENT: { text: 'the folder does not exist', remedy: 'create it' },
+  ENOTDIR: { text: 'a part of its path is no folder' }
 }

@@ -7,7 +7,7 @@ import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { notDone } from '../CliError.js'
+import { hintsOf, notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
@@ -32,13 +32,13 @@ interface Readable {
   readonly preview: Preview
 }
 
-/** Without an id, completed runs get no prediction. */
+/** Without an id, completed runs and those of a live process get no prediction. */
 export const verifyCommand = async (context: Context, id: string | undefined): Promise<Result> => {
   const runs = id === undefined ? await readRuns(context) : await oneRun(context, id)
   if (E.isLeft(runs)) return runs
   const found: Array<Finding> = []
   for (const run of runs.right.runs) {
-    const isDue = isUnfinished(run) || isUndecided(run) || (id !== undefined && O.isNone(run.heldBy))
+    const isDue = isUnfinished(run) || isUndecided(run) || id !== undefined
     found.push({ _tag: 'Readable', run, preview: isDue ? await previewFor(context, run) : CLEAR })
   }
   for (const one of runs.right.damaged) found.push({ _tag: 'Damaged', ...one })
@@ -54,9 +54,12 @@ export const verifyCommand = async (context: Context, id: string | undefined): P
 const previewFor = async (context: Context, { runId, heldBy }: RunSummary): Promise<Preview> => {
   const view = await viewOf(context, runId)
   if (E.isLeft(view)) return { ...CLEAR, obstacles: [obstacle(view.left)] }
-  const preview = await previewOf(context, view.right)
-  const held = O.isNone(heldBy) ? [] : [obstacle(await heldError(context, runId, heldBy.value))]
-  return { ...preview, obstacles: [...held, ...preview.obstacles] }
+  if (O.isNone(heldBy)) return await previewOf(context, view.right)
+  const error = await heldError(context, runId, heldBy.value)
+  const held = { ...obstacle(error), next: [...hintsOf(error), ...nextActions(context, error)] }
+  // A live process will leave another state.
+  const preview = heldBy.value.liveness === 'alive' ? CLEAR : await previewOf(context, view.right)
+  return { ...preview, obstacles: [held, ...preview.obstacles] }
 }
 
 /** Damage comes first, then the exit code of the refused resume. */

@@ -10,7 +10,7 @@ import type { Hint } from '../report/Hint.js'
 import { commandOf } from '../terminal/shellQuote.js'
 import { duration } from '../../view/text.js'
 import { withoutOurs } from './trace.js'
-import { isLikeSpec, specProblems } from './specProblems.js'
+import { isLikeSpec, specProblems } from '../../testing/conformance/specProblems.js'
 
 type Exported = Readonly<Record<string, unknown>>
 

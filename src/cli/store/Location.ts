@@ -1,5 +1,5 @@
 /** Where the runs of a command are kept: a folder, a SQLite file or a PostgreSQL database. Opens nothing. */
-import { realpathSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import * as E from 'fp-ts/lib/Either.js'
 
@@ -13,10 +13,12 @@ export type Location =
 export const parse = (given: string, folder: string): E.Either<string, Location> => {
   const text = given.trim()
   if (text === '') return E.left('the value is empty; pass a folder, sqlite:FILE or postgres://HOST/DATABASE')
+  const problem = misread(text)
+  if (problem !== undefined) return E.left(problem)
   if (/^postgres(ql)?:\/\//i.test(text)) return E.right({ _tag: 'Postgres', url: text })
   const [, file] = /^sqlite:(?:\/\/)?(.+)$/is.exec(text) ?? []
   if (file !== undefined) return E.right({ _tag: 'Sqlite', path: resolve(folder, file) })
-  const [, scheme] = /^([a-z][a-z0-9+.-]+):/i.exec(text) ?? []
+  const [, scheme] = /^([a-z][a-z0-9+.-]+|[a-z](?!:[\\/])):/i.exec(text) ?? []
   if (/^sqlite$/i.test(scheme ?? '')) return E.left('"sqlite:" needs a file, as in sqlite:state.db')
   if (/^postgres(ql)?$/i.test(scheme ?? ''))
     return E.left(`"${scheme}:" needs a host and a database, as in postgres://HOST/DATABASE`)
@@ -24,6 +26,17 @@ export const parse = (given: string, folder: string): E.Either<string, Location>
     return E.left(`"${scheme}:" is no kind of store; pass a folder, sqlite:FILE or postgres://HOST/DATABASE`)
   const path = resolve(folder, text)
   return E.right(/\.(db|sqlite3?)$/i.test(text) ? { _tag: 'Sqlite', path } : { _tag: 'Files', path })
+}
+
+/** Returns why a folder is refused that is probably meant as a database. Its path would have the password. */
+export const notAFolder = (given: string): string | undefined =>
+  misread(given.trim()) ??
+  (/^(sqlite|postgres(ql)?):/i.test(given.trim()) ? 'the value is a database; pass it as --store' : undefined)
+
+/** A file of variables may keep the quotes around a value. */
+const misread = (text: string): string | undefined => {
+  if (/^(["']).*\1$/s.test(text)) return 'the value is in quotes; pass it without them'
+  return /[^]postgres(ql)?:\/\//i.test(text) ? 'text precedes the URL of a database; pass the URL alone' : undefined
 }
 
 /** The location as a command line takes it, without a password. */
@@ -38,21 +51,28 @@ export const show = (self: Location): string => {
   }
 }
 
-/** Returns whether two locations are one store, also through symbolic links. */
-export const isSame = (self: Location, other: Location): boolean =>
-  show(withoutLinks(self)) === show(withoutLinks(other))
+/** Returns whether two locations are one store, also through links. */
+export const isSame = (self: Location, other: Location): boolean => identityOf(self) === identityOf(other)
 
-const withoutLinks = (self: Location): Location => {
-  if (self._tag === 'Postgres') return self
+/** The file itself: it may have several names. */
+const identityOf = (self: Location): string => {
+  if (self._tag === 'Postgres') return show(self)
   try {
-    return { ...self, path: realpathSync(self.path) }
+    const { dev, ino } = statSync(self.path, { bigint: true })
+    return `${dev}:${ino}`
   } catch {
-    return self
+    return show(self)
   }
 }
 
-/** Masks the password of each URL in a word. It ends at the last `@` before the query, because a driver takes more than a URL may have. */
-export const withoutPassword = (word: string): string =>
-  word
-    .replace(/(\bpostgres(?:ql)?:\/\/[^:/?#]*):(?:(?!\?\w+=)[^])*@/gi, '$1:PASSWORD@')
-    .replace(/([?&]password=)[^&]*/gi, '$1PASSWORD')
+/** Masks the password of each URL in a text. A word that is a URL may have any character, because a driver takes more than a URL may have. */
+export const withoutPassword = (text: string): string =>
+  /^(--[\w-]+=)?["']?postgres(ql)?:\/\//i.test(text)
+    ? masked(text)
+    : text.replace(/postgres(ql)?:\/\/[^\s"'`]*/gi, masked)
+
+/** The password ends at the last `@` before the query, or at the last `@` if it looks like a query itself. A port is none. */
+const masked = (url: string): string =>
+  url
+    .replace(/(:\/\/[^:/?#]*):(((?!\?\w+=)[^])*|(?!\d+\/)[^]*)@/, '$1:PASSWORD@')
+    .replace(/([?&](?:ssl)?password=)[^&]*/gi, '$1PASSWORD')

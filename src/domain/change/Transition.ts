@@ -173,15 +173,18 @@ const attemptStarted = (self: Fields, change: Change.AttemptStarted): Result => 
     if (part !== undefined) tasks.push(attempt)
   }
   const before = openAt(self.state, stepIndex)
-  // A composite that failed its own check is retried with its parts.
-  for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
-  let failures = withoutEarlier(before, tasks)
-  for (const unit of starting) {
-    const failure = Units.get(failures, unit)
-    if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
+  let { inFlight, failures } = before
+  // Most attempts are the first of their step.
+  if (inFlight.size + failures.size > 0) {
+    // A composite that failed its own check is retried with its parts.
+    for (const { unit } of tasks) for (const above of ancestors(unit)) starting.add(above)
+    failures = withoutEarlier(before, tasks)
+    for (const unit of starting) {
+      const failure = Units.get(failures, unit)
+      if (failure !== undefined && !isBeingRetried(failure)) failures = Units.without(failures, unit)
+      inFlight = Units.without(inFlight, unit)
+    }
   }
-  let { inFlight } = before
-  for (const unit of starting) inFlight = Units.without(inFlight, unit)
   for (const attempt of change.attempts) {
     const isEdited = Units.get(before.inFlight, attempt.unit)?.edited === true
     inFlight = Units.append(inFlight, isEdited ? { ...attempt, edited: true } : attempt)

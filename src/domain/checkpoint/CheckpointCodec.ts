@@ -1,6 +1,6 @@
 /**
- * Encodes and decodes checkpoints. Formats are known only here: older formats are migrated in memory, and the next save writes the current
- * one. Stores know nothing of formats.
+ * Encodes and decodes checkpoints. Formats are known only here; stores know nothing of them. Format 1 is the first, a newer one is
+ * refused, and migrations of older ones belong here: in memory, so that the next save writes the current one.
  *
  * @module
  */

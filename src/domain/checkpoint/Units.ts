@@ -6,7 +6,7 @@
 import type { Vector } from '../data/Vector.js'
 import * as Vec from '../data/Vector.js'
 import type { Unit } from '../workflow/Unit.js'
-import { ancestors, isTop } from '../workflow/Unit.js'
+import { ancestors, isTop, isWithin } from '../workflow/Unit.js'
 
 // --- model
 
@@ -38,7 +38,8 @@ export interface OfUnit {
 /** The records, with a gap for each removed one. Not compared, unlike the records. */
 interface Inner<A> {
   readonly places: Vector<A | undefined>
-  readonly index: Index
+  /** A short list has none: it is searched. */
+  readonly index: Index | undefined
 }
 
 /** The places of each unit's records, newest first. All versions of a list share it, so a lookup checks each place in its version. */
@@ -84,7 +85,7 @@ const LIST = { toJSON: listed, [Symbol.iterator]: iterate, [INSPECT]: listed }
 /** Each step of a run makes several lists: an object literal with three defined properties takes twice as long. */
 const make = <A extends OfUnit>(
   places: Vector<A | undefined>,
-  index: Index,
+  index: Index | undefined,
   size: number,
   steps: number,
   twice: Unit | undefined
@@ -103,24 +104,22 @@ export const from = <A extends OfUnit>(records: Iterable<A>): Units<A> =>
 
 const isUnits = <A extends OfUnit>(records: Iterable<A>): records is Units<A> => 'inner' in records
 
+/** The maximum length of a list without an index: most lists have one record, and change with each step. */
+const SHORT = 8
+
 const indexed = <A extends OfUnit>(records: Iterable<A>): Units<A> => {
   const places = Vec.from(records)
-  const placed = new Map<Unit, number>()
+  const placed = places.length > SHORT ? new Map<Unit, number>() : undefined
   let [place, steps] = [0, 0]
   let twice: Unit | undefined
   for (const { unit } of places) {
-    if (placed.has(unit)) twice ??= unit
-    else placed.set(unit, place)
+    const first = placed === undefined ? search(places, unit) : placed.get(unit)
+    if (first !== undefined && first < place) twice ??= unit
+    else placed?.set(unit, place)
     place += 1
     if (isTop(unit)) steps += 1
   }
-  return make(places, { placed, parts: undefined }, place, steps, twice)
-}
-
-const only = <A extends OfUnit>(record: A): Units<A> => {
-  const { unit } = record
-  const placed = new Map([[unit, 0]])
-  return make(Vec.append<A>(Vec.empty, record), { placed, parts: undefined }, 1, isTop(unit) ? 1 : 0, undefined)
+  return make(places, placed === undefined ? undefined : { placed, parts: undefined }, place, steps, twice)
 }
 
 /** No records. */
@@ -133,14 +132,17 @@ export const append = <A extends OfUnit>(self: Units<A>, record: A): Units<A> =>
   const { unit } = record
   const { size, steps, twice } = self
   const { places, index } = self.inner
-  if (size === 0) return only(record)
-  if (has(self, unit)) return indexed([...self, record])
-  const before = index.placed.get(unit)
   const place = places.length
-  if (before === undefined) index.placed.set(unit, place)
-  else if (newestOf(before) !== place) index.placed.set(unit, { place, before })
-  if (index.parts !== undefined) addPart(index.parts, unit)
+  if (has(self, unit) || (index === undefined && place === SHORT)) return indexed([...self, record])
+  if (index !== undefined) addPlace(index, unit, place)
   return make(Vec.append(places, record), index, size + 1, isTop(unit) ? steps + 1 : steps, twice)
+}
+
+const addPlace = ({ placed, parts }: Index, unit: Unit, place: number): void => {
+  const before = placed.get(unit)
+  if (before === undefined) placed.set(unit, place)
+  else if (newestOf(before) !== place) placed.set(unit, { place, before })
+  if (parts !== undefined) addPart(parts, unit)
 }
 
 /** Replaces the record of a unit; returns the same list if there is none. O(log n). */
@@ -183,10 +185,16 @@ export const filter = <A extends OfUnit>(self: Units<A>, isWanted: (record: A) =
 
 /** Returns the place of a unit's record. */
 export const placeOf = ({ inner: { places, index } }: Units<OfUnit>, unit: Unit): number | undefined => {
+  if (index === undefined) return search(places, unit)
   let placed = index.placed.get(unit)
   while (typeof placed === 'object' && Vec.at(places, placed.place)?.unit !== unit) placed = placed.before
   const place = placed === undefined ? -1 : newestOf(placed)
   return Vec.at(places, place)?.unit === unit ? place : undefined
+}
+
+const search = (places: Vector<OfUnit | undefined>, unit: Unit): number | undefined => {
+  for (let place = 0; place < places.length; place++) if (Vec.at(places, place)?.unit === unit) return place
+  return undefined
 }
 
 const newestOf = (placed: Placed | number): number => (typeof placed === 'number' ? placed : placed.place)
@@ -206,6 +214,7 @@ export const has = (self: Units<OfUnit>, unit: Unit): boolean => placeOf(self, u
 export const within = <A extends OfUnit>(self: Units<A>, unit: Unit): ReadonlyArray<A> => {
   if (self.size === 0) return NOTHING
   const { index, places } = self.inner
+  if (index === undefined) return [...self].filter((one) => isWithin(one.unit, unit))
   index.parts ??= partsOf(index.placed.keys())
   const parts = index.parts.get(unit)
   if (parts === undefined && !has(self, unit)) return NOTHING

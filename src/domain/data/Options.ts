@@ -1,5 +1,5 @@
 /** Checks options, because untyped hosts may pass anything: an ignored option may repeat work or discard it. */
-import { nearest } from './Suggestion.js'
+import { nearest, orList } from './Suggestion.js'
 
 /**
  * An option that has an invalid value, or that does not exist (`known`: those that do).
@@ -108,12 +108,22 @@ export const flag = ofType('boolean', 'true or false')
 export const millis: Check = (value) =>
   typeof value === 'number' && value >= 0 && value < Infinity ? undefined : 'a finite number ≥ 0'
 
+export const whole: Check = (value) =>
+  Number.isSafeInteger(value) ? undefined : `a whole number, not ${kindOf(value)}`
+
+export const wholeFrom =
+  (least: number): Check =>
+  (value) =>
+    Number.isSafeInteger(value) && (value as number) >= least
+      ? undefined
+      : `a whole number ≥ ${least}, not ${kindOf(value)}`
+
 export const callback = ofType('function', 'a function')
 
 export const oneOf =
   (...words: ReadonlyArray<string>): Check =>
   (value) =>
-    words.some((word) => word === value) ? undefined : words.map((word) => `'${word}'`).join(' or ')
+    words.some((word) => word === value) ? undefined : orList(words.map((word) => `'${word}'`))
 
 export const arrayOf =
   (isItem: (value: unknown) => boolean, expected: string): Check =>

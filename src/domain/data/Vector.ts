@@ -70,8 +70,10 @@ export const append = <A>(self: Vector<A>, item: A): Vector<A> => {
   const { length, shift, root, tail } = self
   const inTail = tailLength(self)
   if (inTail === WIDTH) return withLeaf(make(length - WIDTH, shift, root, []), tail, [item])
-  // Another version may have appended there, and all share the empty one.
-  const grown = inTail > 0 && tail.length === inTail ? tail : tail.slice(0, inTail)
+  // Most vectors have one element, and `push` would reserve 17.
+  if (inTail === 0) return make(length + 1, shift, root, [item])
+  // Another version may have appended there.
+  const grown = tail.length === inTail ? tail : tail.slice(0, inTail)
   grown.push(item)
   return make(length + 1, shift, root, grown)
 }

@@ -46,7 +46,7 @@ export type SkipReason =
 
 /**
  * Why a unit runs: it never started; its evidence is missing; its evidence changed (`missing`: the evidence that is missing too); an
- * earlier step runs again or is assumed done; the user forced it. `answered`: the answer that it will wait for is recorded.
+ * earlier step runs again or is assumed done; the user forced it. `answered`: its wait already has an answer.
  */
 export type RunReason =
   | { readonly _tag: 'NotStarted'; readonly answered?: true }
@@ -140,10 +140,11 @@ export type Decision = Skip | Run | Retry | Confirm | Poll
 
 /**
  * What a resume will do. `decisions` has one entry for each unit in document order: a composite before its parts, a task that runs before its
- * recorded sub-steps. The other fields are derived from it:
+ * recorded sub-steps. The other fields summarize it:
  *
  * - `startIndex`: the first step that is not skipped, or the number of steps;
- * - `retryCurrent`: whether the step at `startIndex` is the current one and is retried;
+ * - `retryCurrent`: whether the step at `startIndex` is that of the state, and the state allows a retry: not after `Failed` with `retryable:
+ *   false`. A label: its decision says what happens;
  * - `skipSteps`: the indices of the skipped steps;
  * - `variables`: the variables that the first step to run sees;
  * - `input`: the input that replaces the recorded one, if any.

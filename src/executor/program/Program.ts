@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Json } from '../../domain/data/Json.js'
 import type { Check } from '../../domain/data/Options.js'
-import { anything, arrayOf, extended, fieldsOf, isText, oneOf, optionProblems } from '../../domain/data/Options.js'
+import { anything, arrayOf, extended, fieldsOf, isText, optionProblems } from '../../domain/data/Options.js'
 import type { Vector } from '../../domain/data/Vector.js'
 import * as Vec from '../../domain/data/Vector.js'
 import type { OutputMismatch } from '../../domain/workflow/Workflow.js'
@@ -13,7 +13,7 @@ import type { OutputOf, Schema, SeenInput, StartOf } from './Output.js'
 import type { Added, EachSpec, Groups, NewName, PartOf, Program, ProgramOptions, StepsSpec } from './ProgramSpec.js'
 import type { ProgramGroup, ProgramStep } from './ProgramStep.js'
 import { mapOf, sequenceOf, task, waveOf } from './ProgramStep.js'
-import { MAP, NEEDS } from './stepOptions.js'
+import { MAP, NEEDS, ON_SUCCESS } from './stepOptions.js'
 import type {
   ForItem,
   MapOptions,
@@ -141,7 +141,7 @@ export const start = <C extends Schema | undefined = undefined>(
 const PROGRAM: Readonly<Record<keyof ProgramOptions | 'input', Check>> = {
   input: anything,
   secrets: arrayOf(isText, 'an array of names'),
-  onSuccess: oneOf('keep', 'archive', 'delete')
+  onSuccess: ON_SUCCESS
 }
 
 /** A resume could not distinguish an input that encodes as `undefined` from a missing one. */

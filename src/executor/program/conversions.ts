@@ -33,21 +33,22 @@ export const toJson = (value: unknown): E.Either<OutputMismatch, Json | undefine
 
 /** Without a codec or schema, plain JSON. Decoded values are fresh copies. Anything else from an untyped caller is refused. */
 export const conversions = (schema: unknown): Conversions & Pick<Task, 'accepts'> => {
-  if (schema === undefined) {
-    return {
-      encode: toJson,
-      decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
-      accepts: () => E.right(undefined),
-      codecExpected: undefined,
-      seen: (output) => E.map((json: Json | undefined) => json ?? null)(toJson(output))
-    }
-  }
+  if (schema === undefined) return PLAIN_JSON
   const codecExpected = expectedInstead(schema)
   if (codecExpected !== undefined) {
     const none = (): E.Either<OutputMismatch, never> => E.left({ path: '$', expected: codecExpected })
     return { encode: none, decode: none, accepts: none, codecExpected, seen: none }
   }
   return isStandard(schema) ? withSchema(schema) : withCodec(schema as t.Mixed)
+}
+
+/** Shared by all steps without a codec. */
+const PLAIN_JSON: ReturnType<typeof conversions> = {
+  encode: toJson,
+  decode: (output) => E.right(output === undefined ? null : structuredClone(output)),
+  accepts: () => E.right(undefined),
+  codecExpected: undefined,
+  seen: (output) => E.map((json: Json | undefined) => json ?? null)(toJson(output))
 }
 
 const withCodec = (codec: t.Mixed): ReturnType<typeof conversions> => {

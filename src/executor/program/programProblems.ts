@@ -6,6 +6,7 @@ import type { OptionProblem } from '../../domain/data/Options.js'
 import { join } from '../../domain/workflow/Unit.js'
 import * as W from '../../domain/workflow/Workflow.js'
 import type { ProgramStep, ProgramTask } from './ProgramStep.js'
+import { ON_SUCCESS } from './stepOptions.js'
 
 /**
  * Returns all problems of a program: of its definition, its settings and its retry policies.
@@ -23,9 +24,7 @@ export const problems = (
   const mustBe = (place: string, field: string, expected: string | undefined): void => {
     if (expected !== undefined) found.push({ _tag: 'InvalidSetting', place, field, expected })
   }
-  // Untyped hosts may pass anything; an unknown value must not delete runs.
-  if (program.onSuccess !== undefined && !Object.hasOwn(ON_SUCCESS, program.onSuccess))
-    found.push({ _tag: 'InvalidSetting', place: program.name, field: 'onSuccess', expected: 'keep, archive or delete' })
+  if (program.onSuccess !== undefined) mustBe(program.name, 'onSuccess', ON_SUCCESS(program.onSuccess))
   const add = (place: string, problems: ReadonlyArray<OptionProblem>): void => {
     for (const one of problems) {
       if ('known' in one) found.push({ _tag: 'UnknownOption', place, ...one })
@@ -37,7 +36,8 @@ export const problems = (
     const { retry, job, awaits, workspace, guard, codecExpected, problems } = task
     add(place, problems)
     mustBe(place, 'output', codecExpected)
-    if (awaits !== undefined && E.isLeft(awaits)) add(place, [awaits.left])
+    // An option that is unknown may be what the wait misses.
+    if (awaits !== undefined && E.isLeft(awaits) && problems.length === 0) add(place, [awaits.left])
     const wrong = retryProblem(retry)
     if (wrong !== undefined) add(place, [wrong])
     if (job?.guard?.expect.commits !== undefined)
@@ -58,8 +58,6 @@ export const problems = (
   for (const step of program.steps) lookAt(step, step.name)
   return found
 }
-
-const ON_SUCCESS: Readonly<Record<OnSuccess, true>> = { keep: true, archive: true, delete: true }
 
 const isPositive = (value: number): boolean => Number.isInteger(value) && value >= 1
 

@@ -45,6 +45,9 @@ const GUARD: Table<GuardSpec<never>> & { readonly evidence: Check } = {
   evidence: (value) => (typeof value === 'function' ? undefined : evidenceProblem(value))
 }
 
+/** What happens to a completed run: an unknown value must not delete it. */
+export const ON_SUCCESS = Opt.oneOf('keep', 'archive', 'delete')
+
 const SUMMARY = { summary: Opt.text }
 
 /** The options of a group beside those of its step. */

@@ -7,7 +7,8 @@ import { callPort, readFailed, STORE } from '../callPort.js'
 import type { Executor } from '../Executor.js'
 
 /**
- * Returns the changes of a run that its store still has, by revision. Revision 0 is no change: it starts the run.
+ * Returns the changes of a run that its store still has, by revision. Does not include revision 0 (`Started`, `Forked` or `Moved`), which
+ * stores keep only as a checkpoint.
  *
  * @category looking
  */

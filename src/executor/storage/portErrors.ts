@@ -14,7 +14,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'RevisionConflict':
       return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
     case 'Corrupt':
-      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or delete it and start a new run`
+      return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or start a new run under another id`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
@@ -22,7 +22,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
-      return `Cannot use ${error.where}: ${error.why.includes(';') ? error.why : `${error.why}; move it away`}`
+      return `Cannot use ${error.where}: ${error.why}; ${error.remedy ?? 'move it away'}`
     case 'ReadFailed':
       return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':
@@ -70,7 +70,9 @@ const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
 
 const withHint = (code: string, text: string): string => {
   const limit = LIMITS[code]
-  return limit === undefined ? `${text}${HINTS[code] ?? ''}` : `${code}: ${limit}`
+  if (limit !== undefined) return `${code}: ${limit}`
+  const meaning = meaningOf(code)
+  return meaning === undefined ? text : `${text}${inBrackets(meaning)}`
 }
 
 /** Describes why a request is unreadable, for people. */
@@ -111,15 +113,26 @@ const biggest = (error: {
     ? ''
     : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
 
-const HINTS: Readonly<Record<string, string>> = {
-  ENOSPC: ' (the disk is full: free some space)',
-  EDQUOT: ' (the quota is used up: free some space)',
-  EACCES: ' (no permission)',
-  EROFS: ' (the file system is read-only)',
-  EIO: ' (the device reports an error)',
-  ECONNREFUSED: ' (no server listens there: start it, or correct the address)',
-  SQLITE_NOTADB: ' (pass another file)'
+/** What a code of the system means, in words. */
+export interface Meaning {
+  readonly text: string
+  readonly remedy?: string
 }
+
+/** Returns what a code of the system means, if it has a meaning that is worth words. */
+export const meaningOf = (code: string): Meaning | undefined => MEANINGS[code]
+
+const MEANINGS: Readonly<Record<string, Meaning>> = {
+  ENOSPC: { text: 'the disk is full', remedy: 'free some space' },
+  EDQUOT: { text: 'the quota is used up', remedy: 'free some space' },
+  EACCES: { text: 'no permission' },
+  EROFS: { text: 'the file system is read-only' },
+  EIO: { text: 'the device reports an error' },
+  ECONNREFUSED: { text: 'no server listens there', remedy: 'start it, or correct the address' },
+  SQLITE_NOTADB: { text: 'pass another file' }
+}
+
+const inBrackets = ({ text, remedy }: Meaning): string => ` (${text}${remedy === undefined ? '' : `: ${remedy}`})`
 
 /** The limits of a process. Their text replaces that of the cause. */
 const LIMITS: Readonly<Record<string, string>> = {

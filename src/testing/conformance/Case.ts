@@ -26,6 +26,8 @@ import type {
  */
 export type Level = 'core' | 'capability' | 'stress'
 
+export const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
+
 /**
  * A case for checkpoint stores. Its `id` (`CS-FENCE-03`) never changes its meaning and is never reused. `title` states
  * the law. `needs`: the capabilities that a store must claim for the case to count.

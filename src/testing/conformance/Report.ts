@@ -4,6 +4,7 @@
  * @module
  */
 import type { ConformanceCase, Level } from './Case.js'
+import { LEVELS } from './Case.js'
 import type { Capability } from './Spec.js'
 
 // --- model
@@ -80,8 +81,6 @@ export const make = (
 /** What no case for checkpoint stores covers. */
 export const BEYOND: ReadonlyArray<string> = ['power cuts: whether acknowledged saves survive one']
 
-const LEVELS: ReadonlyArray<Level> = ['core', 'capability', 'stress']
-
 const untriedOf = (results: ReadonlyArray<CaseResult>, { levels = LEVELS, beyond }: Scope): ReadonlyArray<string> => {
   const lacking = results.flatMap(({ outcome }) =>
     outcome._tag === 'NotClaimed' && outcome.wouldHave === 'not been tried' ? outcome.lacks : []
@@ -126,7 +125,7 @@ export const failedOutcome = (
 // --- refinements
 
 /**
- * Returns whether no case failed.
+ * Returns whether cases ran and none failed.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -145,7 +144,8 @@ export const failedOutcome = (
  *
  * @category refinements
  */
-export const isConformant = ({ results }: Report): boolean => results.every(({ outcome }) => outcome._tag !== 'Failed')
+export const isConformant = ({ results }: Report): boolean =>
+  results.length > 0 && results.every(({ outcome }) => outcome._tag !== 'Failed')
 
 // --- destructors
 

@@ -11,7 +11,8 @@ import type { CheckpointStorage } from '../../ports/CheckpointStorage.js'
  * - `processes`: several live processes may use the store. Needs {@link StorageSpec.beside}.
  * - `damage`: the store detects damaged or exchanged content. Needs {@link StorageSpec.damage}, {@link
  *   StorageSpec.swap} and {@link StorageSpec.digest}.
- * - `formats`: the store refuses content of a newer format. Needs {@link StorageSpec.newer}.
+ * - `formats`: the store refuses content of a newer format. Needs {@link StorageSpec.newer} and
+ *   {@link StorageSpec.digest}.
  * - `faults`: the store reports errors of the layer below it. Needs {@link StorageSpec.faulty}.
  * - `stalls`: a call that waits below the store, for a lock, a slow disk or a lost packet, breaks no law while other
  *   calls proceed. Needs {@link StorageSpec.stall}.
@@ -35,6 +36,21 @@ export type Capability =
   | 'network'
   | 'failover'
   | 'leases'
+
+export const capabilities: ReadonlyArray<Capability> = [
+  'history',
+  'large',
+  'watch',
+  'processes',
+  'damage',
+  'formats',
+  'faults',
+  'stalls',
+  'takeOver',
+  'network',
+  'failover',
+  'leases'
+]
 
 /**
  * A store that another live process uses.

@@ -140,9 +140,11 @@ export const answerOf = async <Failure extends Tagged, A>(
   }
   const result = (await task()) as E.Either<Failure | undefined, A> | undefined
   if (result?._tag === 'Right') return result
-  return result?._tag === 'Left' && typeof result.left?._tag === 'string'
+  if (result?._tag !== 'Left' || !('left' in result))
+    return assert.fail(`${callOf(task)}: ${expected} a function that returns ${inWords(result)}`)
+  return typeof result.left?._tag === 'string'
     ? E.left(result.left)
-    : assert.fail(`${callOf(task)}: ${expected} a function that returns ${inWords(result)}`)
+    : assert.fail(`${callOf(task)}: the left must be an error with a "_tag", found ${inWords(result.left)}`)
 }
 
 /** Swallows the rejection of a promise that a store wrongly returned. */

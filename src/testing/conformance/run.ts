@@ -4,37 +4,19 @@ import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
 import { missingArtifactTools } from './artifacts/ArtifactCase.js'
 import { artifactStoreCases } from './artifacts/index.js'
 import { checkpointStorageCases } from './cases/index.js'
-import type { ConformanceCase, Level } from './Case.js'
+import type { ConformanceCase } from './Case.js'
 import { missingTools } from './Case.js'
 import { reasonOf } from './difference.js'
 import type { CaseOutcome, CaseResult, Report } from './Report.js'
 import { BEYOND, make, resultOf } from './Report.js'
+import type { ConformanceOptions, TestOptions } from './selection.js'
+import { checkCall, chosenOf } from './selection.js'
 import type { Capability, StorageSpec } from './Spec.js'
-import type { Check } from '../../domain/data/Options.js'
-import { callback } from '../../domain/data/Options.js'
-import { amount, ARTIFACT_SPEC, NEEDED, refuse, STORAGE_SPEC, texts } from '../validated.js'
+import { artifactSpecProblems, specProblems } from './specProblems.js'
 
 /**
- * Which cases run, and how.
- *
- * - `levels`: default all; `['core', 'capability']` leaves out slow cases.
- * - `only`: ids or prefixes of ids (`CS-FENCE`, `AS-ID`). Default all.
- * - `limitMillis`: the time limit of a case, default 30,000; four times as long for a stress case. A store that blocks
- *   its thread can only be stopped from another process, as `dogear conformance` does.
- * - `onResult`: called with each result.
- *
- * @category model
- */
-export interface ConformanceOptions {
-  readonly levels?: ReadonlyArray<Level>
-  readonly only?: ReadonlyArray<string>
-  readonly limitMillis?: number
-  /** Called with each result. */
-  readonly onResult?: (result: CaseResult) => void
-}
-
-/**
- * Runs the cases one after the other, each in its own place. Failures are in the report; rejects only for an invalid argument.
+ * Runs the cases one after the other, each in its own place. Failures are in the report. Rejects only for a spec that is
+ * none, for invalid options, and for those that select no case.
  *
  * @example
  * import { memoryData, memoryStorage } from 'dogear/memory'
@@ -59,23 +41,15 @@ export const runConformance = async <Data>(
   spec: StorageSpec<Data>,
   options: ConformanceOptions = {}
 ): Promise<Report> => {
-  refuse('runConformance', spec, STORAGE_SPEC, NEEDED)
-  refuse('runConformance', options, OPTIONS)
+  checkCall('runConformance', checkpointStorageCases, specProblems(spec), options)
   return await tryAll(storeOf(spec), trialsOf(spec, options), options)
-}
-
-const OPTIONS: Readonly<Record<keyof ConformanceOptions, Check>> = {
-  levels: texts,
-  only: texts,
-  limitMillis: amount,
-  onResult: callback
 }
 
 export const chosen = (options: Pick<ConformanceOptions, 'levels' | 'only'>): ReadonlyArray<ConformanceCase> =>
   chosenOf(checkpointStorageCases, options)
 
 /**
- * Runs the cases for an artifact store, `AS-…`.
+ * Runs the cases for an artifact store, `AS-…`. Rejects as {@link runConformance} does.
  *
  * @example
  * import { memoryArtifacts, memoryData } from 'dogear/memory'
@@ -96,8 +70,7 @@ export const runArtifactConformance = async <Data>(
   spec: ArtifactSpec<Data>,
   options: ConformanceOptions = {}
 ): Promise<Report> => {
-  refuse('runArtifactConformance', spec, ARTIFACT_SPEC, NEEDED)
-  refuse('runArtifactConformance', options, OPTIONS)
+  checkCall('runArtifactConformance', artifactStoreCases, artifactSpecProblems(spec), options)
   return await tryAll(artifactStoreOf(spec), artifactTrialsOf(spec, options), options)
 }
 
@@ -125,16 +98,6 @@ const artifactStoreOf = <Data>({ name, capabilities }: ArtifactSpec<Data>): Stor
 
 const reportOf = (store: Store, results: ReadonlyArray<CaseResult>, { only, levels }: ConformanceOptions): Report =>
   make(store.name, store.capabilities, results, { whole: only === undefined, levels, beyond: store.beyond })
-
-const chosenOf = <C extends Omit<ConformanceCase, 'run'>>(
-  cases: ReadonlyArray<C>,
-  { levels, only }: Pick<ConformanceOptions, 'levels' | 'only'>
-): ReadonlyArray<C> =>
-  cases.filter(
-    ({ id, level }) =>
-      (levels === undefined || levels.includes(level)) &&
-      (only === undefined || only.some((start) => id === start || id.startsWith(`${start}-`)))
-  )
 
 const trialsOf = <Data>(spec: StorageSpec<Data>, options: ConformanceOptions): ReadonlyArray<RunnableCase> =>
   chosen(options).map((one) => ({
@@ -213,18 +176,8 @@ export interface TestRunner {
 }
 
 /**
- * The options of a conformance run. `onReport`: called with the report after all tests.
- *
- * @category model
- */
-export interface TestOptions extends ConformanceOptions {
-  /** Called with the report after all tests. */
-  readonly onReport?: (report: Report) => void
-}
-
-/**
  * Defines a test for each case, and a last one for the report. Cases that the store does not claim pass and are listed
- * in the report.
+ * in the report. Throws for what {@link runConformance} rejects.
  * For `vitest` and `node:test` only the import of `describe` and `test` differs.
  *
  * @example
@@ -245,8 +198,14 @@ export interface TestOptions extends ConformanceOptions {
  *
  * @category running
  */
-export const conformanceTests = <Data>(runner: TestRunner, spec: StorageSpec<Data>, options: TestOptions = {}): void =>
+export const conformanceTests = <Data>(
+  runner: TestRunner,
+  spec: StorageSpec<Data>,
+  options: TestOptions = {}
+): void => {
+  checkCall('conformanceTests', checkpointStorageCases, specProblems(spec), options)
   testAll(runner, storeOf(spec), `${spec.name} keeps the laws of a checkpoint store`, trialsOf(spec, options), options)
+}
 
 /**
  * Defines the tests for an artifact store.
@@ -272,7 +231,8 @@ export const artifactConformanceTests = <Data>(
   runner: TestRunner,
   spec: ArtifactSpec<Data>,
   options: TestOptions = {}
-): void =>
+): void => {
+  checkCall('artifactConformanceTests', artifactStoreCases, artifactSpecProblems(spec), options)
   testAll(
     runner,
     artifactStoreOf(spec),
@@ -280,6 +240,7 @@ export const artifactConformanceTests = <Data>(
     artifactTrialsOf(spec, options),
     options
   )
+}
 
 const testAll = (
   { describe, test }: TestRunner,
@@ -307,7 +268,7 @@ const testAll = (
       )
     }
     test(
-      'the report names what was not claimed',
+      'the report is complete',
       () => {
         options.onReport?.(reportOf(store, results, options))
         return Promise.resolve()
@@ -316,18 +277,3 @@ const testAll = (
     )
   })
 }
-
-export const capabilities: ReadonlyArray<Capability> = [
-  'history',
-  'large',
-  'watch',
-  'processes',
-  'damage',
-  'formats',
-  'faults',
-  'stalls',
-  'takeOver',
-  'network',
-  'failover',
-  'leases'
-]

@@ -1,15 +1,12 @@
 /** Crashes a workflow at every point and checks that it ends in the same way. */
-import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
+import type { CrashOptions, Invariant } from './crashOptions.js'
+import { checkCall } from './crashOptions.js'
 import { memoryData, memoryStorage } from '../../adapters/memory.js'
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
-import type { PendingWait } from '../../domain/checkpoint/Pending.js'
-import type { Check } from '../../domain/data/Options.js'
-import { anything, callback, fieldsOf, flag, kindOf, oneOf } from '../../domain/data/Options.js'
 import type { Workflow } from '../../domain/workflow/Workflow.js'
 import type { Program } from '../../executor/program/Program.js'
 import type { StorageCall } from '../faults.js'
-import { amount, object, refuse, texts } from '../validated.js'
 import type { AtCall, CrashPoint, CrashSchedule } from './CrashPoint.js'
 import type { CrashCase, CrashReport, Violation } from './CrashReport.js'
 import { isUndisturbed } from './CrashReport.js'
@@ -21,82 +18,7 @@ import type { Intervention, Pause, PauseAtCall } from './Intervention.js'
 import type { ProcessContext } from './process/Process.js'
 import type { Between, Setting, SimulatedRun } from './SimulatedRun.js'
 import { simulateRun } from './SimulatedRun.js'
-import type { Trace } from './Trace.js'
 import type { Finding } from './oracle/Oracle.js'
-
-/**
- * What an invariant gets, between two processes of a run and at its end (`completed`).
- *
- * - `world`: the outside world as the steps left it.
- * - `trace`: the events so far.
- * - `checkpoint`: what the next process finds; absent if nothing is stored.
- * - `undisturbed`: the final checkpoint of the undisturbed run; absent in that run.
- *
- * @category model
- */
-export interface Observation<World> {
-  readonly world: World
-  readonly trace: Trace
-  readonly checkpoint: Checkpoint | undefined
-  readonly undisturbed: Checkpoint | undefined
-  readonly completed: boolean
-}
-
-/**
- * A condition that must always hold. It is violated if it throws, or returns `false` or a string that describes the
- * problem.
- *
- * @category model
- */
-export type Invariant<World> = (seen: Observation<World>) => unknown
-
-/**
- * The options of a crash test.
- *
- * - `storage`: the store, default in memory.
- * - `input`: the run's input, default `{}`.
- * - `world`: creates the outside world of each simulated run.
- * - `invariants`: your own, by name.
- * - `answers`: the answer to a question about a unit in doubt: `again`, `done` (with its output of the undisturbed
- *   run), or each in turn (`both`, the default). A unit declared done may never have taken effect; the trace contains
- *   the answers.
- * - `mayDiffer`: paths of units whose outputs may differ from the undisturbed run.
- * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one continues.
- * - `twice`: the number of sampled runs with two crashes, default 100.
- * - `overridden`: the number of sampled runs with interventions and crashes between them, default 0.
- * - `pauses`: also sends pause requests during each store call and each unit, and crashes the process at each point
- *   after that. Default false.
- * - `seed`: the seed of the samples, default 1.
- * - `stopAfter`: the number of violations that ends the test, default 10.
- * - `reply`: the answer to a wait, or undefined for none; the default answers none. Virtual time passes until a wait is
- *   over.
- * - `patienceMillis`: how long, in real time, a step may do unobservable work such as file access, default 1000; store
- *   calls may take ten times as long. Then virtual time advances without it; if nothing sleeps, that violates `Ends`.
- * - `maxWaits`: how often virtual time may advance in one process, default 10,000.
- * - `only`: repeats one case of a violation, after the undisturbed run.
- *
- * @category model
- */
-export interface CrashOptions<World, Data, Input> {
-  readonly storage?: CrashStorage<Data>
-  readonly input?: Input
-  /** Creates the outside world of each simulated run. */
-  readonly world?: () => World
-  readonly invariants?: Readonly<Record<string, Invariant<World>>>
-  readonly answers?: 'again' | 'done' | 'both'
-  readonly mayDiffer?: ReadonlyArray<string>
-  readonly mayFail?: number
-  readonly twice?: number
-  readonly overridden?: number
-  readonly pauses?: boolean
-  readonly seed?: number
-  /** The answer to a wait, or undefined for none. */
-  readonly reply?: (wait: PendingWait, world: World) => unknown
-  readonly stopAfter?: number
-  readonly patienceMillis?: number
-  readonly maxWaits?: number
-  readonly only?: CrashCase
-}
 
 /**
  * Runs a workflow once without faults, then again for every point at which its process can die: each store call
@@ -107,7 +29,7 @@ export interface CrashOptions<World, Data, Input> {
  * {@link ProcessContext}. Only with a function are steps found that depend on the memory of an earlier process. Steps
  * reach the outside world through `world`, sleep in virtual time, and announce effects. A killed process has no further
  * effect, except for step code that ignores its `signal`.
- * Never rejects for what steps or the store do. Rejects for an invalid argument. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
+ * Never rejects for what steps or the store do, but for invalid options. Errors of `storage.create`, `reopen`, `destroy`, `world` and the
  * program function are passed on. A step that blocks the thread cannot be stopped.
  *
  * @example
@@ -138,11 +60,7 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     | ((context: ProcessContext<World>) => Program<Outputs, Input, unknown, unknown>),
   options: CrashOptions<World, Data, Input> = {}
 ): Promise<CrashReport> => {
-  if (!isProgram(program))
-    assert.fail(
-      `crashEverywhere: the first argument must be a workflow or a function that returns one, not ${kindOf(program)}`
-    )
-  refuse('crashEverywhere', options, OPTIONS)
+  checkCall(program, options)
   const { seed = 1, twice = 100, overridden = 0, pauses = false, stopAfter = 10, only } = options
   const test = testOf(program, options)
   const calm = await test.undisturbed()
@@ -186,33 +104,6 @@ export const crashEverywhere = async <Outputs, Input, World = undefined, Data = 
     if (report.violations.length >= stopAfter) return report
   }
   return report
-}
-
-const isProgram = (program: unknown): boolean => {
-  const { name, steps, decodeInput } = fieldsOf(program)
-  return (
-    typeof program === 'function' ||
-    (typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function')
-  )
-}
-
-const OPTIONS: Readonly<Record<keyof CrashOptions<unknown, unknown, unknown>, Check>> = {
-  storage: object,
-  input: anything,
-  world: callback,
-  invariants: object,
-  answers: oneOf('again', 'done', 'both'),
-  mayDiffer: texts,
-  mayFail: amount,
-  twice: amount,
-  overridden: amount,
-  pauses: flag,
-  seed: amount,
-  reply: callback,
-  stopAfter: amount,
-  patienceMillis: amount,
-  maxWaits: amount,
-  only: object
 }
 
 const UNDISTURBED: CrashCase = { schedule: [], answer: 'again' }

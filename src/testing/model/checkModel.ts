@@ -1,6 +1,10 @@
 /** Checks a store against a model with random commands of several clients. */
 import * as fc from 'fast-check'
 import type { StorageSpec } from '../conformance/Spec.js'
+import { specProblems } from '../conformance/specProblems.js'
+import { text, whole, wholeFrom } from '../../domain/data/Options.js'
+import type { TableOf } from '../arguments.js'
+import { problemsOf, refuse } from '../arguments.js'
 import { reasonOf } from '../conformance/difference.js'
 import type { Command } from './Command.js'
 import { command } from './Command.js'
@@ -26,9 +30,17 @@ export interface ModelOptions {
   readonly limitMillis?: number
 }
 
+const OPTIONS: TableOf<ModelOptions> = {
+  numRuns: wholeFrom(1),
+  maxCommands: wholeFrom(1),
+  seed: whole,
+  path: text,
+  limitMillis: wholeFrom(1)
+}
+
 /**
- * Plays random commands of several clients on a store and on a model of it, and compares the results. Never rejects: a
- * failure is in the report, shrunk to a short sequence. A store that claims `processes` is tested with several live
+ * Plays random commands of several clients on a store and on a model of it, and compares the results. A failure is in
+ * the report, shrunk to a short sequence. Rejects only for a spec that is none and for invalid options. A store that claims `processes` is tested with several live
  * processes.
  *
  * @example
@@ -50,6 +62,7 @@ export interface ModelOptions {
  * @category running
  */
 export const checkModel = async <Data>(spec: StorageSpec<Data>, options: ModelOptions = {}): Promise<ModelReport> => {
+  refuse('checkModel', [...specProblems(spec).map((one) => `the spec: ${one}`), ...problemsOf(options, OPTIONS)])
   const { numRuns = 100, maxCommands = 60, seed, path, limitMillis = 10_000 } = options
   const several = spec.capabilities.includes('processes') && spec.beside !== undefined
   const sequences = fc.array(command(several), { maxLength: maxCommands, size: 'max' })

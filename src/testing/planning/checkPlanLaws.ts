@@ -1,6 +1,9 @@
 /** Checks the laws of the planner on a user's workflow. */
 import type { Workflow } from '../../domain/workflow/Workflow.js'
-import { problems } from '../../domain/workflow/Workflow.js'
+import { describeProblem, problems } from '../../domain/workflow/Workflow.js'
+import { fieldsOf, kindOf, text, whole, wholeFrom } from '../../domain/data/Options.js'
+import type { TableOf } from '../arguments.js'
+import { problemsOf, recordOf, selection } from '../arguments.js'
 import { lawsOfEdits } from './laws/lawsOfEdits.js'
 import { lawsOfEvidence } from './laws/lawsOfEvidence.js'
 import { lawsOfPlans } from './laws/lawsOfPlans.js'
@@ -12,7 +15,7 @@ import type { LawOptions, PlanLaw } from './laws/PlanLaw.js'
 import type { PlanLawReport } from './laws/PlanLawReport.js'
 import type { RunsOf } from './arbitrary/runs.js'
 import { samplesFor } from './arbitrary/runs.js'
-import { withoutSample } from './arbitrary/Samples.js'
+import { thrownBy, withoutSample } from './arbitrary/Samples.js'
 
 /**
  * The laws of the planner. Plans are total and deterministic · exactly the completed units are skipped, and exactly the
@@ -46,9 +49,14 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfSubSteps
 ]
 
+interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
+  readonly laws?: ReadonlyArray<string>
+}
+
 /**
  * Checks the laws of the planner on random runs of a workflow: runs that complete, fail, crash, or are interrupted,
- * edited, rewound and answered. Only the definition counts; no step runs. Never throws.
+ * edited, rewound and answered. Only the definition counts; no step runs. Never throws:
+ * invalid options, and functions of the workflow that throw, are in `problems`, and then no law is checked.
  * Use it if you write `accepts` functions, codecs or definitions of your own: it finds those that are partial,
  * nondeterministic or dependent on time.
  *
@@ -74,29 +82,59 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
  *
  * @category laws
  */
-export const checkPlanLaws = (
-  workflow: Workflow,
-  options: LawOptions & Omit<RunsOf, 'workflow'> & { readonly laws?: ReadonlyArray<string> } = {}
-): PlanLawReport => {
+export const checkPlanLaws = (workflow: Workflow, options: PlanLawOptions = {}): PlanLawReport => {
+  const invalid = problemsOf(options, OPTIONS)
+  if (!isWorkflow(workflow)) return refused('', [`the first argument must be a workflow, not ${kindOf(workflow)}`])
+  if (invalid.length > 0) return refused(workflow.name, invalid)
   const { laws, outputs, input, seed = 1, ...rest } = options
   const of: RunsOf = {
     workflow,
     ...(outputs === undefined ? {} : { outputs }),
     ...(input === undefined ? {} : { input })
   }
-  const stopped = [
-    ...problems(workflow).map((problem) => `the definition is not valid: ${JSON.stringify(problem)}`),
-    ...withoutSample(workflow, samplesFor(of)).map(
-      (unit) => `no output is known that ${unit} accepts; pass an arbitrary of its outputs in \`outputs\``
-    )
-  ]
+  const stopped = stopping(of, workflow)
+  if (stopped.length > 0) return refused(workflow.name, stopped, seed)
   const wanted = planLaws.filter(({ id }) => laws?.includes(id) ?? true)
-  const results = stopped.length > 0 ? [] : wanted.map(({ check }) => check(of, { ...rest, seed }))
+  const results = wanted.map(({ check }) => check(of, { ...rest, seed }))
   return {
     workflow: workflow.name,
     seed,
-    problems: stopped,
+    problems: [],
     results,
     violations: results.filter(({ holds }) => !holds)
   }
+}
+
+const refused = (workflow: string, found: ReadonlyArray<string>, seed = 1): PlanLawReport => ({
+  ...{ workflow, seed, problems: found },
+  ...{ results: [], violations: [] }
+})
+
+/** Problems of the workflow because of which no law can be checked. */
+const stopping = (of: RunsOf, workflow: Workflow): ReadonlyArray<string> => {
+  const invalid = problems(workflow).map((problem) => `the definition is not valid: ${describeProblem(problem)}`)
+  if (invalid.length > 0) return invalid
+  const thrown = thrownBy(workflow, of.outputs)
+  return [
+    ...thrown.map(({ unit, why }) => `\`accepts\` of "${unit}" threw: ${why}; make it total`),
+    ...withoutSample(workflow, samplesFor(of))
+      .filter((unit) => !thrown.some((one) => one.unit === unit))
+      .map((unit) => `no output is known that "${unit}" accepts; pass an arbitrary of its outputs in \`outputs\``)
+  ]
+}
+
+const isWorkflow = (value: unknown): boolean => Array.isArray(fieldsOf(value)['steps'])
+
+const isArbitrary = (value: unknown): boolean => typeof fieldsOf(value)['generate'] === 'function'
+
+const OPTIONS: TableOf<PlanLawOptions> = {
+  numRuns: wholeFrom(1),
+  seed: whole,
+  path: text,
+  laws: selection(
+    'law',
+    planLaws.map(({ id }) => id)
+  ),
+  outputs: recordOf(isArbitrary, 'an object of fast-check arbitraries by unit'),
+  input: (value) => (isArbitrary(value) ? undefined : `a fast-check arbitrary, not ${kindOf(value)}`)
 }

@@ -5,7 +5,7 @@ const INDENTS = Array.from({ length: 16 }, (_, index) => {
   return `.chart [aria-level="${index + 2}"] th{padding-left:${(indent + 1.35).toFixed(2)}rem}.chart [aria-level="${index + 2}"][aria-expanded] th{padding-left:${indent.toFixed(2)}rem}`
 }).join('')
 
-export const STYLE = `:root{--paper:#fbfaf7;--card:#fff;--ink:#1d1c1a;--soft:#5f5b54;--line:#e6e2da;--faint:#f3f0ea;--done:#2c7a5a;--bad:#b9332b;--run:#1f66b5;--wait:#7a5cc0;--cut:#b3620f;--idle:#a8a299;--mark:#f6e3b4}
+export const STYLE = `:root{--paper:#fbfaf7;--card:#fff;--ink:#1d1c1a;--soft:#5f5b54;--line:#e6e2da;--faint:#f3f0ea;--done:#2c7a5a;--bad:#b9332b;--run:#1f66b5;--wait:#7a5cc0;--cut:#a4590d;--idle:#8f897f;--mark:#f6e3b4}
 @media (prefers-color-scheme:dark){:root{--paper:#161513;--card:#1f1d1b;--ink:#ece9e3;--soft:#a8a298;--line:#35322d;--faint:#282521;--done:#58b88e;--bad:#f0776d;--run:#6fb1f5;--wait:#b39cf0;--cut:#eda54e;--idle:#777168;--mark:#4d3f1b}}
 *{box-sizing:border-box}
 html{font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;background:var(--paper);color:var(--ink);-webkit-text-size-adjust:100%;font-variant-numeric:tabular-nums}

@@ -6,7 +6,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import { describe, test } from 'vitest'
 import type { JsonFileOptions } from '../../../src/adapters/json-file/index.js'
 import type { FileSystem } from '../../../src/adapters/json-file/files/FileSystem.js'
-import { jsonFileStorage } from '../../../src/adapters/json-file/index.js'
+import { fileArtifacts, fileRequests, jsonFileStorage } from '../../../src/adapters/json-file/index.js'
 import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSystem.js'
 import type { CheckpointStorage, StorageError } from '../../../src/ports/CheckpointStorage.js'
 import {
@@ -333,6 +333,19 @@ describe('one failing call in a living process', () => {
       }
     })
   }
+})
+
+test('a folder that cannot be made is a write that is not stored', async () => {
+  const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  const fs: FileSystem = { ...nodeFileSystem, mkdir: () => Promise.reject(full) }
+  const root = folder()
+  const claim = await left(jsonFileStorage(root, { fs }).claim('a', OWNER), 'WriteFailed')
+  const put = await left(fileArtifacts(root, { fs }).put('a', 'x', 'text'), 'WriteFailed')
+  assert.deepEqual([claim.committed, put.committed], ['no', 'no'])
+  await next(root).claim('a', OWNER)()
+  const request = { _tag: 'Cancel', runId: 'a', requestedAt: '2026-01-02T03:04:05.000Z' } as const
+  const asked = await left(fileRequests(root, { fs }).leave(request), 'WriteFailed')
+  assert.equal(asked.committed, 'no')
 })
 
 describe('short writes', () => {

@@ -276,9 +276,9 @@ describe('output of commands', () => {
   })
 
   test('output includes what a background process writes just after the end, even if the event loop was blocked', async () => {
-    const script = '(sleep 0.1; echo late) & echo now'
-    assert.equal((await ended(shell(script))).stdout, 'now\nlate\n')
+    assert.equal((await ended(shell('(sleep 0.01; echo late) & echo now'))).stdout, 'now\nlate\n')
     const onOutput = (): void => void setTimeout(() => setImmediate(() => block(500)), 20)
+    const script = '(sleep 0.1; echo late) & echo now'
     assert.equal((await ended(shell(script), { onOutput })).stdout, 'now\nlate\n')
   })
 

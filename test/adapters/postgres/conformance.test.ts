@@ -20,5 +20,8 @@ conformanceTests(
   },
   sweep
     ? {}
-    : { only: ['CS-CLAIM', 'CS-FENCE', 'CS-TAKE', 'CS-NET', 'CS-OVER', 'CS-LEASE'], levels: ['core', 'capability'] }
+    : {
+        only: ['CS-CLAIM', 'CS-FENCE', 'CS-TAKE', 'CS-NET', 'CS-OVER', 'CS-STALL', 'CS-LEASE'],
+        levels: ['core', 'capability']
+      }
 )

@@ -6,7 +6,7 @@ import type { CrashCase, CrashReport } from '../../../src/testing/crash/CrashRep
 import { toText } from '../../../src/testing/crash/CrashReport.js'
 import type { CrashPoint } from '../../../src/testing/crash/CrashPoint.js'
 import { crashCase } from '../../../src/testing/crash/crashCase.js'
-import type { Invariant } from '../../../src/testing/crash/crashEverywhere.js'
+import type { Invariant } from '../../../src/testing/crash/crashOptions.js'
 import { crashEverywhere } from '../../../src/testing/crash/crashEverywhere.js'
 import type { ProcessContext } from '../../../src/testing/crash/process/Process.js'
 import { seed, sweep } from '../../sweep.js'

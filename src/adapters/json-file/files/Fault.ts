@@ -33,13 +33,19 @@ export const writeFailed = (
   cause
 })
 
-export const insecure = (where: string, why: string): Insecure => ({ _tag: 'Insecure', where, why })
+export const insecure = (where: string, why: string, remedy?: string): Insecure => ({
+  _tag: 'Insecure',
+  where,
+  why,
+  ...(remedy === undefined ? {} : { remedy })
+})
 
 /** A path belongs to another user, who may have tampered with it. */
 export const foreign = (where: string, uid: number): Insecure =>
   insecure(
     where,
-    `it belongs to user ${uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
+    `it belongs to user ${uid}, who may have tampered with it`,
+    'if you trust it, chown it to yourself or run as that user'
   )
 
 /** Classifies a failed open: a symbolic link is `ELOOP` (`EMLINK` on FreeBSD) and a socket `ENXIO`. */
@@ -71,6 +77,9 @@ export const reading = attempting(readFailed)
 
 /** The same for a write: `WriteFailed`. */
 export const writing = attempting(writeFailed)
+
+/** The same for a call that comes before a write, which then has no effect. */
+export const beforeWriting = attempting((where, operation, cause) => writeFailed(where, operation, cause, 'no'))
 
 /** Runs a cleanup call and ignores its failure. */
 export const quietly = async (call: () => unknown): Promise<void> => {

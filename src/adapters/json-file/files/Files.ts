@@ -101,15 +101,16 @@ export const isFolder = (fs: FileSystem, path: string): E.Either<FileError, bool
     if (facts.foreign !== undefined) return E.left(foreign(path, facts.foreign))
     if (facts.kind === 'folder') return E.right(true)
     return E.left(
-      insecure(path, facts.kind === 'link' ? LINKED : 'it is not a folder; move it away, or choose another folder')
+      facts.kind === 'link'
+        ? insecure(path, 'it is a symbolic link', TO_ELSEWHERE)
+        : insecure(path, 'it is not a folder', 'move it away, or choose another folder')
     )
   } catch (cause) {
     return E.left(readFailed(path, 'lstat', cause))
   }
 }
 
-const LINKED =
-  'it is a symbolic link; to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
+const TO_ELSEWHERE = 'to keep state elsewhere, move the whole state folder (a link to the state folder is fine)'
 
 /** Checks that this user or root owns the root and the target of a link. A missing root passes. */
 export const ownRoot = (fs: FileSystem, root: string): E.Either<FileError, void> => {

@@ -56,12 +56,13 @@ const ensureRoot = async (fs: FileSystem, root: string): Promise<E.Either<FileEr
 const syncAbove = (fs: FileSystem, path: string): Promise<E.Either<FileError, void>> =>
   writing(dirname(path), 'fsync', () => fs.fsyncFolder(dirname(path)))
 
+/** Folders come before what is written into them. */
 const mkdir = async (fs: FileSystem, path: string) => {
   try {
     await fs.mkdir(path)
     return E.right('Made' as const)
   } catch (cause) {
-    return codeOf(cause) === 'EEXIST' ? E.right('Exists' as const) : E.left(writeFailed(path, 'mkdir', cause))
+    return codeOf(cause) === 'EEXIST' ? E.right('Exists' as const) : E.left(writeFailed(path, 'mkdir', cause, 'no'))
   }
 }
 

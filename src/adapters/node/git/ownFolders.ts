@@ -19,8 +19,8 @@ export const ownFolders = async (
     for (const where of folders) {
       const found = await orMissing(lstat(where, { bigint: true }))
       if (found === undefined) return E.right(undefined)
-      const why = await wrongWith(state, found)
-      if (why !== undefined) return E.left({ _tag: 'Insecure', where, why })
+      const wrong = await wrongWith(state, found)
+      if (wrong !== undefined) return E.left({ _tag: 'Insecure', where, ...wrong })
     }
     return E.right(undefined)
   } catch (cause) {
@@ -31,12 +31,18 @@ export const ownFolders = async (
 const orMissing = (looking: Promise<BigIntStats>): Promise<BigIntStats | undefined> =>
   looking.catch((error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? undefined : Promise.reject(error)))
 
-const wrongWith = async (state: string, found: BigIntStats): Promise<string | undefined> => {
+const wrongWith = async (state: string, found: BigIntStats): Promise<Pick<Insecure, 'why' | 'remedy'> | undefined> => {
   if (found.isSymbolicLink())
-    return 'it is a symbolic link; to keep workspaces elsewhere, move the state folder (a link to the state folder is fine)'
-  if (!found.isDirectory()) return 'it is not a folder; move it away'
+    return {
+      why: 'it is a symbolic link',
+      remedy: 'to keep workspaces elsewhere, move the state folder (a link to the state folder is fine)'
+    }
+  if (!found.isDirectory()) return { why: 'it is not a folder' }
   if (await isOurs(state, Number(found.uid))) return undefined
-  return `it belongs to user ${found.uid}, who may have tampered with it; if you trust it, chown it to yourself or run as that user`
+  return {
+    why: `it belongs to user ${found.uid}, who may have tampered with it`,
+    remedy: 'if you trust it, chown it to yourself or run as that user'
+  }
 }
 
 const isOurs = async (state: string, uid: number): Promise<boolean> => {

@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Checkpoint } from '../../../domain/checkpoint/Checkpoint.js'
-import { describeProblem, describeQuestion, overOf } from '../../../domain/explain/Explain.js'
+import { describeOver, describeProblem, describeQuestion, overOf } from '../../../domain/explain/Explain.js'
 import type { Confirm, Decision, ResumePlan, Run } from '../../../domain/plan/Plan.js'
 import { openQuestions, runsAgain } from '../../../domain/plan/Plan.js'
 import type { Unit } from '../../../domain/workflow/Unit.js'
@@ -15,14 +15,16 @@ import type { RunView } from '../../../executor/storage/runs.js'
 import { secure } from '../../../executor/secrets.js'
 import { workspaceMissing, hasWorkspace, requireWorkspace } from '../../../executor/workspace/workspace.js'
 import type { CliError } from '../../CliError.js'
-import { code, describeFully, notDone } from '../../CliError.js'
-import type { ExitCode } from '../../ExitCode.js'
-import { ofError } from '../../ExitCode.js'
+import { code, describeCause, hintsOf, notDone } from '../../CliError.js'
+import { ExitCode, ofError } from '../../ExitCode.js'
 import type { Hint } from '../../report/Hint.js'
 import { nowText } from '../../report/pending.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { answers, ofMissingWorkspace, ofPlanError, ofRunError } from '../hints/hints.js'
+import type { NextUnit } from './nextUnits.js'
+import { isWait, nextUnits } from './nextUnits.js'
+import { resumeLine } from './planFlags.js'
 import { surveyRun, treeFor } from './survey.js'
 import { plannable, workflowOf } from '../find/workflowOf.js'
 
@@ -41,7 +43,7 @@ export interface Unrecorded {
   readonly decision: Decision['_tag'] | undefined
 }
 
-/** `obstacles` are in the order in which a resume meets them. */
+/** `obstacles` are in the order in which a resume meets them. `waits`: it would only wait. */
 export interface Preview {
   readonly obstacles: ReadonlyArray<Obstacle>
   readonly again: ReadonlyArray<Run>
@@ -71,8 +73,7 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
       obstacles: [obstacle(surveyed.left), ...missing],
       unrecorded: unrecordedOf(checkpoint)
     }
-  const planned = planOf(context, program, surveyed.right)
-  return { ...planned, obstacles: [...planned.obstacles, ...missing] }
+  return planOf(context, program, surveyed.right, missing)
 }
 
 /** Obstacles in the folder of a run whose workflow is unreadable. */
@@ -87,17 +88,24 @@ const unreadable = async (context: Context, checkpoint: Checkpoint): Promise<Rea
 const planOf = (
   context: Context,
   program: Workflow & { readonly identity: WorkflowIdentity },
-  { checkpoint, options, workspaceFound, plan }: Survey
+  { checkpoint, options, workspaceFound, plan }: Survey,
+  secrets: ReadonlyArray<Obstacle>
 ): Preview => {
   if (E.isRight(plan)) {
+    const units = nextUnits(program, plan.right)
     const isGone = E.isLeft(requireWorkspace(checkpoint, plan.right, workspaceFound))
     const hints = (open: ReadonlyArray<Confirm>): ReadonlyArray<Hint> =>
       answers(context, checkpoint.runId, {}, program, open)
     return {
-      obstacles: [...(isGone ? [missingWorkspace(context, checkpoint)] : []), ...questionsIn(plan.right, hints)],
+      obstacles: [
+        ...(isGone ? [missingWorkspace(context, checkpoint)] : []),
+        ...questionsIn(plan.right, hints),
+        ...secrets,
+        ...timeouts(context, checkpoint, units)
+      ],
       again: runsAgain(plan.right, checkpoint),
       unrecorded: unrecordedOf(checkpoint, plan.right),
-      waits: onlyWaits(plan.right, nowText())
+      waits: units.length > 0 && units.every((one) => isWait(one, nowText()))
     }
   }
   const { problems } = plan.left
@@ -108,23 +116,29 @@ const planOf = (
   const missing = workspaceFound ? [] : [missingWorkspace(context, checkpoint)]
   const obstacles = [...missing, ...several(refused, next, notDone(plan.left))]
   return E.isLeft(likely)
-    ? { ...CLEAR, obstacles, unrecorded: unrecordedOf(checkpoint) }
+    ? { ...CLEAR, obstacles: [...obstacles, ...secrets], unrecorded: unrecordedOf(checkpoint) }
     : {
         ...CLEAR,
-        obstacles: [...obstacles, ...questionsIn(likely.right, () => [])],
+        obstacles: [...obstacles, ...questionsIn(likely.right, () => []), ...secrets],
         again: runsAgain(likely.right, checkpoint),
         unrecorded: unrecordedOf(checkpoint, likely.right)
       }
 }
 
-/** Whether a resume would continue nothing: the first step that is due waits, and none of its waits is over. */
-const onlyWaits = ({ decisions }: ResumePlan, now: string): boolean => {
-  const first = decisions.find(({ _tag }) => _tag !== 'Skip')
-  return (
-    first?._tag === 'Poll' &&
-    !decisions.some((one) => one.stepIndex === first.stepIndex && overOf(one, now) !== undefined)
+/** A resume ends a wait that is over without an answer, and fails. */
+const timeouts = (context: Context, { runId }: Checkpoint, units: ReadonlyArray<NextUnit>): ReadonlyArray<Obstacle> =>
+  units.flatMap(({ decision }) =>
+    overOf(decision, nowText()) === 'TimedOut'
+      ? [
+          {
+            code: 'WaitTimeout',
+            message: `${decision.unit}: ${describeOver('TimedOut')}`,
+            next: [{ text: 'Resume to end the wait, and again to wait anew:', command: resumeLine(context, runId) }],
+            exit: ExitCode.stepFailed
+          }
+        ]
+      : []
   )
-}
 
 const questionsIn = (
   plan: ResumePlan,
@@ -145,12 +159,8 @@ const unrecordedOf = ({ state }: Checkpoint, plan?: ResumePlan): ReadonlyArray<U
 
 export const obstacle = (error: CliError): Obstacle => ({
   code: code(error),
-  // A command that only reads need not say so.
-  message: describeFully('hints' in error ? { ...error, hints: [] } : error).replace(
-    /(\. |\n)Nothing was changed$/,
-    ''
-  ),
-  next: 'hints' in error ? error.hints : [],
+  message: describeCause(error),
+  next: hintsOf(error),
   exit: ofError(error)
 })
 

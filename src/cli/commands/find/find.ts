@@ -128,23 +128,19 @@ export const findOrOnly = async (
     return E.left({ _tag: 'NothingToResume', hints, ...completed, unreadable: runs.right.damaged.length })
   }
   if (others.length === 0) return viewOf(context, only.runId)
-  const meant = purpose === undefined ? unfinished : await meantBy(context, unfinished, purpose)
+  if (purpose === undefined) return E.left(several(unfinished))
+  const { what } = purpose
+  const meant = await meantBy(context, unfinished, purpose)
   const [first, ...more] = meant
   if (first === undefined)
-    return E.left({
-      _tag: 'NothingToResume',
-      hints: [],
-      what: purpose?.what ?? '',
-      unreadable: runs.right.damaged.length
-    })
-  return more.length === 0
-    ? viewOf(context, first.runId)
-    : E.left({
-        _tag: 'SeveralUnfinished',
-        ...(purpose === undefined ? {} : { what: purpose.what }),
-        candidates: meant.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
-      })
+    return E.left({ _tag: 'NothingToResume', hints: [], what, unreadable: runs.right.damaged.length })
+  return more.length === 0 ? viewOf(context, first.runId) : E.left({ ...several(meant), what })
 }
+
+const several = (runs: ReadonlyArray<RunSummary>): CliError & { readonly _tag: 'SeveralUnfinished' } => ({
+  _tag: 'SeveralUnfinished',
+  candidates: runs.map((run) => ({ runId: run.runId, line: summaryLine(run) }))
+})
 
 /** `what`: such a run, in words. */
 export interface Purpose {

@@ -151,7 +151,6 @@ const ofAnswerRefused = (
   typed: Typed,
   { runId, why, waiting }: RunError & { readonly _tag: 'AnswerRefused' }
 ): Hint => {
-  if (why === 'WaitOver') return { text: 'Resume with:', command: dogearCommand(typed, ['resume', runId]) }
   const [unit] = waiting
   const answer = why === 'NotAsked' ? ['again'] : ['--value', 'JSON']
   return unit === undefined

@@ -90,6 +90,24 @@ export const withoutSample = ({ steps }: Workflow, samples: Samples): ReadonlyAr
     .filter(({ task, place }) => samples(task, place).length === 0)
     .map(({ place }) => place)
 
+/** The units whose `accepts` throws for a common value, or for one of the given outputs. */
+export const thrownBy = (
+  { steps }: Workflow,
+  outputs: Outputs = {}
+): ReadonlyArray<{ readonly unit: string; readonly why: string }> => {
+  const given = Object.values(outputs).flatMap((of) => fc.sample(of, { numRuns: 30, seed: 1 }))
+  return tasks(steps).flatMap(({ task, place }) => {
+    for (const output of [...USUAL, ...given]) {
+      const tried = E.tryCatch(
+        () => task.accepts(output),
+        (error) => (error instanceof Error ? error.message : String(error))
+      )
+      if (E.isLeft(tried)) return [{ unit: place, why: tried.left }]
+    }
+    return []
+  })
+}
+
 const BUILT = new WeakMap<Task['accepts'], ReadonlyArray<Json>>()
 
 /** Builds an output from the mismatches that a task reports. */

@@ -1,10 +1,8 @@
 /** Checks a value that should be the spec of a store. */
-import { inspect } from 'node:util'
-import type { StorageSpec } from '../../testing/conformance/Spec.js'
-import { capabilities } from '../../testing/conformance/run.js'
+import type { ArtifactSpec } from './artifacts/ArtifactCase.js'
+import type { StorageSpec } from './Spec.js'
+import { capabilities } from './Spec.js'
 import { didYouMean } from '../../domain/data/Suggestion.js'
-
-type Field = keyof StorageSpec<unknown>
 
 interface Expected {
   readonly kind: string
@@ -18,24 +16,25 @@ const isFunction = (value: unknown): ReadonlyArray<string> =>
 const isName = (value: unknown): ReadonlyArray<string> =>
   typeof value === 'string' && value.trim() !== '' ? [] : [`must be a non-empty string, not ${shown(value)}`]
 
-const areCapabilities = (value: unknown): ReadonlyArray<string> =>
-  Array.isArray(value)
-    ? value.flatMap((one: unknown) => {
-        const known: ReadonlyArray<unknown> = capabilities
-        if (known.includes(one)) return []
-        const hint = typeof one === 'string' ? didYouMean(one, capabilities) : ''
-        return [`names the unknown capability ${shown(one)}; use ${capabilities.join(', ')}${hint}`]
-      })
-    : [`must be an array, possibly empty, of ${capabilities.join(', ')}; it is ${shown(value)}`]
+const areCapabilities =
+  (known: ReadonlyArray<string>): Expected['wrong'] =>
+  (value) =>
+    Array.isArray(value)
+      ? value.flatMap((one: unknown) => {
+          if (known.some((each) => each === one)) return []
+          const hint = typeof one === 'string' ? didYouMean(one, known) : ''
+          return [`names the unknown capability ${shown(one)}; use ${known.join(', ')}${hint}`]
+        })
+      : [`must be an array, possibly empty, of ${known.join(', ')}; it is ${shown(value)}`]
 
-const EXPECTED: Readonly<Record<Field, Expected>> = {
+const EXPECTED: Readonly<Record<keyof StorageSpec<unknown>, Expected>> = {
   name: { kind: 'a string: the name of the store', needed: true, wrong: isName },
   create: { kind: 'a function that creates an empty place for runs', needed: true, wrong: isFunction },
   reopen: { kind: 'a function that returns a new store on that place', needed: true, wrong: isFunction },
   capabilities: {
     kind: 'an array, possibly empty, of the capabilities that the store claims',
     needed: true,
-    wrong: areCapabilities
+    wrong: areCapabilities(capabilities)
   },
   destroy: { kind: 'a function', needed: false, wrong: isFunction },
   beside: { kind: 'a function', needed: false, wrong: isFunction },
@@ -52,14 +51,25 @@ const EXPECTED: Readonly<Record<Field, Expected>> = {
   sleeper: { kind: 'a function', needed: false, wrong: isFunction }
 }
 
+const { name, create, reopen, destroy, damage } = EXPECTED
+
+const EXPECTED_OF_ARTIFACTS: Readonly<Record<keyof ArtifactSpec<unknown>, Expected>> = {
+  ...{ name, create, reopen, destroy, damage },
+  capabilities: { ...EXPECTED.capabilities, wrong: areCapabilities(['large', 'damage']) }
+}
+
 /** Detects a spec, even a wrong one. */
 export const isLikeSpec = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'create' in value && 'reopen' in value
 
-export const specProblems = (value: unknown): ReadonlyArray<string> => {
+export const specProblems = (value: unknown): ReadonlyArray<string> => problemsOf(value, EXPECTED)
+
+export const artifactSpecProblems = (value: unknown): ReadonlyArray<string> => problemsOf(value, EXPECTED_OF_ARTIFACTS)
+
+const problemsOf = (value: unknown, table: Readonly<Record<string, Expected>>): ReadonlyArray<string> => {
   if (typeof value !== 'object' || value === null) return [`it must be an object, not ${shown(value)}`]
   const given = value as Readonly<Record<string, unknown>>
-  return Object.entries(EXPECTED).flatMap(([field, { kind, needed, wrong }]) => {
+  return Object.entries(table).flatMap(([field, { kind, needed, wrong }]) => {
     const found = given[field]
     if (found === undefined) return needed ? [`\`${field}\` is missing: ${kind}`] : []
     return wrong(found).map((problem) => `\`${field}\` ${problem}`)
@@ -75,8 +85,15 @@ export const unknownFields = (spec: object): ReadonlyArray<string> => {
 }
 
 const shown = (value: unknown): string => {
-  if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'an array'
-  if (typeof value === 'string') return JSON.stringify(value)
-  return { object: 'an object', function: 'a function' }[String(typeof value)] ?? inspect(value)
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'object':
+      return value === null ? 'null' : 'an object'
+    case 'function':
+      return 'a function'
+    default:
+      return String(value)
+  }
 }

@@ -1,0 +1,55 @@
+/** Finds the units with which a resume begins, as the executor finds them. */
+import { indexed } from '../../../domain/data/indexed.js'
+import type { Decision, DecisionTree, ResumePlan } from '../../../domain/plan/Plan.js'
+import { decisionTrees } from '../../../domain/plan/Plan.js'
+import { overOf } from '../../../domain/explain/Explain.js'
+import type { Step, Task, Wave, Workflow } from '../../../domain/workflow/Workflow.js'
+
+/** `task`: its definition; absent for a composite that only has to be closed, and for a map without items. */
+export interface NextUnit {
+  readonly decision: Decision
+  readonly task?: Task
+}
+
+/** Returns the units of the first step that is not skipped which nothing holds back. */
+export const nextUnits = ({ steps }: Workflow, plan: ResumePlan): ReadonlyArray<NextUnit> =>
+  firstOf(steps, decisionTrees(plan))
+
+/** Whether a resume only waits for this unit, or starts its wait. */
+export const isWait = ({ decision, task }: NextUnit, now: string): boolean =>
+  decision._tag === 'Poll'
+    ? overOf(decision, now) === undefined
+    : task?.wait !== undefined && !('answered' in decision.reason)
+
+const firstOf = (steps: ReadonlyArray<Step>, nodes: ReadonlyArray<DecisionTree>): ReadonlyArray<NextUnit> => {
+  const index = nodes.findIndex(isLeft)
+  const [step, node] = [steps[index], nodes[index]]
+  return step === undefined || node === undefined ? [] : unitsIn(step, node)
+}
+
+const unitsIn = (step: Step, node: DecisionTree): ReadonlyArray<NextUnit> => {
+  const { decision, parts } = node
+  if (step._tag === 'Task') return [{ decision, task: step }]
+  const units =
+    step._tag === 'Sequence'
+      ? firstOf(step.steps, parts)
+      : step._tag === 'Map'
+        ? parts.filter(isLeft).flatMap((part) => unitsIn(step.each, part))
+        : readyIn(step, parts)
+  return units.length === 0 ? [{ decision }] : units
+}
+
+/** The units of the groups whose needs are done, also those that a done one needs. */
+const readyIn = ({ groups }: Wave, parts: ReadonlyArray<DecisionTree>): ReadonlyArray<NextUnit> => {
+  const byName = indexed(groups, ({ name }) => name)
+  const undone = new Set(groups.flatMap(({ name }, index) => (parts[index]?.decision._tag === 'Skip' ? [] : [name])))
+  return groups.flatMap((group, index) => {
+    const part = parts[index]
+    if (part === undefined || !undone.has(group.name)) return []
+    const needs = new Set(group.needs)
+    for (const name of needs) for (const need of byName.get(name)?.needs ?? []) needs.add(need)
+    return [...needs].some((need) => undone.has(need)) ? [] : unitsIn(group, part)
+  })
+}
+
+const isLeft = ({ decision }: DecisionTree): boolean => decision._tag !== 'Skip'

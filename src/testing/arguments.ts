@@ -1,0 +1,40 @@
+/** Refuses invalid arguments of the kit: an ignored option, or one that selects nothing, would test less than its caller believes. */
+import { strict as assert } from 'node:assert'
+import type { Check, OptionTable } from '../domain/data/Options.js'
+import { describeOption, fieldsOf, kindOf, optionProblems } from '../domain/data/Options.js'
+import { nearest } from '../domain/data/Suggestion.js'
+
+/** The table of all options of a call. */
+export type TableOf<Options> = Readonly<Record<keyof Options, Check>> & OptionTable
+
+export const problemsOf = (
+  options: unknown,
+  table: OptionTable,
+  required: ReadonlyArray<string> = []
+): ReadonlyArray<string> => optionProblems(options, table, { required }).map((problem) => describeOption(problem))
+
+/** Throws if there are problems. */
+export const refuse = (call: string, problems: ReadonlyArray<string>): void =>
+  assert.ok(problems.length === 0, `${call}: ${problems.join('; ')}`)
+
+/** A selection by names: an empty one, or one with an unknown name, selects less than its caller believes. */
+export const selection =
+  (what: string, known: ReadonlyArray<string>): Check =>
+  (value) => {
+    if (!Array.isArray(value) || value.length === 0)
+      return `an array of at least one ${what}${Array.isArray(value) ? '' : `, not ${kindOf(value)}`}`
+    const unknown = value.find((one) => !known.includes(one as string)) as unknown
+    if (unknown === undefined) return undefined
+    const meant = typeof unknown === 'string' ? nearest(unknown, known) : undefined
+    const remedy = meant === undefined ? '' : `; did you mean "${meant}"?`
+    return `an array of at least one ${what}; ${kindOf(unknown)} is none${remedy}`
+  }
+
+/** An object by names. */
+export const recordOf =
+  (isValue: (value: unknown) => boolean, expected: string): Check =>
+  (value) => {
+    if (typeof value !== 'object' || value === null) return `${expected}, not ${kindOf(value)}`
+    const [wrong] = Object.entries(fieldsOf(value)).filter(([, one]) => one !== undefined && !isValue(one))
+    return wrong === undefined ? undefined : `${expected}; that of "${wrong[0]}" is ${kindOf(wrong[1])}`
+  }

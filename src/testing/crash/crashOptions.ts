@@ -1,0 +1,169 @@
+/** The options of a crash test, and their check. */
+import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
+import type { PendingWait } from '../../domain/checkpoint/Pending.js'
+import type { Check } from '../../domain/data/Options.js'
+import {
+  anything,
+  arrayOf,
+  callback,
+  fieldsOf,
+  flag,
+  isText,
+  kindOf,
+  millis,
+  oneOf,
+  whole,
+  wholeFrom
+} from '../../domain/data/Options.js'
+import type { TableOf } from '../arguments.js'
+import { problemsOf, recordOf, refuse } from '../arguments.js'
+import type { CrashPoint } from './CrashPoint.js'
+import type { CrashCase } from './CrashReport.js'
+import type { Intervention } from './Intervention.js'
+import type { CrashStorage } from './process/CrashStorage.js'
+import type { Trace } from './Trace.js'
+
+/**
+ * What an invariant gets, between two processes of a run and at its end (`completed`).
+ *
+ * - `world`: the outside world as the steps left it.
+ * - `trace`: the events so far.
+ * - `checkpoint`: what the next process finds; absent if nothing is stored.
+ * - `undisturbed`: the final checkpoint of the undisturbed run; absent in that run.
+ *
+ * @category model
+ */
+export interface Observation<World> {
+  readonly world: World
+  readonly trace: Trace
+  readonly checkpoint: Checkpoint | undefined
+  readonly undisturbed: Checkpoint | undefined
+  readonly completed: boolean
+}
+
+/**
+ * A condition that must always hold. It is violated if it throws, or returns `false` or a string that describes the
+ * problem.
+ *
+ * @category model
+ */
+export type Invariant<World> = (seen: Observation<World>) => unknown
+
+/**
+ * The options of a crash test.
+ *
+ * - `storage`: the store, default in memory.
+ * - `input`: the run's input, default `{}`.
+ * - `world`: creates the outside world of each simulated run.
+ * - `invariants`: your own, by name.
+ * - `answers`: the answer to a question about a unit in doubt: `again`, `done` (with its output of the undisturbed
+ *   run), or each in turn (`both`, the default). A unit declared done may never have taken effect; the trace contains
+ *   the answers.
+ * - `mayDiffer`: paths of units whose outputs may differ from the undisturbed run.
+ * - `mayFail`: how many processes of a run may end because a step failed, default 0. The next one continues.
+ * - `twice`: the number of sampled runs with two crashes, default 100.
+ * - `overridden`: the number of sampled runs with interventions and crashes between them, default 0.
+ * - `pauses`: also sends pause requests during each store call and each unit, and crashes the process at each point
+ *   after that. Default false.
+ * - `seed`: the seed of the samples, default 1.
+ * - `stopAfter`: the number of violations that ends the test, default 10.
+ * - `reply`: the answer to a wait, or undefined for none; the default answers none. Virtual time passes until a wait is
+ *   over.
+ * - `patienceMillis`: how long, in real time, a step may do unobservable work such as file access, default 1000; store
+ *   calls may take ten times as long. Then virtual time advances without it; if nothing sleeps, that violates `Ends`.
+ * - `maxWaits`: how often virtual time may advance in one process, default 10,000.
+ * - `only`: repeats one case of a violation, after the undisturbed run.
+ *
+ * @category model
+ */
+export interface CrashOptions<World, Data, Input> {
+  readonly storage?: CrashStorage<Data>
+  readonly input?: Input
+  /** Creates the outside world of each simulated run. */
+  readonly world?: () => World
+  readonly invariants?: Readonly<Record<string, Invariant<World>>>
+  readonly answers?: 'again' | 'done' | 'both'
+  readonly mayDiffer?: ReadonlyArray<string>
+  readonly mayFail?: number
+  readonly twice?: number
+  readonly overridden?: number
+  readonly pauses?: boolean
+  readonly seed?: number
+  /** The answer to a wait, or undefined for none. */
+  readonly reply?: (wait: PendingWait, world: World) => unknown
+  readonly stopAfter?: number
+  readonly patienceMillis?: number
+  readonly maxWaits?: number
+  readonly only?: CrashCase
+}
+
+const POINTS: Readonly<Record<CrashPoint['_tag'], true>> = {
+  AtCall: true,
+  AtUnit: true,
+  AtEffect: true,
+  AtRequest: true
+}
+
+const INTERVENTIONS: Readonly<Record<Intervention['_tag'], true>> = {
+  FromStep: true,
+  RestartWave: true,
+  DeleteEvidence: true,
+  EditEvidence: true,
+  Pause: true,
+  PauseAtCall: true,
+  Cancel: true,
+  AnswerWait: true
+}
+
+const isOf = (tags: object, value: unknown): boolean => Object.hasOwn(tags, String(fieldsOf(value)['_tag']))
+
+const schedule = arrayOf(
+  (point) => isOf(POINTS, point) && isText(fieldsOf(point)['how']) && wholeFrom(1)(fieldsOf(point)['n']) === undefined,
+  `an array of crash points: ${Object.keys(POINTS).join(', ')}, each with \`n\` and \`how\``
+)
+
+const interventions = arrayOf(
+  (one) => isOf(INTERVENTIONS, one) && wholeFrom(1)(fieldsOf(one)['life']) === undefined,
+  `an array of interventions: ${Object.keys(INTERVENTIONS).join(', ')}, each with \`life\``
+)
+
+const CASE: TableOf<CrashCase> = { schedule, answer: oneOf('again', 'done'), interventions }
+
+const only: Check = (value) => {
+  const [problem] = problemsOf(value, CASE, ['schedule', 'answer'])
+  return problem === undefined ? undefined : `the \`only\` of a violation: ${problem}`
+}
+
+const storage: Check = (value) =>
+  ['create', 'reopen'].every((name) => typeof fieldsOf(value)[name] === 'function')
+    ? undefined
+    : 'an object with the functions `create` and `reopen`'
+
+const OPTIONS: TableOf<CrashOptions<unknown, unknown, unknown>> = {
+  storage,
+  input: anything,
+  world: callback,
+  invariants: recordOf((value) => typeof value === 'function', 'an object of functions by name'),
+  answers: oneOf('again', 'done', 'both'),
+  mayDiffer: arrayOf(isText, 'an array of paths of units'),
+  mayFail: wholeFrom(0),
+  twice: wholeFrom(0),
+  overridden: wholeFrom(0),
+  pauses: flag,
+  seed: whole,
+  reply: callback,
+  stopAfter: wholeFrom(1),
+  patienceMillis: millis,
+  maxWaits: wholeFrom(1),
+  only
+}
+
+export const checkCall = (program: unknown, options: unknown): void => {
+  const isProgram = typeof program === 'function' || Array.isArray(fieldsOf(program)['steps'])
+  refuse('crashEverywhere', [
+    ...(isProgram
+      ? []
+      : [`the first argument must be a workflow or a function that makes one, not ${kindOf(program)}`]),
+    ...problemsOf(options, OPTIONS)
+  ])
+}
