@@ -69,4 +69,5 @@ export type PlanLawReport = model.PlanLawReport
 export * as PlanLawReport from './public/PlanLawReport.js'
 export * as Arbitrary from './planning/arbitrary/Arbitrary.js'
 export type { LawOptions, LawResult, PlanLaw } from './planning/laws/PlanLaw.js'
+export type { PlanLawOptions } from './planning/checkPlanLaws.js'
 export { checkPlanLaws, planLaws } from './planning/checkPlanLaws.js'
