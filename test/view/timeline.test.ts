@@ -70,8 +70,8 @@ describe('the timeline of a run', () => {
     const page = pageOf(
       [task('build'), task('ship')],
       [
-        started(0, { build: 1 }),
-        completed('build', 0, 5),
+        started(1, { build: 1 }),
+        completed('build', 1, 6),
         started(-3_600, { ship: 1 }),
         completed('ship', -3_600, -3_599)
       ]
