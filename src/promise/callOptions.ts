@@ -6,6 +6,7 @@ import {
   callback,
   fieldsOf,
   flag,
+  isText,
   kindOf,
   millis,
   oneOf,
@@ -44,7 +45,13 @@ const isWorkflow = (value: unknown): boolean => {
   return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
 }
 
-const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
+const workflows: Check = (value) => {
+  const wrong = arrayOf(isWorkflow, 'an array of workflows')(value)
+  if (wrong !== undefined) return wrong
+  const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
+}
 
 const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
 
@@ -53,7 +60,14 @@ const count: Check = (value) => (Number.isInteger(value) && (value as number) >=
 /** The executor checks the value. */
 const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
-const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace: anything, wait: flag }
+const workspace: Check = (value) => {
+  const { kind, path } = fieldsOf(value)
+  return value === 'directory' || value === 'worktree' || (kind === 'none' && isText(path))
+    ? undefined
+    : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
+}
+
+const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   input: anything,
@@ -120,7 +134,7 @@ const KNOWN = {
   list: { ...HOST, after: text, limit: count },
   resumeAll: {
     ...HOST,
-    workflows: arrayOf(isWorkflow, 'an array of workflows'),
+    workflows,
     changes: RESUME.changes,
     onChanged: RESUME.onChanged,
     concurrency: count,

@@ -56,7 +56,7 @@ export const runOrResume = async <Outputs, Input>(
 ): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
 
 /**
- * Starts a run, or resumes it if it exists, and resolves with how it ended, as data. Never rejects for a reason of the run.
+ * Like {@link runOrResume}, but resolves with how the run ended, as data. Never rejects.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'
@@ -161,7 +161,7 @@ export const confirm = (options: Options & { readonly confirm: ReadonlyMap<strin
   orThrow('confirm', options, (given) => answerQuestions(given.id, given.confirm))
 
 /**
- * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
+ * Pauses a run; see `pause` of `dogear`. The environment needs the `requests` of the owner's. Rejects with a
  * {@link RunFailure} if the run does not exist, or leaving the request fails.
  *
  * @example

@@ -64,6 +64,8 @@ const UNSEEN: ReadonlyArray<string> = [
   'rewrites times',
   'drops trailing zeros of times',
   'truncates strings after twelve million characters',
+  'checks its limit only at the first save of a claim',
+  'counts characters against its limit after the first save of a claim',
   'treats similar ids as equal',
   'reports a new `since` at each load',
   'changes `since` at each save',

@@ -38,6 +38,20 @@ export const notHere = (unit: Unit, name: string): StepFailure =>
     'SUB_STEP_NOT_ALLOWED'
   )
 
+export const noWaitHere = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepNotAllowed',
+    `"${unit}" is not idempotent, so its code cannot wait; make the wait a step of the workflow`,
+    'SUB_STEP_NOT_ALLOWED'
+  )
+
+export const noWaitInside = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepNotAllowed',
+    `sub-step "${unit}" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step`,
+    'SUB_STEP_NOT_ALLOWED'
+  )
+
 export const outerStep = (unit: Unit, name: string): StepFailure =>
   wrong(
     'SubStepOutside',
@@ -72,7 +86,7 @@ export const changedKind = (unit: Unit): StepFailure =>
 export const changedInput = (unit: Unit): StepFailure =>
   wrong(
     'SubStepChanged',
-    `"${unit}" is recorded with another input; give it a new name or another "version", or resume from it`,
+    `"${unit}" is recorded with another input; give it a new name or another "version", or resume with fromStep "${unit}"`,
     'SUB_STEP_CHANGED'
   )
 
@@ -113,7 +127,7 @@ export const notStorable = (unit: Unit, { path, expected }: OutputMismatch): Ste
 export const notDecodable = (unit: Unit, { path, expected }: OutputMismatch): StepFailure =>
   wrong(
     'OutputNotDecodable',
-    `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume from it`,
+    `the recorded output of "${unit}" at ${path} must be ${expected}; give it another "version", or resume with fromStep "${unit}"`,
     'OUTPUT_NOT_DECODABLE'
   )
 

@@ -103,7 +103,7 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-MORE-01',
-    'completing a unit never schedules another one',
+    'completing a unit adds no unit to those that the plan runs',
     (of) => fc.tuple(undisturbedRun(of), numbers),
     ([run, chance], samples) => {
       const { evidence: _, ...options } = chooseOptions(choicesOf(chance), run, samples)
