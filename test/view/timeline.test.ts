@@ -66,6 +66,19 @@ describe('the timeline of a run', () => {
     expect(axisOf(timelineOf(page)).busy).toBe(10_000)
   })
 
+  test('a clock that went back while a process worked takes nothing from the time worked', () => {
+    const page = pageOf(
+      [task('build'), task('ship')],
+      [
+        started(1, { build: 1 }),
+        completed('build', 1, 6),
+        started(-3_600, { ship: 1 }),
+        completed('ship', -3_600, -3_599)
+      ]
+    )
+    expect(axisOf(timelineOf(page)).busy).toBe(5_000)
+  })
+
   test('an attempt in flight when its process died is cut short, and repeated after the resume', () => {
     expect(barsOf(resumed(), 'publish').map(([attempt, , , end]) => [attempt, end])).toEqual([
       [1, 'cut'],

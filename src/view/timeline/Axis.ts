@@ -69,7 +69,7 @@ export const axisOf = (timeline: Timeline): Axis => {
 /** The union of all attempts. */
 const busyTimes = ({ bars, from, to }: Timeline): ReadonlyArray<Span> => {
   const attempts = [...bars.values()].flat().filter(({ isWait }) => !isWait)
-  const busy = joined(attempts.map((bar) => ({ from: Math.max(from, bar.from), to: bar.to })))
+  const busy = joined(attempts.map((bar) => ({ from: Math.max(from, bar.from), to: Math.max(from, bar.to) })))
   return busy.length === 0 ? [{ from, to }] : busy
 }
 
