@@ -250,7 +250,11 @@ export const withEffect = ({ _tag }: RunError, lines: ReadonlyArray<string>): Re
   return more.length === 0 ? [`${only}. ${UNCHANGED}`] : [...lines, UNCHANGED]
 }
 
-const HARMLESS: ReadonlySet<RunError['_tag']> = new Set(['SecretsMissing', 'RecoveryRefused', 'TreeUnreadable'] as const)
+const HARMLESS: ReadonlySet<RunError['_tag']> = new Set([
+  'SecretsMissing',
+  'RecoveryRefused',
+  'TreeUnreadable'
+] as const)
 
 const UNCHANGED = 'Nothing was changed'
 
