@@ -15,9 +15,9 @@ import type { CliError } from './CliError.js'
  * | 1 | a step failed; of `dogear conformance`: a case failed |
  * | 2 | wrong use: of the command, of a workflow file, of a spec |
  * | 3 | no such run |
- * | 4 | refused: held by a live process, cancelled, secrets missing, workflow changed, unconfirmed step, consent missing, plan changed, id in use, answered with no |
+ * | 4 | refused: held by a live process, cancelled (also while it ran), secrets missing, workflow changed, unconfirmed step, consent missing, plan changed, id in use, answered with no |
  * | 5 | state could not be read or written, or is damaged |
- * | 6 | fenced: another process has taken the run over |
+ * | 6 | fenced: another process superseded this one, or the run's files were deleted or replaced |
  * | 70 | a bug in dogear |
  * | 75 | pending: the run waits for jobs, timers or answers; paused |
  * | 129, 130, 131, 143 | stopped by SIGHUP, SIGINT (Ctrl+C), SIGQUIT (Ctrl+\\), SIGTERM |

@@ -263,7 +263,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
     case 'NoSuchRun':
       return [
         `No checkpoint found for run ${error.runId}`,
-        'Check the id and the store; the run may have been deleted or archived'
+        'Check the id and the store; the run may have been deleted, archived or moved'
       ]
     case 'SecretsMissing':
       return [
@@ -302,7 +302,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
 /** Remedies in terms of options. The command prints its own commands instead. */
 const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
   const tasks = problems.flatMap((one) =>
-    one._tag === 'NotAWave' && one.available.length === 0 && one.steps.includes(one.step) ? [one.step] : []
+    one._tag === 'NotAWave' && one.available.length === 0 && one.exists ? [one.step] : []
   )
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }
@@ -346,7 +346,7 @@ const sentence = (error: SingleLine): string => {
     case 'NoArchive':
       return `Run ${error.runId} cannot start: its program archives completed runs; set \`archive\` in the environment. Nothing was started`
     case 'PlanChanged':
-      return `The plan changed since it was reviewed: expected ${error.expected}, now ${error.found}. Review it again`
+      return `The plan is not the reviewed one: its hash is ${error.found}, not ${error.expected}; review it again`
     case 'RecoveryRefused':
       return `${describeLoss(error)}; to continue from it, return your name from \`onRecovered\``
     case 'TreeUnreadable':
@@ -354,7 +354,7 @@ const sentence = (error: SingleLine): string => {
     case 'NoWorkspaces':
       return `Run ${error.runId} needs its own workspace; set \`workspaces\` in the environment`
     case 'NoRequests':
-      return `Cannot reach the owner of run ${error.runId}: the environment has no inbox; set \`requests\` in it, as in { requests: fileRequests(folder) }`
+      return `Cannot pause or cancel run ${error.runId}: the environment has no \`requests\`; set them, as in { requests: fileRequests(folder) }`
     case 'RunCancelled':
       return `Run ${error.runId} was cancelled; start a new run, or set \`reopen\` to resume it`
     case 'AlreadyAnswered':

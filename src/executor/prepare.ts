@@ -73,8 +73,8 @@ export const prepareNew = async <Outputs, Input>({
   // The workspace of a new run is still empty.
   const planned = usable({ ...surveyed.right, workspaceFound: true })
   if (E.isLeft(planned)) return planned
-  const agreed = requireAnswers(planned.right, options)
-  if (E.isLeft(agreed)) return agreed
+  const reviewed = requireReviewed(planned.right, options)
+  if (E.isLeft(reviewed)) return reviewed
   const { plan } = planned.right
   return E.right({
     checkpoint,
@@ -102,14 +102,14 @@ export const prepareStored = async <Outputs, Input>(
   const cancelled = await recordCancelIfAsked(environment, claim, found, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
-  // A recovered state takes answers only at the next resume, once the consent is recorded.
+  // Consent to a recovered state is recorded first, so its answers stay in the inbox until the run continues.
   const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, found) : E.right(found)
   if (E.isLeft(taken)) return taken
   const checkpoint = taken.right
   const planned = await planStored(program, { checkpoint, found: stored.found }, asked.right)(environment)()
   if (E.isLeft(planned)) return planned
-  const answered = requireAnswers(planned.right, request.options)
-  if (E.isLeft(answered)) return answered
+  const reviewed = requireReviewed(planned.right, request.options)
+  if (E.isLeft(reviewed)) return reviewed
   const { plan, options } = planned.right
   const at = timestamp(environment.clock.now())
   return E.right({
@@ -134,7 +134,7 @@ const withAnswers = async (
 }
 
 /** Refuses a plan that differs from the reviewed one, or has open questions. */
-const requireAnswers = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
+const requireReviewed = (planned: Planned, { planHash }: Pick<ResumeOptions, 'planHash'>): E.Either<RunError, void> => {
   if (planHash !== undefined && planHash !== planned.hash)
     return E.left({ _tag: 'PlanChanged', expected: planHash, found: planned.hash })
   const [question, ...more] = planned.questions

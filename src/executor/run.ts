@@ -119,13 +119,13 @@ const checkCall = async <Outputs, Input>(
   // Without the claim, a run is loaded only to refuse early, or to plan no second workspace.
   const stored = E.isLeft(initial) || typeof wanted === 'string' ? await load(environment, runId) : E.right(O.none)
   if (E.isLeft(stored)) return stored
-  const isNew = O.isNone(stored.right)
-  if (E.isLeft(initial) && isNew) return initial
+  const isKnown = O.isSome(stored.right)
+  if (E.isLeft(initial) && !isKnown) return initial
   const secured = await secure(environment, program)
   if (E.isLeft(secured)) return secured
   const input = recordable(secured.right, inputs.right)
   if (E.isLeft(input)) return input
-  const workspace = isNew ? await workspaceFor(environment, runId, wanted) : E.right(undefined)
+  const workspace = isKnown ? E.right(undefined) : await workspaceFor(environment, runId, wanted)
   if (E.isLeft(workspace)) return workspace
   return E.right({
     environment: secured.right,

@@ -161,7 +161,7 @@ export const confirm = (options: Options & { readonly confirm: ReadonlyMap<strin
   orThrow('confirm', options, (given) => answerQuestions(given.id, given.confirm))
 
 /**
- * Pauses a run; see `pause` of `dogear`. The environment needs `requests`. Rejects with a
+ * Pauses a run; see `pause` of `dogear`. The environment needs the `requests` of the owner's. Rejects with a
  * {@link RunFailure} if the run does not exist, or leaving the request fails.
  *
  * @example

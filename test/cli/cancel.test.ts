@@ -55,6 +55,7 @@ test.each([['resume'], ['plan']])(
       'To resume it anyway:',
       '  dogear resume bad0 --reopen'
     ])
+    expect(linesOf((await place.dogear(['verify', 'bad0'])).stdout)).toContain('      dogear resume bad0 --reopen')
     expect((await place.dogear(['plan', 'bad0', '--reopen'])).stdout).toContain('dogear resume bad0 --reopen')
     place.write('fixed', '')
     expect((await place.dogear(['resume', 'bad0', '--reopen'])).code).toBe(0)

@@ -289,7 +289,7 @@ describe.skipIf(!hasTerminal)('an artifact edited by hand, on a terminal', () =>
     place.write('gen.js', 'fixed otherwise\n')
     const { code, stdout } = await answering(asked, [question, 'again\n'])
     expect(code).toBe(4)
-    expect(stdout).toContain('The plan changed since it was reviewed')
+    expect(stdout).toContain('The plan is not the reviewed one: ')
     expect(ran()).toEqual([])
     expect(place.read('gen.js')).toBe('fixed otherwise\n')
   })

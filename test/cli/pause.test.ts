@@ -44,7 +44,7 @@ test('a pause lets running groups end, and reports the position, the pointer, th
   expect(ended.code).toBe(75)
   expect(linesOf(timeless(ended.stderr)).slice(-5)).toEqual([
     'Paused at step 2: checks/G3',
-    `Progress saved to ${place.folder}/.dogear/continue-here.json`,
+    `Pointer written to ${place.folder}/.dogear/continue-here.json`,
     'Run paused after T: 3 tasks completed',
     'Resume with:',
     '  dogear resume r'

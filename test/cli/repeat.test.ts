@@ -278,7 +278,7 @@ describe('`resume --input`', () => {
     const command = linesOf(stdout).at(-1)?.trim() ?? ''
     expect(command).toMatch(/^dogear resume first --from-step three --input who=bob --plan [0-9a-f]{16}$/)
     const other = command.replace('who=bob', 'who=eve')
-    expect((await place.shell(other)).stderr).toContain('The plan changed since it was reviewed')
+    expect((await place.shell(other)).stderr).toContain('The plan is not the reviewed one: ')
     expect(place.read('log')).toBe('')
     expect((await place.shell(command)).code).toBe(0)
     expect(place.read('log')).toBe('first three bob\n')

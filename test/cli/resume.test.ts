@@ -79,7 +79,7 @@ describe('the chosen run', () => {
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(linesOf(stderr)).toEqual([
       `dogear: No checkpoint found for run ${id}`,
-      'Check the id and the store; the run may have been deleted or archived',
+      'Check the id and the store; the run may have been deleted, archived or moved',
       `Looked in ${place.folder}/.dogear`,
       'List the runs with:',
       '  dogear runs'
@@ -328,7 +328,7 @@ steps:
     place.write('w.yml', three.replace('test -e fixed && echo two', 'echo other'))
     const changed = await place.dogear(['resume', 'r', '--plan', hash])
     expect(changed.code).toBe(4)
-    expect(changed.stderr).toContain(`The plan changed since it was reviewed: expected ${hash}`)
+    expect(changed.stderr).toContain(`, not ${hash}; review it again`)
     expect(place.read('log')).toBe('one\n')
     place.write('w.yml', three)
     place.write('fixed', '')

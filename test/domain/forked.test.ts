@@ -42,8 +42,8 @@ const forks = fc.tuple(arb.moment(), fc.nat({ max: 999 })).map(([{ checkpoint: o
 
 const made = forks.filter((fork) => fork !== undefined)
 
-describe('a fork of any run at any unit', () => {
-  test('most units of most runs can be forked', () => {
+describe('a fork of an arbitrary run', () => {
+  test('most samples of a run and a unit can be forked', () => {
     const sample = fc.sample(forks, { numRuns: 300, seed: 7 })
     assert.ok(sample.filter((fork) => fork !== undefined).length > 200)
   })

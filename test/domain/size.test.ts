@@ -4,9 +4,13 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { describe, test } from 'vitest'
 import { bundled } from '../bundled.js'
+import { growth } from '../../src/domain/change/growth.js'
+import { encode } from '../../src/domain/checkpoint/CheckpointCodec.js'
 import { biggest } from '../../src/domain/data/Size.js'
 import type { Json } from '../../src/domain/data/Json.js'
+import * as arb from '../../src/testing/planning/arbitrary/Arbitrary.js'
 import { quickest } from '../quickest.js'
+import { law } from './law.js'
 
 const text = (bytes: number): string => 'x'.repeat(bytes - 2)
 
@@ -56,4 +60,16 @@ describe('the biggest values', () => {
     const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
     assert.deepEqual([status, stdout.trim()], [0, '$.a.many'])
   })
+})
+
+const sizeOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+law('a change adds at most its growth to the size of a checkpoint', arb.run(), ({ changes, trail }) => {
+  const sizes = trail.map(({ checkpoint }) => sizeOf(encode(checkpoint)))
+  for (const [revision, change] of changes.entries()) {
+    if (revision === 0) continue
+    const grown = (sizes[revision] as number) - (sizes[revision - 1] as number)
+    const most = growth([change], sizeOf(change))
+    assert.ok(grown <= most, `revision ${revision}: ${grown} > ${most}: ${JSON.stringify(change)}`)
+  }
 })

@@ -82,7 +82,7 @@ describe('a step that is not idempotent and may have taken effect', () => {
     assert.equal(outputOf(await storedIn(world), 'ship'), 'paid')
   })
 
-  test('all questions are answered together, and one that is left open refuses the answers', async () => {
+  test('all questions are answered together; the answers are refused while a question is left open', async () => {
     const { world, program } = await failed(['charge', 'invoice'])
     const given: Answer = { _tag: 'Done', output: 1 }
     assert.deepEqual(await openIn(world, { 'pay/charge': given }), ['pay/invoice'])

@@ -94,7 +94,7 @@ describe('the text of an error', () => {
       /^Cannot use \/a: it is; a link; move the state folder$/,
       /move it away/
     ],
-    [{ _tag: 'NoRequests', runId: 'r' }, /^Cannot reach the owner of run r: .*; set `requests` in it/, /leave/],
+    [{ _tag: 'NoRequests', runId: 'r' }, /^Cannot pause or cancel run r: the environment has no `requests`; set them, /, /leave/],
     [
       {
         _tag: 'ReadFailed',
@@ -135,7 +135,7 @@ describe('the text of an error', () => {
       /fromStep|--/
     ],
     [
-      { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', available: [], steps: ['a'] }] },
+      { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', exists: true, available: [], steps: ['a'] }] },
       /run from that step instead\nSet fromStep: 'a'$/,
       /--/
     ]

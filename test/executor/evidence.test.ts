@@ -134,7 +134,7 @@ describe('evidence of completed units', () => {
     assert.deepEqual(await again(world), [])
   })
 
-  test('a group runs again before those that need it only through a group that was declared done', async () => {
+  test('a group that runs again ends before a group that needs it through one that was declared done', async () => {
     const world = newWorld()
     const bring = task('bring', {
       evidence: [{ _tag: 'File', path: 'brought.txt' }],

@@ -156,7 +156,7 @@ describe('a map', () => {
     ended(await process.perform(run(program, 'r', {})), 'Completed')
   })
 
-  test('a map without items computes them again when its evidence is missing', async () => {
+  test('a map that has recorded no items computes its items again when its evidence is missing', async () => {
     const world = newWorld()
     const site = siteOf()
     const first = newProcess(world)

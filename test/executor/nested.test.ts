@@ -92,7 +92,7 @@ describe('a tree of steps', () => {
     assert.deepEqual(right(planResume(checkpoint, crawl(world))).startIndex, 3)
   })
 
-  test('saved groups that start and end together share a save', async () => {
+  test('groups that start or end together share saves: there are fewer than two for each task', async () => {
     const process = newProcess()
     ended(await process.perform(run(crawl(process.world), 'r', {})), 'Completed')
     assert.ok(process.saves.length < LEAVES.length * 2, `${process.saves.length} saves`)

@@ -624,6 +624,27 @@ describe('a sub-step that is not idempotent', () => {
     const whole = await runs().go(async ({ step }) => await step('a', () => 1), { idempotent: false })
     assert.match(errorOf(whole).message, /"agent" is not idempotent, so it can't call sub-step "a"/)
   })
+
+  test('a task that is not idempotent cannot wait in its code, and neither can a sub-step', async () => {
+    for (const wait of [
+      ({ sleep }: Context) => sleep('soon', { millis: 1 }),
+      ({ waitFor }: Context) => waitFor('answer')
+    ]) {
+      const whole = errorOf(await runs().go(wait, { idempotent: false }))
+      assert.equal(
+        whole.message,
+        '"agent" is not idempotent, so its code cannot wait; make the wait a step of the workflow'
+      )
+      const inner = errorOf(
+        await runs().go(({ step }) => step('turn', (context) => wait(context as unknown as Context)))
+      )
+      assert.equal(inner.code, 'SUB_STEP_NOT_ALLOWED')
+      assert.equal(
+        inner.message,
+        'sub-step "agent/turn" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step'
+      )
+    }
+  })
 })
 
 describe('a nested sub-step', () => {

@@ -56,7 +56,7 @@ export const claim = async (
   const lost = new AbortController()
   const granted = { runId, epoch, lost: lost.signal }
   const revision = O.isSome(content) ? content.value.revision : -1
-  const progress = { revision, head, baseBytes: 0, changeBytes: 0 }
+  const progress = { revision, head, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
   const askedAt = performance.now()
   const holding = { claim: granted, token, lost, key, progress, askedAt, last: Promise.resolve(), failed: undefined }
   hub.inboxes.set(runId, run['asked'] === true)

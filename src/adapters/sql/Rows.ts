@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../domain/change/Change.js'
+import { growth, RESUME_BYTES } from '../../domain/change/growth.js'
 import type { Json } from '../../domain/data/Json.js'
 import { biggest, bytesOf } from '../../domain/data/Size.js'
 import type { Revision, RevisionConflict, TooLarge, WriteFailed } from '../../ports/CheckpointStorage.js'
@@ -28,7 +29,7 @@ export interface Target {
   readonly where: string
 }
 
-/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: changes up to this size never cause a base. */
+/** `checkpointBytes`: the largest checkpoint to save; `baseBytes`: within a claim, changes up to this size cause no base. */
 export interface Limits {
   readonly checkpointBytes: number
   readonly baseBytes: number
@@ -44,6 +45,8 @@ export interface Progress {
   readonly baseBytes: number
   /** The size of the changes after it. */
   readonly changeBytes: number
+  /** An upper bound of the size of the newest checkpoint. */
+  readonly sizeBytes: number
 }
 
 /** A save, to be written in one transaction. */
@@ -61,7 +64,7 @@ export interface Save {
   readonly progress: Progress
 }
 
-/** Plans a save. The first row is a base at the first save of a claim, and when the changes have outgrown the last base. */
+/** Plans a save. The first row is a base at the first save of a claim, and when the changes have outgrown the last base. Measures the checkpoint only if it may exceed the limit. */
 export const saveOf = (
   target: Target,
   progress: Progress,
@@ -71,25 +74,42 @@ export const saveOf = (
   const conflict = conflictOf(target, progress, revisions)
   if (conflict !== undefined) return E.left(conflict)
   const hasBase = isBaseDue(progress, limits)
+  const isResume = progress.baseBytes === 0 && progress.revision >= 0
+  const limit: Limit = {
+    limitBytes: limits.checkpointBytes,
+    mostBytes: limits.checkpointBytes + (isResume ? RESUME_BYTES : 0)
+  }
   const rows: Array<Row> = []
   for (const revision of revisions) {
-    const row = rowOf(target, revision, hasBase && rows.length === 0, limits)
+    const row = rowOf(target, revision, hasBase && rows.length === 0, limit)
     if (E.isLeft(row)) return row
     rows.push(row.right)
   }
   const newest = revisions[revisions.length - 1] as Revision
-  const bytes = rows.reduce((sum, { change }) => sum + change.length, 0)
-  const baseBytes = hasBase ? Math.max(1, rows[0]?.checkpoint?.length ?? 0) : progress.baseBytes
+  const bytes = sum(rows.map(({ change }) => Buffer.byteLength(change)))
+  const baseBytes = hasBase ? Math.max(1, Buffer.byteLength(rows[0]?.checkpoint ?? '')) : progress.baseBytes
   const changeBytes = hasBase ? bytes : progress.changeBytes + bytes
+  const later = revisions.slice(hasBase ? 1 : 0).map(({ change }) => change)
+  const most = (hasBase ? baseBytes : progress.sizeBytes) + (later.length === 0 ? 0 : growth(later, bytes))
+  const size = most > limit.mostBytes ? measured(target, newest, limit) : E.right(most)
+  if (E.isLeft(size)) return size
   return E.right({
     rows: rows as unknown as ReadonlyNonEmptyArray<Row>,
     head: newest.revision,
     summary: JSON.stringify(newest.summary()),
     replaces: progress.head > progress.revision,
     hasBase,
-    progress: { revision: newest.revision, head: newest.revision, baseBytes, changeBytes }
+    progress: { revision: newest.revision, head: newest.revision, baseBytes, changeBytes, sizeBytes: size.right }
   })
 }
+
+/** `limitBytes`: the limit of the options; `mostBytes`: the largest checkpoint that this save may lead to. */
+interface Limit {
+  readonly limitBytes: number
+  readonly mostBytes: number
+}
+
+const sum = (sizes: ReadonlyArray<number>): number => sizes.reduce((total, size) => total + size, 0)
 
 const conflictOf = (
   { runId }: Target,
@@ -102,36 +122,53 @@ const conflictOf = (
   return undefined
 }
 
-/** Only a base tells whether a checkpoint exceeds its limit. */
 const isBaseDue = ({ baseBytes, changeBytes }: Progress, limits: Limits): boolean =>
-  baseBytes === 0 ||
-  changeBytes > Math.max(limits.baseBytes, baseBytes) ||
-  (changeBytes > 0 && baseBytes + changeBytes > limits.checkpointBytes)
+  baseBytes === 0 || changeBytes > Math.max(limits.baseBytes, baseBytes)
 
 const rowOf = (
   target: Target,
   { revision, change, checkpoint }: Revision,
   isBase: boolean,
-  { checkpointBytes: limitBytes }: Limits
+  limit: Limit
 ): E.Either<TooLarge | WriteFailed, Row> => {
   const whole = isBase ? checkpoint() : undefined
   const facts = isBase ? withoutContent(change) : change
-  const tooLarge = (bytes: number): TooLarge => {
-    const value = whole ?? facts
-    return { _tag: 'TooLarge', runId: target.runId, where: target.where, bytes, limitBytes, biggest: biggest(value) }
-  }
-  try {
+  return encoded(target, (whole ?? facts) as Json, limit, (text) => {
     const fields = { revision, epoch: target.epoch, kind: change._tag, at: change.at }
-    const texts = { change: JSON.stringify(facts), checkpoint: whole === undefined ? null : JSON.stringify(whole) }
-    const bytes = Buffer.byteLength(texts.checkpoint ?? texts.change)
-    if (bytes > limitBytes) return E.left(tooLarge(bytes))
-    return E.right({ ...fields, ...texts, checksum: checksumOf(target.runId, { ...fields, ...texts }) })
+    const texts =
+      whole === undefined ? { change: text, checkpoint: null } : { change: JSON.stringify(facts), checkpoint: text }
+    return { ...fields, ...texts, checksum: checksumOf(target.runId, { ...fields, ...texts }) }
+  })
+}
+
+/** Measures a checkpoint that may exceed the limit. */
+const measured = (target: Target, { checkpoint }: Revision, limit: Limit): E.Either<TooLarge | WriteFailed, number> =>
+  encoded(target, checkpoint(), limit, (_, bytes) => bytes)
+
+const encoded = <A>(
+  { runId, where }: Target,
+  value: Json,
+  { limitBytes, mostBytes }: Limit,
+  use: (text: string, bytes: number) => A
+): E.Either<TooLarge | WriteFailed, A> => {
+  const tooLarge = (bytes: number): TooLarge => ({
+    _tag: 'TooLarge',
+    runId,
+    where,
+    bytes,
+    limitBytes,
+    biggest: biggest(value)
+  })
+  try {
+    const text = JSON.stringify(value)
+    const bytes = Buffer.byteLength(text)
+    return bytes > mostBytes ? E.left(tooLarge(bytes)) : E.right(use(text, bytes))
   } catch (cause) {
     const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
     return E.left(
       isTooLong
-        ? tooLarge(bytesOf((whole ?? facts) as Json))
-        : { _tag: 'WriteFailed', committed: 'no', where: target.where, operation: 'encode', code: 'UNKNOWN', cause }
+        ? tooLarge(bytesOf(value))
+        : { _tag: 'WriteFailed', committed: 'no', where, operation: 'encode', code: 'UNKNOWN', cause }
     )
   }
 }

@@ -7,7 +7,7 @@ import type { Content } from '../sql/Content.js'
 import type { Limits, Save } from '../sql/Rows.js'
 import { FORMAT, saveOf } from '../sql/Rows.js'
 import type { Connection } from './Connection.js'
-import { due, read, sql, write } from './Connection.js'
+import { migrationsDue, read, sql, write } from './Connection.js'
 import type { Holding } from './Holding.js'
 import * as Holdings from './Holding.js'
 import type { Membership, Owners } from './Owners.js'
@@ -104,7 +104,7 @@ const grant = async (
   const epoch = (run?.epoch ?? 0) + 1
   const since = new Date().toISOString()
   const claimed = await write<boolean, StorageError>(connection, { runId }, () => {
-    const schema = due(connection)
+    const schema = migrationsDue(connection)
     if (E.isLeft(schema)) return schema
     if (!isSame(runRow(connection, runId), run)) return E.right(false)
     sql(connection, UPSERT).run(runId, epoch, token, membership.owner, host, pid, since)
@@ -118,7 +118,7 @@ const grant = async (
   if (run?.owner !== undefined && run.owner !== null) await tidy(store, run.owner, membership)
   const head = run?.head ?? -1
   const revision = O.isSome(content) ? content.value.revision : -1
-  const progress = { revision, head, baseBytes: 0, changeBytes: 0 }
+  const progress = { revision, head, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
   const holding = Holdings.make({ connection, token, membership, progress, runId, epoch, checkIntervalMillis })
   return E.right(O.some({ holding, stored: O.map((one: Content) => ({ ...one, heldBy: O.none }))(content) }))
 }
@@ -137,12 +137,12 @@ const tidy = async ({ connection, owners }: Store, owner: string, self?: Members
 
 // --- saving
 
-const MOVE = `UPDATE runs SET head = ?, summary = ? WHERE id = ? AND epoch = ? AND token = ? AND head = ? AND owner IS NOT NULL`
+const ADVANCE = `UPDATE runs SET head = ?, summary = ? WHERE id = ? AND epoch = ? AND token = ? AND head = ? AND owner IS NOT NULL`
 
 const INSERT = `INSERT INTO revisions (run, revision, epoch, kind, at, change, checkpoint, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
 /** Deletes revisions older than the oldest base to keep. */
-const PRUNE = `DELETE FROM revisions WHERE run = ? AND revision < (SELECT revision FROM revisions
+const TRIM = `DELETE FROM revisions WHERE run = ? AND revision < (SELECT revision FROM revisions
   WHERE run = ? AND checkpoint IS NOT NULL ORDER BY revision DESC LIMIT 1 OFFSET ?)`
 
 export const save = async (
@@ -179,14 +179,14 @@ export const save = async (
 /** Returns false, with nothing written, if the claim was superseded. */
 const isWritten = ({ connection, claim, token, progress }: Holding, save: Save, keep: number): boolean => {
   const { runId, epoch } = claim
-  const { changes } = sql(connection, MOVE).run(save.head, save.summary, runId, epoch, token, progress.head)
+  const { changes } = sql(connection, ADVANCE).run(save.head, save.summary, runId, epoch, token, progress.head)
   if (Number(changes) !== 1) return false
   if (save.replaces)
     sql(connection, 'DELETE FROM revisions WHERE run = ? AND revision > ?').run(runId, progress.revision)
   const insert = sql(connection, INSERT)
   for (const { revision, kind, at, change, checkpoint, checksum } of save.rows)
     insert.run(runId, revision, epoch, kind, at, change, checkpoint, checksum)
-  if (save.hasBase) sql(connection, PRUNE).run(runId, runId, keep - 1)
+  if (save.hasBase) sql(connection, TRIM).run(runId, runId, keep - 1)
   return true
 }
 

@@ -317,11 +317,11 @@ const checkDurability = (self: Connection): E.Either<WriteFailed | Thrown, void>
 }
 
 const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
-  const before = due(self)
+  const before = migrationsDue(self)
   if (E.isLeft(before) || before.right.length === 0) return E.map(() => undefined)(before)
   return once<void, UnsupportedFormat>(self, 'BEGIN IMMEDIATE', () => {
     // Another process may have been quicker.
-    const now = due(self)
+    const now = migrationsDue(self)
     if (E.isLeft(now)) return now
     for (const { number, sql: text } of now.right) {
       self.statement = `migration ${number}`
@@ -332,7 +332,7 @@ const migrate = (self: Connection): E.Either<Failure | Thrown, void> => {
 }
 
 /** Returns the migrations to run. Refuses a schema that a newer version migrated, perhaps after this connection was prepared. */
-export const due = (self: Connection): E.Either<UnsupportedFormat, ReadonlyArray<Migration>> => {
+export const migrationsDue = (self: Connection): E.Either<UnsupportedFormat, ReadonlyArray<Migration>> => {
   const { migrations = sqliteMigrations } = self.options
   const supported = migrations.at(-1)?.number ?? 0
   const found = versionOf(self)

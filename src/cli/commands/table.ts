@@ -156,7 +156,7 @@ export const COMMANDS: ReadonlyArray<Command> = [
     name: 'pause',
     args: [RUN],
     summary: 'pause a run at the next safe point',
-    text: 'Asks the owner of a run to pause it [at the next safe point](#pausing): its current steps end, and no other starts. Exits with 0 if the owner was asked or the run is paused already, and with 4 if the run has no owner.',
+    text: 'Asks the owner of a run to pause it [at the next safe point](#pausing): its current steps end, and no other starts. Exits with 0 if the owner was asked or the run is paused, and with 4 if the run has no owner and does not wait.',
     flags: [
       { syntax: '--no-commit', text: 'leave uncommitted changes in the worktree of the run as they are' },
       JSON_FLAG

@@ -7,7 +7,7 @@ import { describeStorage } from '../../executor/storage/portErrors.js'
 import type { RunSummary } from '../../executor/storage/runs.js'
 import type { StorageError } from '../../ports/CheckpointStorage.js'
 import type { CliError } from '../CliError.js'
-import { hintsOf, notDone } from '../CliError.js'
+import { notDone } from '../CliError.js'
 import { ExitCode } from '../ExitCode.js'
 import { linesOf } from '../report/Hint.js'
 import { holderJson, printed, runAgainJson } from '../report/runJson.js'
@@ -20,7 +20,7 @@ import { ofDamage } from './hints/hints.js'
 import { resumeLine } from './execution/planFlags.js'
 import { nextActions } from './hints/nextActions.js'
 import type { Obstacle, Preview, Unrecorded } from './execution/preview.js'
-import { CLEAR, obstacle, previewOf } from './execution/preview.js'
+import { CLEAR, obstacle, previewOf, refusal } from './execution/preview.js'
 import { heldError } from './execution/owner.js'
 import { holderText, shortened } from '../report/text.js'
 
@@ -56,10 +56,9 @@ const previewFor = async (context: Context, { runId, heldBy }: RunSummary): Prom
   if (E.isLeft(view)) return { ...CLEAR, obstacles: [obstacle(view.left)] }
   if (O.isNone(heldBy)) return await previewOf(context, view.right)
   const error = await heldError(context, runId, heldBy.value)
-  const held = { ...obstacle(error), next: [...hintsOf(error), ...nextActions(context, error)] }
   // A live process will leave another state.
   const preview = heldBy.value.liveness === 'alive' ? CLEAR : await previewOf(context, view.right)
-  return { ...preview, obstacles: [held, ...preview.obstacles] }
+  return { ...preview, obstacles: [refusal(context, error), ...preview.obstacles] }
 }
 
 /** Damage comes first, then the exit code of the refused resume. */

@@ -108,7 +108,7 @@ const paused = ({ pointer, where, unreadable, problems }: Of<'RunPaused'>, yello
   ]
   return [
     yellow(`Paused ${isTop(unit) ? 'before' : 'at'} ${describePosition(pointer)}`),
-    ...(where === undefined ? [] : [`Progress saved to ${where}`]),
+    ...(where === undefined ? [] : [`Pointer written to ${where}`]),
     ...(commits.length === 0 ? [] : [`Evidence: ${counted(commits.length, 'commit')}`]),
     ...(committed === undefined ? [] : [`Committed the uncommitted changes: ${committed.slice(0, 12)}`]),
     ...warnings.map((line) => yellow(`warning: ${line}`))

@@ -27,8 +27,9 @@ export interface PauseOptions {
 }
 
 /**
- * How a pause was delivered. `Requested`: the owner (`holder`) pauses the run after its current steps. `Paused`: the run waited without an
- * owner, and the pause is recorded. `AtRest`: the run has no live owner, and nothing was written.
+ * How a pause was delivered. `Requested`: the request is left for the owner (`holder`), which pauses the run after its current steps
+ * if its environment has the same `requests`. `Paused`: the run waited without an owner, and the pause is recorded. `AtRest`: the run has
+ * no live owner and does not wait, and nothing was written.
  *
  * @category model
  */

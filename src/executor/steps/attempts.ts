@@ -140,7 +140,7 @@ const NOTHING_LEFT: Closed = { left: [], waits: [], dropped: [], refused: undefi
 /** A submission returns a job, which is recorded unchanged. */
 const encodeOf = ({ job, encode }: ProgramTask): ProgramTask['encode'] => (job === undefined ? encode : toJson)
 
-/** The step ran, so its outcome is unknown. */
+/** The code has run, so it may have taken effect: a permanent failure with an unknown outcome. */
 const notStorable = ({ path, expected }: OutputMismatch): StepFailure =>
   Failure.permanent(
     StepError.make('OutputNotStorable', `the output at ${path} must be ${expected}`, { code: 'OUTPUT_NOT_STORABLE' })

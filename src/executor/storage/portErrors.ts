@@ -20,7 +20,7 @@ export const describeStorage = (error: StorageError): string => {
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
-      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
+      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}. Store less, such as a path instead of the content, or raise \`limits.checkpointBytes\``
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
@@ -132,7 +132,7 @@ const biggest = (error: {
 }): string =>
   error.biggest.length === 0
     ? ''
-    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}. Return less, store an artifact, or raise \`limits.checkpointBytes\``
+    : ` The biggest values are ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
 
 /** What a code of the system means, in words. */
 export interface Meaning {

@@ -38,6 +38,20 @@ export const notHere = (unit: Unit, name: string): StepFailure =>
     'SUB_STEP_NOT_ALLOWED'
   )
 
+export const noWaitHere = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepNotAllowed',
+    `"${unit}" is not idempotent, so its code cannot wait; make the wait a step of the workflow`,
+    'SUB_STEP_NOT_ALLOWED'
+  )
+
+export const noWaitInside = (unit: Unit): StepFailure =>
+  wrong(
+    'SubStepNotAllowed',
+    `sub-step "${unit}" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step`,
+    'SUB_STEP_NOT_ALLOWED'
+  )
+
 export const outerStep = (unit: Unit, name: string): StepFailure =>
   wrong(
     'SubStepOutside',

@@ -70,11 +70,12 @@ export const levelOf = (root: Root, unit: Unit, isIdempotent: boolean, attempt: 
 /** The path of a call, and its number among the calls of this name; or why the call is refused. */
 export const placed = (
   level: Level,
-  name: string
+  name: string,
+  refused: (unit: Unit, name: string) => StepFailure = notHere
 ): E.Either<StepFailure, { readonly unit: Unit; readonly number: number }> => {
   const { root, counts, open, saving, waits, attempt } = level
   if (attempt.halt !== undefined) return E.left(Failure.fromUnknown(attempt.halt.reason))
-  if (!level.isIdempotent) return E.left(notHere(level.unit, name))
+  if (!level.isIdempotent) return E.left(refused(level.unit, name))
   const around = root.scope.environment.asyncContext?.get()
   if (around !== level && isLevel(around) && around.root === root) return E.left(outerStep(around.unit, name))
   const number = (counts.get(name) ?? 0) + 1

@@ -33,7 +33,16 @@ import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import { waitOf } from '../steps/waits.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
-import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
+import {
+  changedInput,
+  changedKind,
+  errorOf,
+  noRun,
+  notDecodable,
+  notStorable,
+  noWaitInside,
+  wrongOption
+} from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
@@ -348,6 +357,13 @@ const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext 
     get artifacts() {
       return artifactsFor({ scope, place, attempt })
     },
-    step: stepOf(level)
+    step: stepOf(level),
+    ...waitsInside(unit)
   }
+}
+
+/** Refuses the waits, which the types do not have here. */
+const waitsInside = (unit: Unit): object => {
+  const refuse = (): Promise<never> => Promise.reject(errorOf(noWaitInside(unit)))
+  return { sleep: refuse, waitFor: refuse }
 }

@@ -11,6 +11,7 @@ import { nodeFileSystem } from '../../../src/adapters/json-file/files/nodeFileSy
 import type { Json } from '../../../src/domain/data/Json.js'
 import type { CheckpointStorage, Claim, Revision } from '../../../src/ports/CheckpointStorage.js'
 import {
+  assertHolds,
   assertLoads,
   claimed,
   left,
@@ -377,6 +378,25 @@ describe('a checkpoint that is too large', () => {
     const claim = await claimed(storage, 'a')
     const { limitBytes } = await left(storage.save(claim, big(0, 64 * MIB)), 'TooLarge')
     assert.equal(limitBytes, 64 * MIB)
+  })
+
+  test('a run at its limit is refused a save long before a compaction, and the next claim can save', async () => {
+    const root = folder()
+    const limits = { checkpointBytes: 20_000 }
+    const storage = next(root, { limits })
+    const claim = await claimed(storage, 'a')
+    const payloads: Array<string> = []
+    for (let length = 500; length > 0;) {
+      const payload = 'あ'.repeat(length)
+      const result = await storage.save(claim, revisions([...payloads, payload]))()
+      if (result._tag === 'Left') length = Math.floor(length / 2)
+      else payloads.push(payload)
+    }
+    await right(storage.release(claim))
+    const later = next(root, { limits })
+    payloads.push('x')
+    await right(later.save(await claimed(later, 'a'), revisions(payloads)))
+    assertHolds(some(await right(next(root).load('a'))), payloads)
   })
 
   test('a checkpoint that grew over the limit is refused by the compaction, and nothing is lost', async () => {

@@ -2,15 +2,17 @@
 import assert from 'node:assert/strict'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
+import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import { describe, test } from 'vitest'
 import type { Content } from '../../../src/adapters/sql/Content.js'
 import { isWhole, newest, revisionOf } from '../../../src/adapters/sql/Content.js'
 import type { Limits, Progress, Row } from '../../../src/adapters/sql/Rows.js'
 import { saveOf } from '../../../src/adapters/sql/Rows.js'
+import type { Revision } from '../../../src/ports/CheckpointStorage.js'
 import { assertCarries, assertHolds, revisions, upTo } from '../../../src/testing/conformance/fixtures.js'
 
 const LIMITS: Limits = { checkpointBytes: 100_000, baseBytes: 1_000 }
-const NOTHING: Progress = { revision: -1, head: -1, baseBytes: 0, changeBytes: 0 }
+const NOTHING: Progress = { revision: -1, head: -1, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
 
 const right = <A>(result: E.Either<unknown, A>): A =>
   E.isRight(result) ? result.right : assert.fail(JSON.stringify(result.left))
@@ -22,7 +24,7 @@ const rowsOf = (count: number, perClaim: number): ReadonlyArray<Row> => {
   const rows: Array<Row> = []
   let progress = NOTHING
   for (let n = 1; n <= count; n++) {
-    if ((n - 1) % perClaim === 0) progress = { ...progress, baseBytes: 0, changeBytes: 0 }
+    if ((n - 1) % perClaim === 0) progress = { ...progress, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
     const save = right(saveOf(target(Math.ceil(n / perClaim)), progress, revisions(upTo(n)), LIMITS))
     rows.push(...save.rows)
     progress = save.progress
@@ -58,6 +60,37 @@ describe('the rows of a run', () => {
     assert.ok(E.isLeft(save) && save.left._tag === 'TooLarge')
     assert.ok(save.left.bytes > save.left.limitBytes)
     assert.equal(save.left.biggest[0]?.path, '$.payloads[0]')
+  })
+
+  test('a run at its limit is refused only what would exceed it, and the next claim can save', () => {
+    let progress = NOTHING
+    let measured = 0
+    const payloads: Array<string> = []
+    const counted = (payload: string): ReadonlyNonEmptyArray<Revision> => {
+      const [revision] = revisions([...payloads, payload])
+      return [
+        {
+          ...revision,
+          checkpoint: () => {
+            measured += 1
+            return revision.checkpoint()
+          }
+        }
+      ]
+    }
+    for (let length = 500; length > 0;) {
+      const save = saveOf(target(1), progress, counted('あ'.repeat(length)), { ...LIMITS, baseBytes: 1_000_000 })
+      if (E.isLeft(save)) length = Math.floor(length / 2)
+      else {
+        payloads.push('あ'.repeat(length))
+        progress = save.right.progress
+      }
+    }
+    const { checkpoint } = revisions(payloads)[0]
+    const bytes = Buffer.byteLength(JSON.stringify(checkpoint()))
+    assert.ok(bytes <= LIMITS.checkpointBytes && bytes > LIMITS.checkpointBytes - 10, `${bytes} bytes`)
+    assert.ok(measured < payloads.length / 2, `measured at ${measured} of ${payloads.length} saves`)
+    right(saveOf(target(2), { ...progress, baseBytes: 0 }, counted('x'), LIMITS))
   })
 
   test('revisions that do not follow the stored one are a conflict', () => {
@@ -110,7 +143,7 @@ describe('the rows of a run', () => {
   })
 
   test('a save after a recovery replaces the damaged rows', () => {
-    const progress = { revision: 2, head: 5, baseBytes: 0, changeBytes: 0 }
+    const progress = { revision: 2, head: 5, baseBytes: 0, changeBytes: 0, sizeBytes: 0 }
     const save = right(saveOf(target(3), progress, revisions(upTo(4)), LIMITS))
     assert.deepEqual([save.replaces, save.hasBase, save.head], [true, true, 3])
     assert.equal(right(saveOf(target(3), save.progress, revisions(upTo(5)), LIMITS)).replaces, false)

@@ -4,13 +4,19 @@ import { artifactConformanceTests, conformanceTests } from '../../../src/testing
 import { sweep } from '../../sweep.js'
 import { waitingTogether } from '../../testing/conformance/waitingTogether.js'
 import type { Place } from './kit.js'
-import { connected, drivers, placeOf, sqliteSpec } from './kit.js'
+import { connected, drivers, placeOf, reopen, sqliteSpec } from './kit.js'
 
 const levels = sweep ? (['core', 'capability', 'stress'] as const) : (['core', 'capability'] as const)
 
 for (const driver of drivers) {
   const spec = sqliteSpec(driver)
   conformanceTests({ describe, test: waitingTogether(test) }, spec, { levels })
+  const limited = {
+    ...spec,
+    name: `${spec.name} and a limit of 100,000 bytes`,
+    reopen: (place: Place) => Promise.resolve(reopen(place, { limits: { checkpointBytes: 100_000 } }))
+  }
+  conformanceTests({ describe, test }, limited, { only: ['CS-TRIP-24'] })
   artifactConformanceTests(
     { describe, test },
     {

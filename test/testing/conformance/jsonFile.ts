@@ -30,10 +30,15 @@ const newProcess = ({ all, dead }: Place): { readonly name: string; readonly pro
 }
 
 /** A process that starts after all others were killed. */
-const open = (place: Place, fs?: FileSystem): CheckpointStorage => {
+const open = (place: Place, fs?: FileSystem, limits?: { readonly checkpointBytes: number }): CheckpointStorage => {
   for (const name of place.all) place.dead.add(name)
   const { processes } = newProcess(place)
-  return jsonFileStorage(place.root, { processes, checkIntervalMillis: 50, ...(fs === undefined ? {} : { fs }) })
+  return jsonFileStorage(place.root, {
+    processes,
+    checkIntervalMillis: 50,
+    ...(fs && { fs }),
+    ...(limits && { limits })
+  })
 }
 
 const beside = (place: Place): OtherProcess => {
@@ -147,4 +152,11 @@ export const jsonFileSpec: StorageSpec<Place> = {
   // An instance that still watches a claim there sees at its next look that it is missing, and stops.
   destroy: ({ root }) => rm(root, { recursive: true, force: true, maxRetries: 20 }),
   capabilities: ['history', 'large', 'watch', 'processes', 'damage', 'formats', 'faults', 'stalls', 'takeOver']
+}
+
+/** The store with a limit that a few small saves reach. */
+export const limitedSpec: StorageSpec<Place> = {
+  ...jsonFileSpec,
+  name: 'the JSON file store with a limit of 100,000 bytes',
+  reopen: (place) => Promise.resolve(open(place, undefined, { checkpointBytes: 100_000 }))
 }

@@ -64,7 +64,7 @@ const throughProcesses: StorageSpec<string> = {
 }
 
 // Sending large values takes seconds.
-const LARGE = ['CS-TRIP-15', 'CS-TRIP-23']
+const LARGE = ['CS-TRIP-15', 'CS-TRIP-23', 'CS-TRIP-24']
 const trips = checkpointStorageCases
   .map(({ id }) => id)
   .filter((id) => id.startsWith('CS-TRIP') && (sweep || !LARGE.includes(id)))

@@ -76,6 +76,8 @@ export const KILLED_BY = {
   'rewrites times': 'CS-TRIP-22',
   'drops trailing zeros of times': 'CS-TRIP-22',
   'truncates strings after twelve million characters': 'CS-TRIP-23',
+  'checks its limit only at the first save of a claim': 'CS-TRIP-24',
+  'counts characters against its limit after the first save of a claim': 'CS-TRIP-24',
   'treats similar ids as equal': 'CS-ID-09',
   'records a refused claimant': 'CS-CLAIM-18',
   'reports a new `since` at each load': 'CS-CLAIM-19',

@@ -63,6 +63,7 @@ const instanceOn = (disk: Disk, flaw: Flaw | undefined, isUnsure: boolean): Inst
     counted: new Map(),
     free: new Set(),
     summaries: new Map(),
+    savedBy: new Set(),
     removing: new Set(),
     hasSlept: false,
     busy: false

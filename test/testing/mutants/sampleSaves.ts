@@ -11,6 +11,9 @@ import { claimKey, foundOf, read, textOf, write, writeFailed } from './sampleTex
 /** The number of kept revisions. */
 const KEPT = 12
 
+/** The bytes of the largest run that a mutant with a limit stores. */
+const LIMIT = 5_000_000
+
 export const save = async (
   instance: Instance,
   claimed: Claim,
@@ -63,6 +66,9 @@ const keep = async (
   if (has('lets saves overtake one another')) return overtake(instance, runId, run, revisions)
   const next = withSaved(instance, runId, run, revisions)
   if (E.isLeft(next)) return next
+  const bytes = countedBytes(instance, runId, run, next.right)
+  if (bytes > LIMIT) return E.left({ _tag: 'TooLarge', runId, where: runId, bytes, limitBytes: LIMIT, biggest: [] })
+  instance.savedBy.add(claimKey(runId, run.epoch))
   if (has('writes no more than a hundred revisions at once') && revisions.length > 100)
     return E.left(writeFailed(runId, 'E2BIG'))
   if (has('drops saves that come at the same time')) return saveUnlessBusy(instance, runId, next.right)
@@ -76,6 +82,16 @@ const keep = async (
   if (E.isLeft(written) && has('keeps a part of a save that failed'))
     instance.disk.texts.set(runId, textOf(runId, withRevisions(instance, run, revisions.slice(0, 1)), has))
   return written
+}
+
+/** The bytes that a mutant with a limit counts. */
+const countedBytes = ({ has, savedBy }: Instance, runId: string, run: Run, next: Run): number => {
+  const checksOnce = has('checks its limit only at the first save of a claim')
+  const counts = has('counts characters against its limit after the first save of a claim')
+  if (!checksOnce && !counts) return 0
+  const text = textOf(runId, next, has)
+  if (!savedBy.has(claimKey(runId, run.epoch))) return Buffer.byteLength(text)
+  return checksOnce ? 0 : text.length
 }
 
 /** The run after a save, if the save follows the stored revision. */

@@ -55,6 +55,8 @@ export interface Instance {
   readonly counted: Map<string, ReadonlyArray<Kept>>
   readonly free: Set<string>
   readonly summaries: Map<string, Summary>
+  /** Claims that have saved, by {@link claimKey}. */
+  readonly savedBy: Set<string>
   /** Runs whose removal had no reply. */
   readonly removing: Set<string>
   /** Whether the process has slept. */

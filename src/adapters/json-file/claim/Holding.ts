@@ -39,6 +39,8 @@ export interface Holding {
   baseBytes: number
   /** The size of the changes in the journal. */
   changeBytes: number
+  /** An upper bound of the size of the newest checkpoint. */
+  sizeBytes: number
   /** The size of changes from which the store measures whether a compaction pays. */
   compactBytes: number
   /** The size of base and changes from which the store checks for a large checkpoint. */
@@ -86,6 +88,7 @@ export const make = (
     timer: undefined,
     baseBytes: 0,
     changeBytes: 0,
+    sizeBytes: 0,
     compactBytes: 0,
     warnAtBytes: parts.context.settings.warnBytes,
     ended: undefined,

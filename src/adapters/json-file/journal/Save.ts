@@ -3,6 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { ReadonlyNonEmptyArray } from 'fp-ts/lib/ReadonlyNonEmptyArray.js'
 import type { Change } from '../../../domain/change/Change.js'
+import { growth, RESUME_BYTES } from '../../../domain/change/growth.js'
 import type { Json } from '../../../domain/data/Json.js'
 import type {
   Revision,
@@ -38,7 +39,7 @@ const RECORDS_BYTES = 65_536
 
 /** The longest possible journal before its last save: a base and changes, followed by the unused tail of a killed owner. */
 export const longestJournal = (checkpointBytes: number, compactBytes: number): number =>
-  RECORDS_BYTES + 2 * checkpointBytes + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
+  RECORDS_BYTES + 2 * checkpointBytes + RESUME_BYTES + compactBytes + EXTENSION_BYTES.least + EXTENSION_BYTES.most
 
 /** Saves revisions. Concurrent saves of one claim run one after the other. */
 export const save = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): Promise<Saved> =>
@@ -51,9 +52,15 @@ const begin = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, don
   const plan = planOf(holding, revisions)
   if (E.isLeft(plan)) return done(E.left(refusal(holding, plan.left)))
   const { kind, line } = plan.right
-  if (kind === 'compaction') void compact(holding, revisions, line, done)
-  else if (kind === 'base') saveBase(holding, revisions, line, done)
-  else saveChanges(holding, revisions, line, done)
+  const size = sizeAfter(holding, revisions, plan.right)
+  if (E.isLeft(size)) return done(E.left(refusal(holding, size.left)))
+  const ended: Done = (result) => {
+    if (E.isRight(result)) holding.sizeBytes = size.right
+    done(result)
+  }
+  if (kind === 'compaction') void compact(holding, revisions, line, ended)
+  else if (kind === 'base') saveBase(holding, revisions, line, ended)
+  else saveChanges(holding, revisions, line, ended)
 }
 
 /** Rejects an invalid save, but a superseded owner gets `Fenced` first. */
@@ -79,6 +86,24 @@ const planOf = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E
   }
   return as('changes')(saveLine(holding, revisions))
 }
+
+/** An upper bound of the size of the checkpoint after a save. Measures the checkpoint only if it may exceed the limit. */
+const sizeAfter = (
+  holding: Holding,
+  revisions: ReadonlyNonEmptyArray<Revision>,
+  { kind, line }: Plan
+): E.Either<StorageError, number> => {
+  const later = (kind === 'changes' ? revisions : revisions.slice(1)).map(({ change }) => change)
+  const before = kind === 'changes' ? holding.sizeBytes : line.length
+  const most = before + (later.length === 0 ? 0 : growth(later, line.length))
+  if (most <= mostBytes(holding)) return E.right(most)
+  const newest = revisions[revisions.length - 1] as Revision
+  return E.map((text: string) => Buffer.byteLength(text))(encode(holding, newest.checkpoint()))
+}
+
+/** The largest checkpoint that a save may lead to. */
+const mostBytes = ({ baseBytes, revision, context }: Holding): number =>
+  context.settings.checkpointBytes + (baseBytes === 0 && revision >= 0 ? RESUME_BYTES : 0)
 
 const saveChanges = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, line: Buffer, done: Done): void =>
   append(holding, line, done, () => {
@@ -253,7 +278,7 @@ const postpone = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>, 
 }
 
 const saveLine = (holding: Holding, revisions: ReadonlyNonEmptyArray<Revision>): E.Either<StorageError, Buffer> =>
-  encode(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
+  lineOf(holding, { kind: 'save', revision: revisions[0].revision, changes: revisions.map(({ change }) => change) })
 
 /** Writes the checkpoint of the first revision, so that all of them can be loaded. Omits the fields of a `Started`, because the checkpoint has them. */
 const baseLine = (
@@ -261,7 +286,7 @@ const baseLine = (
   revisions: ReadonlyNonEmptyArray<Revision>,
   epoch: number
 ): E.Either<StorageError, Buffer> =>
-  encode(holding, {
+  lineOf(holding, {
     kind: 'base',
     format: FORMAT,
     runId: holding.layout.runId,
@@ -281,19 +306,29 @@ interface Fields {
   readonly changes: ReadonlyArray<Pick<Change, '_tag' | 'at'>>
 }
 
-const encode = ({ context, layout, journal }: Holding, fields: Fields): E.Either<StorageError, Buffer> => {
+const lineOf = (holding: Holding, fields: Fields): E.Either<StorageError, Buffer> =>
+  E.map(Line.encode)(
+    encode(holding, fields as unknown as Json, (fields.checkpoint ?? { changes: fields.changes }) as Json)
+  )
+
+/** Encodes as JSON what is not too large. `explained`: the part that an error explains. */
+const encode = (holding: Holding, value: Json, explained = value): E.Either<StorageError, string> => {
+  const { context, layout, journal } = holding
   const limitBytes = context.settings.checkpointBytes
-  const tooLarge = (bytes: number): TooLarge => {
-    const value = (fields.checkpoint ?? { changes: fields.changes }) as Json
-    return { _tag: 'TooLarge', runId: layout.runId, where: journal.path, bytes, limitBytes, biggest: biggest(value) }
-  }
+  const tooLarge = (bytes: number): TooLarge => ({
+    _tag: 'TooLarge',
+    runId: layout.runId,
+    where: journal.path,
+    bytes,
+    limitBytes,
+    biggest: biggest(explained)
+  })
   try {
-    const line = Line.encode(JSON.stringify(fields))
-    return line.length > limitBytes ? E.left(tooLarge(line.length)) : E.right(line)
+    const text = JSON.stringify(value)
+    const bytes = Buffer.byteLength(text)
+    return bytes > mostBytes(holding) ? E.left(tooLarge(bytes)) : E.right(text)
   } catch (cause) {
     const isTooLong = cause instanceof RangeError && cause.message === 'Invalid string length'
-    return E.left(
-      isTooLong ? tooLarge(bytesOf(fields as unknown as Json)) : writeFailed(journal.path, 'encode', cause, 'no')
-    )
+    return E.left(isTooLong ? tooLarge(bytesOf(value)) : writeFailed(journal.path, 'encode', cause, 'no'))
   }
 }

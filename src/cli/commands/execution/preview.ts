@@ -22,6 +22,7 @@ import { nowText } from '../../report/pending.js'
 import type { Context } from '../Context.js'
 import { environmentFor } from '../Context.js'
 import { answers, ofMissingWorkspace, ofPlanError, ofRunError } from '../hints/hints.js'
+import { nextActions } from '../hints/nextActions.js'
 import type { NextUnit } from './nextUnits.js'
 import { isWait, nextUnits } from './nextUnits.js'
 import { resumeLine } from './planFlags.js'
@@ -70,7 +71,7 @@ export const previewOf = async (context: Context, view: RunView): Promise<Previe
   if (E.isLeft(surveyed))
     return {
       ...CLEAR,
-      obstacles: [obstacle(surveyed.left), ...missing],
+      obstacles: [refusal(context, surveyed.left), ...missing],
       unrecorded: unrecordedOf(checkpoint)
     }
   return planOf(context, program, surveyed.right, missing)
@@ -162,6 +163,12 @@ export const obstacle = (error: CliError): Obstacle => ({
   message: describeCause(error),
   next: hintsOf(error),
   exit: ofError(error)
+})
+
+/** An obstacle with the command to type next, as the refused command would print it. */
+export const refusal = (context: Context, error: CliError): Obstacle => ({
+  ...obstacle(error),
+  next: [...hintsOf(error), ...nextActions(context, error)]
 })
 
 const missingWorkspace = (context: Context, checkpoint: Checkpoint): Obstacle => {

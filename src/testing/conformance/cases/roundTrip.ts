@@ -13,6 +13,7 @@ import {
   assertLoads,
   claimed,
   left,
+  OTHER,
   OWNER,
   revisions,
   right,
@@ -177,7 +178,20 @@ export const roundTripCases: ReadonlyArray<ConformanceCase> = [
     await seed(storage, 'a', [payload, 1])
     await assertLoads(storage, 'a', [payload, 1], 'the run loaded by the instance that saved it')
     await assertLoads(await reopen(), 'a', [payload, 1], 'the run loaded by a new instance')
-  })
+  }),
+
+  conformanceCase(
+    'CS-TRIP-24',
+    'a run that grew to 10 MB, or to the limit of the store, can be claimed and saved again',
+    (context) => assertGoesOn(context, 10)
+  ),
+
+  conformanceCase(
+    'CS-TRIP-25',
+    'a run that grew to 80 MB, or to the limit of the store, can be claimed and saved again',
+    (context) => assertGoesOn(context, 80),
+    { level: 'stress' }
+  )
 ]
 
 const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
@@ -193,6 +207,29 @@ const assertStoredOrTooLarge = async ({ storage, reopen }: CaseContext, megabyte
   await assertLoads(storage, 'a', [1])
   await assertLoads(await reopen(), 'a', [1])
 }
+
+/** A store that counts characters, or checks its limit late, acknowledges a save that makes the first save of the next claim too large. */
+const assertGoesOn = async ({ storage, reopen }: CaseContext, megabytes: number): Promise<void> => {
+  const claim = await claimed(storage, 'a')
+  const payloads: Array<Json> = []
+  for (let length = 1_000; length * BYTES_EACH < (megabytes * MEGABYTE) / 2; length *= 2) {
+    const payload = 'あ'.repeat(length)
+    const saved = await answerOf(storage.save(claim, revisions([...payloads, payload])))
+    if (saved._tag === 'Left') {
+      await left(() => Promise.resolve(saved), 'TooLarge')
+      break
+    }
+    payloads.push(payload)
+  }
+  const later = await reopen()
+  const next = await claimed(later, 'a', OTHER)
+  payloads.push(1)
+  await right(later.save(next, revisions(payloads)))
+  await assertLoads(await reopen(), 'a', payloads, 'the run saved by the next claim')
+}
+
+/** The bytes of the character in UTF-8. */
+const BYTES_EACH = 3
 
 /** Mutates everything mutable. A store may also return frozen values. */
 const spoil = (value: unknown): void => {

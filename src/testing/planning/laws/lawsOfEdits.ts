@@ -70,7 +70,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-EDIT-05',
-    'with changes ignored, a unit is skipped if and only if a unit of its name is recorded',
+    'with changes ignored, exactly the units run whose path is neither recorded nor waiting',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const edited = edit(workflow, change).workflow
@@ -97,7 +97,7 @@ export const lawsOfEdits: ReadonlyArray<PlanLaw> = [
   ),
   law(
     'PL-WHY-01',
-    'a plan gives the reason for each skip: completed, assumed, or accepted despite a change',
+    'a plan gives the reason for each skipped record: completed, assumed, or accepted despite a change',
     (of) => fc.tuple(moment(of), workflowEdit),
     ([{ checkpoint, workflow }, change]) => {
       const plan = planResume(checkpoint, edit(workflow, change).workflow, { changes: 'ignore' })
