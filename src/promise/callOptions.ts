@@ -53,6 +53,8 @@ const workflows: Check = (value) => {
   return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
 }
 
+const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
+
 const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
 
 const count: Check = (value) => (Number.isInteger(value) && (value as number) >= 1 ? undefined : 'a whole number ≥ 1')
