@@ -38,7 +38,7 @@ export interface Interrupted {
   readonly stepIndex: number
   readonly step: string
   readonly inProgress: boolean
-  readonly reason: InterruptReason
+  readonly reason: Exclude<InterruptReason, 'pending'>
 }
 
 /**

@@ -2,7 +2,6 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Suspended } from '../domain/change/Change.js'
 import type { Checkpoint, Variables } from '../domain/checkpoint/Checkpoint.js'
-import type { InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../domain/data/Json.js'
 import type { Span } from '../domain/data/Span.js'
@@ -26,10 +25,13 @@ import { onAbort } from './onAbort.js'
 import type { RequestWatch } from './requests/RequestWatch.js'
 import type { RecordError, Recorder } from './storage/Recorder.js'
 import type { SecuredEnvironment } from './secrets.js'
+import type { Interrupted } from './RunOutcome.js'
 import type { Place, Values } from './Values.js'
 import { outputsFor, variablesFor } from './Values.js'
 
-export type Stop = { readonly _tag: 'Interrupted'; readonly reason: InterruptReason } | { readonly _tag: 'Fenced' }
+type StopReason = Interrupted['reason']
+
+export type Stop = { readonly _tag: 'Interrupted'; readonly reason: StopReason } | { readonly _tag: 'Fenced' }
 
 export interface AttemptTimes {
   readonly attempt: number
@@ -104,10 +106,10 @@ export const stopOn = (
   }
 }
 
-const REASONS: ReadonlyArray<InterruptReason> = ['signal', 'aborted', 'paused']
+const REASONS: ReadonlyArray<StopReason> = ['signal', 'aborted', 'paused']
 
 /** Untyped hosts may return any string, and an unknown one could not be decoded. */
-const reasonOf = (interrupt: Interrupt): InterruptReason => {
+const reasonOf = (interrupt: Interrupt): StopReason => {
   try {
     const reason = interrupt.reason()
     return REASONS.includes(reason) ? reason : 'aborted'

@@ -75,8 +75,8 @@ const stopped = (stored: Stored): Interrupted | undefined => {
   const { runId, state } = checkpoint
   const is = status(checkpoint, O.isSome(stored.heldBy))
   if (state._tag !== 'Interrupted' || (is !== 'cancelled' && is !== 'paused')) return undefined
-  const { stepIndex, step, inProgress, reason } = state
-  return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason }
+  const { stepIndex, step, inProgress } = state
+  return { _tag: 'Interrupted', runId, checkpoint, stepIndex, step, inProgress, reason: is }
 }
 
 /** Reading the record takes at most a twentieth of the time. */

@@ -45,6 +45,15 @@ describe('the message of a RunFailure', () => {
   })
 })
 
+test('a run that was stopped rejects with what to do', async () => {
+  const storage = memoryStorage()
+  const waiting = dogear
+    .workflow('w')
+    .step('one', ({ signal }) => new Promise((done) => signal.addEventListener('abort', done)))
+  const stopped = dogear.run(waiting, { id: 'r', storage, signal: AbortSignal.abort() })
+  await assert.rejects(stopped, { message: 'Run r was stopped at step 1 (one): aborted; resume it' })
+})
+
 test.each([
   [
     'an answer',

@@ -136,8 +136,8 @@ export const recordCancelIfAsked = async (
   await withdraw(environment, request)
   const { state } = recorded.right
   if (over || state._tag !== 'Interrupted') return E.right(O.none)
-  const { _tag, stepIndex, step, inProgress, reason } = state
-  return E.right(O.some({ _tag, runId, checkpoint: recorded.right, stepIndex, step, inProgress, reason }))
+  const { _tag, stepIndex, step, inProgress } = state
+  return E.right(O.some({ _tag, runId, checkpoint: recorded.right, stepIndex, step, inProgress, reason: 'cancelled' }))
 }
 
 /** Claims a run, uses the claim, and releases it. Then handles requests that arrived too late for the claim: their callers saw an owner. */
