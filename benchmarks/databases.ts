@@ -84,7 +84,7 @@ const saves = (run: Row, rows: ReadonlyArray<Row>): (() => PlainSave) => {
 // --- PostgreSQL
 
 /** A server with default durability. Its folder must be open to another user, because PostgreSQL refuses to run as root. */
-const startServer = async (): Promise<{ readonly port: number; readonly stop: () => void }> => {
+export const startServer = async (): Promise<{ readonly port: number; readonly stop: () => void }> => {
   const folder = await mkdtemp(join(tmpdir(), 'dogear-bench-'))
   const args = ['test/adapters/postgres/children/keeper.js', folder, String(process.pid)]
   const keeper = spawn(process.execPath, args, { stdio: 'ignore' })

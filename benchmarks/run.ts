@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { postgres, sqlite } from './databases.js'
 import { durable } from './durable.js'
 import { listing } from './listing.js'
+import { PAGE, postgresPages, sqlitePages } from './paging.js'
 import { linear, loading, mapped, planning } from './loading.js'
 import { restarting } from './restarting.js'
 import { compare } from './starting.js'
@@ -121,6 +122,17 @@ const listingTable = async (root: string): Promise<void> => {
   }
 }
 
+const pagingTable = async (root: string): Promise<void> => {
+  write(`| store | completed runs | a page of ${PAGE}, ms | all pages, ms |`)
+  write('|---|---|---|---|')
+  for (const count of quick ? [1_000] : [1_000, 10_000])
+    for (const [what, { page, all }] of [
+      ['PostgreSQL', await postgresPages(count)],
+      ['SQLite', await sqlitePages(root, count)]
+    ] as const)
+      write(`| ${what} | ${count} | ${fixed(page, 1)} | ${fixed(all, 0)} |`)
+}
+
 const root = await mkdtemp(join(process.cwd(), 'test/.tmp/bench-'))
 await durableTable(root)
 write('')
@@ -137,4 +149,6 @@ write('')
 await restartingTable(root)
 write('')
 await listingTable(root)
+write('')
+await pagingTable(root)
 await rm(root, { recursive: true })

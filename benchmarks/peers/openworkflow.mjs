@@ -1,4 +1,4 @@
-// openworkflow on SQLite: a worker in this process polls the database for runs.
+// openworkflow on the SQLite of Node: a worker in this process polls the database for runs.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { OpenWorkflow } from 'openworkflow'
@@ -7,8 +7,14 @@ import { BackendSqlite } from 'openworkflow/sqlite'
 /** The handle's own `result()` polls once a second, which would be most of a run of 10 steps. */
 const LOOK_MILLIS = 5
 
-export const open = async ({ folder, steps, step }) => {
-  const backend = BackendSqlite.connect(join(folder, 'openworkflow.db'))
+export const open = async (given) => {
+  const backend = BackendSqlite.connect(join(given.folder, 'openworkflow.db'))
+  const pragma = (name) => backend.db.prepare(`PRAGMA ${name}`).get()[name]
+  return openOn(given, backend, () => `journal_mode ${pragma('journal_mode')}, synchronous ${pragma('synchronous')}`)
+}
+
+/** The run on a backend; `settings` describes it. */
+export const openOn = ({ steps, step }, backend, settings) => {
   const client = new OpenWorkflow({ backend })
   const workflow = client.defineWorkflow({ name: 'bench' }, async ({ step: durable }) => {
     for (let index = 0; index < steps; index++) await durable.run({ name: `step-${index}` }, async () => step(index))
@@ -22,9 +28,8 @@ export const open = async ({ folder, steps, step }) => {
       await setTimeout(LOOK_MILLIS)
     }
   }
-  const pragma = (name) => backend.db.prepare(`PRAGMA ${name}`).get()[name]
   return {
-    settings: () => `journal_mode ${pragma('journal_mode')}, synchronous ${pragma('synchronous')}`,
+    settings,
     run: async () => {
       const { workflowRun } = await workflow.run({})
       await worker.start()

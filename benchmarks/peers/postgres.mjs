@@ -44,7 +44,7 @@ export const startPostgres = async (folder, wrap = []) => {
   const ended = new Promise((resolve) => server.on('exit', resolve))
   const postmaster = Number(execFileSync('head', ['-1', join(data, 'postmaster.pid')], { encoding: 'utf8' }))
   return {
-    url: `postgresql://postgres@127.0.0.1:${port}/bench`,
+    url: `postgresql://postgres@127.0.0.1:${port}/postgres`,
     stop: () => {
       process.off('exit', quit)
       process.kill(postmaster, 'SIGQUIT')

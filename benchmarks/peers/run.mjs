@@ -34,12 +34,35 @@ const PEERS = [
     compared: 'in this process, no worker, no server'
   },
   {
+    name: 'dogear-sqlite',
+    title: 'dogear, SQLite',
+    packages: ['dogear'],
+    imports: ['../../dist/promise/index.js', '../../dist/adapters/sqlite/index.js'],
+    compared: 'in this process, the SQLite of Node'
+  },
+  {
+    name: 'dogear-postgres',
+    title: 'dogear, PostgreSQL',
+    postgres: true,
+    packages: ['dogear', 'pg'],
+    imports: ['../../dist/promise/index.js', '../../dist/adapters/postgres/index.js', 'pg'],
+    compared: 'in this process, records in a PostgreSQL server on loopback, which is not in the size'
+  },
+  {
     name: 'openworkflow',
     title: 'openworkflow, SQLite',
     packages: ['openworkflow'],
     imports: ['openworkflow', 'openworkflow/sqlite'],
     compared:
       'a worker in this process that polls the database; it takes over a dead run when a lease of 30 s has ended'
+  },
+  {
+    name: 'openworkflow-postgres',
+    title: 'openworkflow, PostgreSQL',
+    postgres: true,
+    packages: ['openworkflow', 'postgres'],
+    imports: ['openworkflow', 'openworkflow/postgres'],
+    compared: 'the same worker, records in a PostgreSQL server on loopback, which is not in the size'
   },
   {
     name: 'langgraph',

@@ -16,6 +16,8 @@ import * as ArtifactId from '../domain/data/ArtifactId.js'
 import type { Change } from '../domain/change/Change.js'
 import { sha256 } from '../domain/data/Digest.js'
 import type { Json } from '../domain/data/Json.js'
+import type { Check } from '../domain/data/Options.js'
+import { describeInvalid, oneOf } from '../domain/data/Options.js'
 import * as RunId from '../domain/checkpoint/RunId.js'
 import type { ContinueHere } from '../domain/request/Pause.js'
 import type { Request } from '../domain/request/Request.js'
@@ -163,10 +165,20 @@ export const memoryData = (): MemoryData => ({
  *
  * @category constructors
  */
-export const memoryStorage = (
-  data: MemoryData = memoryData(),
-  { formerOwners = 'dead' }: MemoryOptions = {}
-): CheckpointStorage => {
+export const memoryStorage = (data: MemoryData = memoryData(), options: MemoryOptions = {}): CheckpointStorage => {
+  const invalid = describeInvalid('memoryStorage', options, OPTIONS)
+  if (invalid === undefined) return storageOn(data, options)
+  const where = 'the store in memory'
+  const refuse = TE.left({
+    ...{ _tag: 'ReadFailed', where, operation: 'open', code: 'INVALID_OPTIONS', cause: new Error(invalid) }
+  } as const)
+  const store = storageOn(memoryData(), {})
+  return Object.fromEntries(Object.keys(store).map((name) => [name, () => refuse])) as unknown as CheckpointStorage
+}
+
+const OPTIONS: Readonly<Record<keyof MemoryOptions, Check>> = { formerOwners: oneOf('dead', 'undecided') }
+
+const storageOn = (data: MemoryData, { formerOwners = 'dead' }: MemoryOptions): CheckpointStorage => {
   const self = Symbol()
   if (formerOwners === 'dead') {
     data.newest = self

@@ -60,7 +60,8 @@ export type SurveyOptions = PlanOptions & Pick<PlanRunOptions, 'reopen'>
 /**
  * Returns what a resume would do, and why. Runs and writes nothing. Fails if the run or its workspace is missing, if the run was cancelled
  * or moved, or if there is no plan: `NoSuchRun`, `WorkspaceMissing`, `RunCancelled`, `RunMoved`, `PlanError`, `InvalidInput`, a storage
- * error. It neither claims the run nor reads its secrets: a resume may still fail with `HeldBy` or `SecretsMissing`.
+ * error. It neither claims the run nor reads its secrets: a resume may still fail with `HeldBy` or `SecretsMissing`. While a process
+ * runs the run, the plan is that of a resume after its end.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -102,7 +102,7 @@ export const prepareStored = async <Outputs, Input>(
   const cancelled = await recordCancelIfAsked(environment, claim, found, agreed.right)
   if (E.isLeft(cancelled)) return cancelled
   if (O.isSome(cancelled.right)) return E.right(cancelled.right.value)
-  // Consent to a recovered state is recorded first, so its answers stay in the inbox until the run continues.
+  // A recovered state takes answers only at the next resume, once the consent is recorded.
   const taken = stored.found._tag === 'Exact' ? await withAnswers(environment, claim, found) : E.right(found)
   if (E.isLeft(taken)) return taken
   const checkpoint = taken.right

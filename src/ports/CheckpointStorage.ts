@@ -77,6 +77,7 @@ export type Encoded = Json
  */
 export interface Revision {
   readonly revision: number
+  /** Plain JSON: store it as it is. In TypeScript `Json` needs a cast, because `Change` is an interface. */
   readonly change: Change
   /** Returns the whole checkpoint at this revision; builds it at each call. */
   readonly checkpoint: () => Encoded

@@ -35,7 +35,7 @@ export interface EventUnit {
  *   with its reason.
  * - `EvidenceKept`: the changed evidence of a completed unit was accepted. `evidence`: the record's complete evidence.
  * - `CheckpointSaved`: a save is durable. `revision`: its newest revision; `state`: the state of the run at that revision.
- * - `CheckpointRecovered`: the newest state is damaged, before anything is written. `from`: the state used instead; `lost`:
+ * - `CheckpointRecovered`: the newest state is damaged, before anything is written; whether the run continues is decided later. `from`: the state used instead; `lost`:
  *   what is missing; both as text.
  * - `MapExpanded`: the items of a map are recorded. `items`: their number.
  * - `WorkspaceReady`: the run's own workspace exists, before its first step. `workspace`: its kind and place; `renamed`: the

@@ -72,7 +72,7 @@ const messageOf = (outcome: RunFailure['outcome']): string => {
       return `Run ${outcome.runId} failed in step ${outcome.stepIndex + 1} (${outcome.step}): ${why.join('; ')}`
     }
     case 'Interrupted':
-      return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}`
+      return `Run ${outcome.runId} was stopped at step ${outcome.stepIndex + 1} (${outcome.step}): ${outcome.reason}; ${outcome.reason === 'cancelled' ? 'resume it only with `reopen`' : 'resume it'}`
     case 'Pending': {
       const next = new Set(outcome.units.flatMap(({ _tag }) => (_tag === 'Timer' ? [] : NEXT[_tag])))
       const remedy = [...next, 'then resume it'].join(', ')

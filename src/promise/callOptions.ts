@@ -6,7 +6,9 @@ import {
   callback,
   fieldsOf,
   flag,
+  isText,
   kindOf,
+  nested,
   oneOf,
   optionProblems,
   text
@@ -14,6 +16,7 @@ import {
 import { notAnswer } from '../executor/requests/confirm.js'
 import type { InvalidOptions } from '../executor/RunError.js'
 import type { ResumeOptions, RunOptions } from '../executor/RunOptions.js'
+import type { Environment } from '../ports/Environment.js'
 import type { HostOptions } from './options.js'
 
 /** Test runners have a `Map` and an `AbortSignal` of their own. */
@@ -42,14 +45,27 @@ const isWorkflow = (value: unknown): boolean => {
   return typeof name === 'string' && Array.isArray(steps) && typeof decodeInput === 'function'
 }
 
-const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
+const workflows: Check = (value) => {
+  const wrong = arrayOf(isWorkflow, 'an array of workflows')(value)
+  if (wrong !== undefined) return wrong
+  const names = (value as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
+}
 
 const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
 
 /** The executor checks the value. */
 const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
 
-const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace: anything, wait: flag }
+const workspace: Check = (value) => {
+  const { kind, path } = fieldsOf(value)
+  return value === 'directory' || value === 'worktree' || (kind === 'none' && isText(path))
+    ? undefined
+    : `'directory', 'worktree' or { kind: 'none', path }, not ${kindOf(value)}`
+}
+
+const RUN: Readonly<Record<keyof RunOptions, Check>> = { workspace, wait: flag }
 
 const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   input: anything,
@@ -68,10 +84,29 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   reopen: flag
 }
 
+const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
+  storage: anything,
+  clock: anything,
+  tree: anything,
+  owner: anything,
+  interrupt: anything,
+  events: anything,
+  random: anything,
+  graceMillis: anything,
+  onCheckFailed: anything,
+  artifacts: anything,
+  secrets: anything,
+  archive: anything,
+  requests: anything,
+  asyncContext: anything,
+  workspaces: anything,
+  around: anything
+}
+
 const HOST: Readonly<Record<keyof HostOptions, Check>> = {
   storage: having(['claim', 'load', 'save', 'list'], "a CheckpointStorage, such as jsonFileStorage('.dogear')"),
   signal: having(['addEventListener'], 'an AbortSignal'),
-  environment: object
+  environment: nested(ENVIRONMENT)
 }
 
 const ONE = { id: text, ...HOST }
@@ -96,7 +131,7 @@ const KNOWN = {
   list: { ...HOST, after: text, limit: number },
   resumeAll: {
     ...HOST,
-    workflows: arrayOf(isWorkflow, 'an array of workflows'),
+    workflows,
     changes: RESUME.changes,
     onChanged: RESUME.onChanged,
     concurrency: number,

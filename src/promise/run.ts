@@ -56,8 +56,7 @@ export const runOrResume = async <Outputs, Input>(
 ): Promise<Outputs> => outputsOrThrow(await runOutcome(program, options))
 
 /**
- * Starts a run, or resumes it if it exists, and resolves with how it ended, as data. Rejects only if the call itself throws,
- * never because of the run.
+ * Like {@link runOrResume}, but resolves with how the run ended, as data. Never rejects.
  *
  * @example
  * import { memoryStorage } from 'dogear/memory'

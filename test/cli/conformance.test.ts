@@ -161,7 +161,7 @@ describe('a store that breaks a law', () => {
     ])
   })
 
-  test('the report explains promises in place of tasks, and missing functions', async () => {
+  test('the report names a store that returns promises in place of tasks, or lacks functions', async () => {
     const promises = await conformance('promises.mjs', '--only', 'CS-CLAIM-01')
     expect(promises.stdout).toContain(
       'expected a TaskEither (a function that returns a promise of an Either), found a promise'

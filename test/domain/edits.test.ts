@@ -93,7 +93,7 @@ describe('a completed composite', () => {
     })
   })
 
-  test('a composite gains no step before one that already ran', () => {
+  test('an edit that puts a step before a completed one in a composite is refused', () => {
     const after = flow(task('build'), deploy(task('push'), task('tell'), task('smoke')))
     expect(editsOf(having(before, all), after)).toEqual(['insertedBefore deploy/tell'])
   })
@@ -161,7 +161,7 @@ describe('the groups of a wave', () => {
     expect(editsOf(having(before, ['checks/lint']), after)).toEqual([])
   })
 
-  test('groups that gain a step are judged by the groups that need them', () => {
+  test('a group may gain a step only if no group that needs it has completed', () => {
     const two = (...steps: ReadonlyArray<Step>): Workflow =>
       flow(wave('checks', W.sequence('app', steps), W.group(task('e2e'), ['app'])))
     const done = ['checks/app/build', 'checks/app']

@@ -65,7 +65,7 @@ describe('the standard policy', () => {
     }
   )
 
-  test('the standard policy uses the whole spread', () => {
+  test('the jitter of the standard policy reaches both ends of its spread', () => {
     assert.equal(delays(Retry.standard, 0)[0], 3_750)
     assert.equal(delays(Retry.standard, 1 - Number.EPSILON)[0], 6_250)
     assert.equal(delays(made({ attempts: 20 }), 0).at(-1), 90_000)
@@ -130,7 +130,7 @@ describe('a policy', () => {
     assert.ok(policy.left.expected.length > 0)
   })
 
-  test('a policy may have up to 1,000 attempts, and no delay', () => {
+  test('a policy may have up to 1,000 attempts, and a delay of 0', () => {
     assert.equal(delays(made({ attempts: 1000, delayMillis: 0, maxDelayMillis: 0 })).length, 999)
     assert.equal(E.isRight(Retry.make({ jitter: 1 })), true)
   })

@@ -54,7 +54,7 @@ describe("the name of an answer's author", () => {
 })
 
 describe('an answer with the value of a secret', () => {
-  test('an answer left for an owner that has released the run is recorded redacted', async () => {
+  test('an answer is recorded redacted even if the owner releases the run while it is left', async () => {
     const requests = memoryRequests()
     const secrets = { where: 'here', read: () => TE.right(O.some('hunter2-hunter2')) }
     const process = newProcess(newWorld(), { requests, secrets })

@@ -17,7 +17,8 @@ import {
   Program,
   removeRuns,
   resume,
-  run
+  run,
+  RunError
 } from '../../src/index.js'
 import type { Worktree } from '../../src/domain/workflow/Workspace.js'
 import { memoryTree } from '../../src/testing/memoryTree.js'
@@ -221,5 +222,27 @@ describe('the label of a failed write', () => {
     const runs = right(await listRuns()(process.environment)()).map(({ summary }) => right(summary))
     const { left } = right(await removeRuns(runs)(process.environment)())
     assert.match(left[0]?.why ?? '', /^Writing the store failed: remove: it threw: not connected/)
+  })
+})
+
+describe('a store that is no store of TaskEithers', () => {
+  const untyped = (value: unknown) => value as CheckpointStorage['claim']
+
+  test.each([
+    ['undefined', untyped(() => () => Promise.resolve(undefined)), 'a "_tag", not undefined'],
+    [
+      'a left without a tag',
+      untyped(() => () => Promise.resolve({ _tag: 'Left', left: 'held' })),
+      'a "_tag", not a left that is the string "held"'
+    ],
+    ['a promise', untyped(() => Promise.reject(new Error('held'))), 'it must return a TaskEither, not a promise'],
+    ['nothing', untyped(() => undefined), 'it must return a TaskEither, not undefined']
+  ])('a claim that returns %s is described as the fault of the store', async (_, claim, why) => {
+    const { environment, storage } = newProcess(newWorld())
+    const bad = { ...environment, storage: { ...storage, claim } }
+    const error = refused(await run(once(), 'r', {})(bad)(), 'ReadFailed')
+    assert.equal(error.code, 'NO_TASK_EITHER')
+    assert.match(RunError.describe(error), /^Reading the store failed: claim: it/)
+    assert.ok(RunError.describe(error).endsWith(why), RunError.describe(error))
   })
 })

@@ -726,7 +726,7 @@ describe('a program with an invalid setting', () => {
   const settings: ReadonlyArray<readonly [string, Partial<Parameters<typeof task>[1]>, string]> = [
     ['a delay of NaN', { retry: { ...RetryPolicy.standard, delayMillis: Number('x') } }, 'retry.delayMillis'],
     ['attempts of NaN', { retry: { ...RetryPolicy.standard, attempts: Number('x') } }, 'retry.attempts'],
-    ['a policy without a tag', { retry: { attempts: 3 } as RetryPolicy.RetryPolicy }, 'retry._tag'],
+    ['a policy without a tag', { retry: { attempts: 3 } as RetryPolicy.RetryPolicy }, 'retry'],
     ['a timeout of NaN', { timeoutMillis: Number('x') }, 'timeoutMillis'],
     ['an infinite timeout', { timeoutMillis: Infinity }, 'timeoutMillis']
   ]
@@ -783,7 +783,7 @@ describe('an input codec that encodes to undefined', () => {
       Program.step('build', { run: () => TE.right(1) })
     )
     const process = newProcess(newWorld())
-    assert.equal(refused(await process.perform(run(flow, 'r', undefined)), 'InvalidInput').path, '$')
+    assert.equal(refused(await process.perform(run(flow, 'r', undefined)), 'InputMissing').path, '$')
     ended(await process.perform(run(flow, 'r', { a: 'x' })), 'Completed')
   })
 })

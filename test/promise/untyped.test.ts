@@ -23,6 +23,10 @@ describe('options of calls', () => {
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
     [{ confirm: { one: 'again' } }, 'confirm must be a Map by unit'],
     [{ wait: 'yes' }, 'wait must be true or false'],
+    [
+      { environment: { request: {} } },
+      'environment must be an object of options; unknown option "request"; did you mean "requests"?'
+    ],
     [{ fromStep: 1 }, 'fromStep must be a string'],
     [{ id: 7 }, 'id must be a string'],
     [{ onRecovered: 'me' }, 'onRecovered must be a function'],
@@ -53,6 +57,14 @@ describe('options of calls', () => {
     })
     expect(await run(one(), { id: 'r', storage })).toEqual({ one: 1 })
   })
+
+  test.each(['worktre', 'folder', '', 5, { kind: 'directory' }, { kind: 'none' }])(
+    'a workspace that is none is refused: %j',
+    async (workspace) => {
+      const call = run(one(), { id: 'r', storage: memoryStorage(), workspace: workspace as never })
+      expect(await refusal(call)).toContain("workspace must be 'directory', 'worktree' or { kind: 'none', path }, not ")
+    }
+  )
 
   test('an option that is undefined counts as absent', async () => {
     const options = { id: 'r', storage: memoryStorage(), wait: undefined, changes: undefined }
@@ -99,11 +111,16 @@ describe('arguments of calls', () => {
   test.each([
     ['resumeAll', {}, 'workflows must be an array of workflows'],
     ['resumeAll', { workflows: [{}] }, 'workflows must be an array of workflows'],
+    [
+      'resumeAll',
+      { workflows: [one(), one()] },
+      'workflows must be an array of workflows with different names; it has "w" twice'
+    ],
     ['confirm', { id: 'r' }, 'confirm must be a Map by unit'],
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
-    ['cancel', { id: 'r', environment: null }, 'environment must be an object'],
+    ['cancel', { id: 'r', environment: null }, 'environment must be an object, not null'],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ])('%s with an invalid or missing option is refused: %j', async (name, options, expected) => {
     const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>

@@ -11,10 +11,11 @@ import type { ArtifactError, ArtifactInfo, ArtifactStore } from '../../ports/Art
 import type { Corrupt, TooLarge, UnsupportedFormat } from '../../ports/CheckpointStorage.js'
 import type { FileSystem } from './files/FileSystem.js'
 import type { FileError } from './files/Fault.js'
+import { amount } from '../../domain/data/Options.js'
 import { reading, writing } from './files/Fault.js'
 import { isFolder, namesIn, readBetween, readWhole, replaceWhole, tidy, withFile } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
-import { refusalOf } from './files/noFolder.js'
+import { refusalOf } from './files/Refusal.js'
 import { ensureIn } from './files/Folders.js'
 import * as Layout from './files/Layout.js'
 
@@ -75,9 +76,14 @@ const HEAD_BYTES = 4_096
  * @category constructors
  */
 export const fileArtifacts = (root: string, options: FileArtifactsOptions = {}): ArtifactStore =>
-  typeof root === 'string'
-    ? artifactsIn(root, options)
-    : refusalOf('fileArtifacts', root).calls('put', 'get', 'has', 'remove', 'list', 'clear')
+  refusalOf('fileArtifacts', root, options, { maxBytes: amount })?.calls(
+    'put',
+    'get',
+    'has',
+    'remove',
+    'list',
+    'clear'
+  ) ?? artifactsIn(root, options)
 
 const artifactsIn = (root: string, options: FileArtifactsOptions): ArtifactStore => {
   const { maxBytes = 256 * 1_048_576, fs = nodeFileSystem } = options

@@ -17,7 +17,8 @@ import type { FileError } from './files/Fault.js'
 import { beforeWriting, quietly, writing } from './files/Fault.js'
 import { isFolder, namesIn, readWhole, replaceWhole, tidy, writeNew } from './files/Files.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
-import { refusalOf } from './files/noFolder.js'
+import type { Refusal } from './files/Refusal.js'
+import { refusalOf } from './files/Refusal.js'
 import * as Layout from './files/Layout.js'
 
 /** The largest request, without the value of an answer. */
@@ -45,18 +46,17 @@ const POINTER_BYTES = 16_777_216
  *
  * @category constructors
  */
-export const fileRequests = (root: string, { fs = nodeFileSystem }: FileSystemOption = {}): Requests =>
-  typeof root === 'string' ? requestsIn(root, fs) : refusing(root)
-
-const refusing = (root: unknown): Requests => {
-  const { call, calls } = refusalOf('fileRequests', root)
-  return {
-    ...calls('leave', 'list', 'withdraw', 'clearPause', 'point', 'unpoint'),
-    // Whoever asks then lists them, and learns why that fails.
-    isAny: () => true,
-    pointer: call
-  }
+export const fileRequests = (root: string, options: FileSystemOption = {}): Requests => {
+  const refused = refusalOf('fileRequests', root, options)
+  return refused === undefined ? requestsIn(root, options.fs ?? nodeFileSystem) : refusing(refused)
 }
+
+const refusing = ({ call, calls }: Refusal): Requests => ({
+  ...calls('leave', 'list', 'withdraw', 'clearPause', 'point', 'unpoint'),
+  // Whoever asks then lists them, and learns why that fails.
+  isAny: () => true,
+  pointer: call
+})
 
 const requestsIn = (root: string, fs: FileSystem): Requests => {
   /** Nothing touches a file before the run id is validated. */

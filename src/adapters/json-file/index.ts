@@ -14,6 +14,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import { resolve } from 'node:path'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import * as RunId from '../../domain/checkpoint/RunId.js'
+import type { Check } from '../../domain/data/Options.js'
+import { amount, callback, nested, wholeFrom } from '../../domain/data/Options.js'
 import type { CheckpointStorage, Claim, StorageError, Stored } from '../../ports/CheckpointStorage.js'
 import { deletions } from './claim/Deletion.js'
 import * as Claiming from './claim/Claim.js'
@@ -21,7 +23,7 @@ import type { Context, LargeCheckpoint, Observation } from './Context.js'
 import type { Exposure, FileSystem } from './files/FileSystem.js'
 import { nodeFileSystem } from './files/nodeFileSystem.js'
 import { ownRoot } from './files/Files.js'
-import { refusalOf } from './files/noFolder.js'
+import { refusalOf } from './files/Refusal.js'
 import * as History from './journal/History.js'
 import * as Listing from './journal/Listing.js'
 import * as Layout from './files/Layout.js'
@@ -47,9 +49,9 @@ export type { LargeCheckpoint } from './Context.js'
  *
  * - `keep`: how many journals with a whole checkpoint a run keeps. Default 10.
  * - `checkIntervalMillis`: how often an owner checks during a long step whether it was superseded. Default 3 s.
- * - `heartbeat`: how often an owner on another host or in another container touches its heartbeat (`updateMillis`,
- *   default 5 s, at least 1 s), and when it counts as dead without one (`staleMillis`, default 30 s, at least 2 s).
- *   Dead processes of the same machine are detected at once.
+ * - `heartbeat`: how often an owner touches its heartbeat (`updateMillis`, default 5 s, at least 1 s), and when it counts as
+ *   dead without a touch (`staleMillis`, default 30 s, at least 2 s) for other hosts and containers. Dead processes of
+ *   the same machine are detected at once.
  * - `limits`: the largest checkpoint to save (`checkpointBytes`, default 64 MiB), the largest file to read
  *   (`readBytes`, default three times that, and never less than the longest possible journal), the bytes of changes
  *   that never cause a compaction (`compactBytes`, default 1 MiB), and the checkpoint size that is reported
@@ -152,20 +154,21 @@ const contextOf = (root: string, options: JsonFileOptions): Context => {
  *
  * @category constructors
  */
-export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage =>
-  typeof root === 'string' ? storageIn(root, options) : refusing(root)
+export const jsonFileStorage = (root: string, options: JsonFileOptions = {}): CheckpointStorage => {
+  const refused = refusalOf('jsonFileStorage', root, options, OPTIONS)
+  return refused === undefined
+    ? storageIn(root, options)
+    : refused.calls('claim', 'save', 'release', 'load', 'history', 'loadRevision', 'list', 'remove')
+}
 
-const refusing = (root: unknown): CheckpointStorage =>
-  refusalOf('jsonFileStorage', root).calls(
-    'claim',
-    'save',
-    'release',
-    'load',
-    'history',
-    'loadRevision',
-    'list',
-    'remove'
-  )
+const OPTIONS: Readonly<Record<Exclude<keyof JsonFileOptions, 'fs' | 'processes'>, Check>> = {
+  keep: wholeFrom(1),
+  checkIntervalMillis: amount,
+  heartbeat: nested({ updateMillis: amount, staleMillis: amount }),
+  limits: nested({ checkpointBytes: amount, readBytes: amount, compactBytes: amount, warnBytes: amount }),
+  onLarge: callback,
+  onExposed: callback
+}
 
 const storageIn = (root: string, options: JsonFileOptions): CheckpointStorage => {
   const context = contextOf(root, options)

@@ -1,5 +1,18 @@
 /** Sends statements to the database: prepares it at the first one, and repeats those that fail for a passing reason. */
 import * as E from 'fp-ts/lib/Either.js'
+import type { OptionTable } from '../../domain/data/Options.js'
+import {
+  amount,
+  arrayOf,
+  describeInvalid,
+  flag,
+  isText,
+  nested,
+  oneOf,
+  signal as isSignal,
+  text,
+  wholeFrom
+} from '../../domain/data/Options.js'
 import type { ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
 import type { Fields, PostgresPool, PostgresStatement } from './Driver.js'
 import { rowsOf } from './Driver.js'
@@ -45,6 +58,8 @@ export interface Database {
   readonly allow: ReadonlyArray<PostgresWeakness>
   readonly retryMillis: number
   readonly signal: AbortSignal | undefined
+  /** What is wrong with the options. */
+  readonly invalid: string | undefined
   /** Whether the tables exist. */
   prepared: Promise<E.Either<Failure, Preparation>> | undefined
 }
@@ -54,6 +69,24 @@ export interface Preparation {
   readonly version: number
   readonly weakness: PostgresWeakness | undefined
 }
+
+/** Of all stores, because hosts pass the same options to each. */
+const OPTIONS: OptionTable = {
+  schema: text,
+  migrate: flag,
+  allow: arrayOf(isText, 'an array of settings'),
+  retryMillis: amount,
+  signal: isSignal,
+  liveness: oneOf('lock', 'lease'),
+  leaseMillis: amount,
+  checkIntervalMillis: amount,
+  keep: wholeFrom(1),
+  limits: nested({ checkpointBytes: amount, baseBytes: amount }),
+  maxBytes: amount
+}
+
+export const invalidOptions = (options: unknown): string | undefined =>
+  describeInvalid('a PostgreSQL store', options, OPTIONS)
 
 const watched = new WeakSet<PostgresPool>()
 
@@ -71,6 +104,7 @@ export const databaseOf = (pool: PostgresPool, options: PostgresDatabaseOptions)
     allow,
     retryMillis,
     signal,
+    invalid: invalidOptions(options),
     prepared: undefined
   }
 }
@@ -141,7 +175,8 @@ export const prepare = async (database: Database): Promise<E.Either<Failure, Pre
 }
 
 const preparation = async (database: Database): Promise<E.Either<Failure, Preparation>> => {
-  const { schema, migrate } = database
+  const { schema, migrate, invalid } = database
+  if (invalid !== undefined) return E.left(refusal('INVALID_OPTIONS', invalid))
   let found = await versionOf(database)
   if (E.isRight(found) && found.right.version < Migrations.VERSION && migrate) {
     const migrated = await send(database, { text: Migrations.script(schema) })

@@ -16,7 +16,7 @@ import type { PostgresArtifactsOptions } from './Artifacts.js'
 import { postgresArtifacts } from './Artifacts.js'
 import * as Claims from './Claims.js'
 import type { PostgresDatabaseOptions } from './Database.js'
-import { databaseOf } from './Database.js'
+import { databaseOf, invalidOptions } from './Database.js'
 import type { PostgresPool } from './Driver.js'
 import { poolOf } from './Driver.js'
 import type { Holding, Hub } from './Hub.js'
@@ -71,7 +71,16 @@ const sharedHub = (pool: PostgresPool, options: PostgresOptions): Hub => {
   const ofPool = hubs.get(pool) ?? new Map<string, Hub>()
   hubs.set(pool, ofPool)
   const { schema, migrate, allow, retryMillis } = options
-  const key = JSON.stringify([schema, migrate, allow, retryMillis, liveness, leaseMillis, checkIntervalMillis])
+  const key = JSON.stringify([
+    schema,
+    migrate,
+    allow,
+    retryMillis,
+    liveness,
+    leaseMillis,
+    checkIntervalMillis,
+    invalidOptions(options)
+  ])
   const shared = options.signal === undefined ? ofPool.get(key) : undefined
   if (shared !== undefined) return shared
   const hub = hubOf(databaseOf(pool, options), { liveness, leaseMillis, checkIntervalMillis })

@@ -1,7 +1,17 @@
 /** Runs transactions on a connection: prepares the database, waits for locks without blocking the thread, and turns errors into those of the ports. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Corrupt, ReadFailed, UnsupportedFormat, WriteFailed } from '../../ports/CheckpointStorage.js'
-import { kindOf } from '../../domain/data/Options.js'
+import type { OptionTable } from '../../domain/data/Options.js'
+import {
+  amount,
+  callback,
+  describeInvalid,
+  kindOf,
+  nested,
+  oneOf,
+  signal,
+  wholeFrom
+} from '../../domain/data/Options.js'
 import type { SqliteDatabase, SqliteStatement } from './Driver.js'
 import { codeOf, isBusy, isDamaged } from './Driver.js'
 import type { Migration } from './Schema.js'
@@ -217,7 +227,9 @@ const READY: E.Either<never, void> = E.right(undefined)
 
 /** Checks what is expected of the connection and brings the schema up to date. */
 const prepared = (self: Connection): E.Either<Failure | Thrown, void> => {
-  if (!isDatabase(self.database)) return E.left(noDatabase(self.database))
+  if (!isDatabase(self.database)) return E.left(notOpened('NO_DATABASE', noDatabase(self.database)))
+  const invalid = describeInvalid('a SQLite store', self.options, OPTIONS, HIDDEN)
+  if (invalid !== undefined) return E.left(notOpened('INVALID_OPTIONS', invalid))
   try {
     self.statement = 'PRAGMA busy_timeout'
     self.database.exec('PRAGMA busy_timeout = 0')
@@ -246,15 +258,30 @@ const isDatabase = (database: unknown): boolean => {
   return typeof exec === 'function' && typeof prepare === 'function'
 }
 
-const noDatabase = (given: unknown): ReadFailed => ({
+const noDatabase = (given: unknown): string =>
+  `a SQLite store needs an open database, not ${kindOf(given)}; pass one, such as new DatabaseSync('state.db')`
+
+const notOpened = (code: string, why: string): ReadFailed => ({
   _tag: 'ReadFailed',
   where: 'the database',
   operation: 'open',
-  code: 'NO_DATABASE',
-  cause: new Error(
-    `a SQLite store needs an open database, not ${kindOf(given)}; pass one, such as new DatabaseSync('state.db')`
-  )
+  code,
+  cause: new Error(why)
 })
+
+/** Of all stores, because hosts pass the same options to each. */
+const OPTIONS: OptionTable = {
+  synchronous: oneOf('FULL', 'NORMAL', 'OFF'),
+  busyMillis: amount,
+  signal,
+  keep: wholeFrom(1),
+  checkIntervalMillis: amount,
+  limits: nested({ checkpointBytes: amount, baseBytes: amount }),
+  open: callback,
+  maxBytes: amount
+}
+
+const HIDDEN = ['isOwn', 'name', 'pass', 'migrations', 'owners']
 
 const noWal = (mode: string): string =>
   `the journal mode is ${mode}, not wal; keep the database in a file on a local disk, because a store needs WAL`

@@ -75,8 +75,8 @@ export interface Expanded extends UnitFact {
 }
 
 /**
- * Attempts of one step are about to start; durable before the first starts. `submissions`: the keys of attempts that submit a job. Only
- * sub-steps that are not idempotent are listed.
+ * Attempts of one step are about to start; durable before the first starts. `submissions`: the keys of attempts that submit a job. Of
+ * sub-steps, it lists only those that are not idempotent.
  */
 export interface AttemptStarted extends Fact {
   readonly _tag: 'AttemptStarted'
@@ -84,7 +84,8 @@ export interface AttemptStarted extends Fact {
   readonly submissions?: ReadonlyArray<Submission>
 }
 
-/** An attempt failed, and another follows after `delayBeforeNextMillis`. Of a sub-step: it was stopped and did nothing. */
+/** An attempt failed, and another follows after `delayBeforeNextMillis`. A sub-step that was stopped before it did anything is dropped in
+ * the same way. */
 export interface AttemptFailed extends UnitFact {
   readonly _tag: 'AttemptFailed'
   readonly attempt: number

@@ -47,7 +47,8 @@ import type { StepIdentity } from '../workflow/WorkflowIdentity.js'
 export type { TransitionError } from './transitionParts.js'
 
 /**
- * Applies a change: returns the next revision, or why the change cannot follow.
+ * Applies a change: returns the next revision, or why the change cannot follow. Checks one change against the record, not the order of
+ * steps: the plan decides that.
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'

@@ -14,7 +14,7 @@ import { from, none } from './Units.js'
 
 /**
  * An attempt that started and whose end is not recorded. Attempts are counted from 1. `suspended`: its code only waited, and was dropped.
- * `edited`: its task was edited after the attempt was cut short, so that sub-steps that are not idempotent may have run as idempotent ones.
+ * `edited`: its task was edited since, so that its sub-steps may have run under another `idempotent`.
  *
  * @category model
  */
@@ -73,7 +73,7 @@ export interface BeforeStep {
 }
 
 /**
- * The step completed; its output is in its record.
+ * The step completed, which may not be the last: `Checkpoint.status` says whether the run did. Its output is in its record.
  *
  * @category model
  */

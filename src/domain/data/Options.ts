@@ -67,10 +67,22 @@ export const optionProblems = (
   return found ?? NONE
 }
 
+/** Describes all problems of the options of `call`; undefined if there are none. `hidden`: options that no message names. */
+export const describeInvalid = (
+  call: string,
+  given: unknown,
+  table: OptionTable,
+  hidden: ReadonlyArray<string> = []
+): string | undefined => {
+  const problems = optionProblems(given, table, { misplaced: Object.fromEntries(hidden.map((one) => [one, anything])) })
+  return problems.length === 0 ? undefined : `${call}: ${problems.map((one) => describeOption(one)).join('; ')}`
+}
+
 /** Describes a problem. `place`: the step that has the option. */
 export const describeOption = (problem: OptionProblem, place?: string): string => {
   const of = place === undefined ? '' : ` of "${place}"`
   if ('expected' in problem) return `${problem.option}${of} must be ${problem.expected}`
+  if (problem.known.length === 0) return `unknown option "${problem.option}"${of}; there are no options`
   const meant = nearest(problem.option, problem.known)
   const remedy = meant === undefined ? `the options are ${problem.known.join(', ')}` : `did you mean "${meant}"?`
   return `unknown option "${problem.option}"${of}; ${remedy}`
@@ -117,6 +129,22 @@ export const wholeFrom =
     Number.isSafeInteger(value) && (value as number) >= least
       ? undefined
       : `a whole number ≥ ${least}, not ${kindOf(value)}`
+
+/** Infinity is none. */
+export const amount: Check = (value) =>
+  typeof value === 'number' && value >= 0 ? undefined : `a number ≥ 0, not ${kindOf(value)}`
+
+/** An option that has options. */
+export const nested =
+  (table: OptionTable): Check =>
+  (value) => {
+    if (!isObject(value)) return `an object, not ${kindOf(value)}`
+    const [problem] = optionProblems(value, table)
+    return problem === undefined ? undefined : `an object of options; ${describeOption(problem)}`
+  }
+
+export const signal: Check = (value) =>
+  typeof fieldsOf(value)['addEventListener'] === 'function' ? undefined : 'an AbortSignal'
 
 export const callback = ofType('function', 'a function')
 

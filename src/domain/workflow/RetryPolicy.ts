@@ -81,6 +81,14 @@ export const make = (given: Partial<RetryPolicy>): E.Either<InvalidRetryPolicy, 
 export const retryProblem = (given: unknown): OptionProblem | undefined => {
   if (typeof given !== 'object' || given === null)
     return { option: 'retry', expected: `a RetryPolicy, not ${kindOf(given)}; start from RetryPolicy.standard` }
+  const missing = Object.keys(standard).filter(
+    (field) => (given as Readonly<Record<string, unknown>>)[field] === undefined
+  )
+  if (missing.length > 0)
+    return {
+      option: 'retry',
+      expected: `a whole RetryPolicy, and has no ${missing.join(', ')}; write { ...RetryPolicy.standard, … }`
+    }
   const problem = problemOf(given as RetryPolicy)
   return problem === undefined ? undefined : { option: `retry.${problem.field}`, expected: problem.expected }
 }

@@ -14,21 +14,41 @@ export const describeStorage = (error: StorageError): string => {
     case 'RevisionConflict':
       return `Run ${error.runId} cannot be saved: the store expects revision ${error.expected}, but got revision ${error.found}. Either the store lost acknowledged saves (a failover to a stale replica), or the caller of \`save\` has a bug. Nothing was written. Check what the last steps did, then resume the run; it continues from the stored state`
     case 'Corrupt':
+      if (NO_DATABASE.test(error.why))
+        return `${error.where} is not a SQLite database; pass another file, or restore it from a backup`
       return `Run ${error.runId} cannot be read: ${error.where}: ${error.why}. The stored state was not changed; restore it from a backup, or start a new run under another id`
     case 'UnsupportedFormat':
       return `${error.where} has format ${error.found}, but this version of Dogear reads only up to ${error.supported}; upgrade Dogear`
     case 'TooLarge':
-      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}. Store less, such as a path instead of the content, or raise \`limits.checkpointBytes\``
+      return `The checkpoint of run ${error.runId} is too large (${error.where}): ${error.bytes} bytes, the limit is ${error.limitBytes}.${biggest(error)}`
     case 'InvalidRunId':
       return `"${error.runId}" is not a valid run id: ${error.why}`
     case 'Insecure':
       return `Cannot use ${error.where}: ${error.why}; ${error.remedy ?? 'move it away'}`
     case 'ReadFailed':
-      return `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
+      return isUnusable(error)
+        ? describeUnusable(error)
+        : `Reading ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
     case 'WriteFailed':
+      if (isUnusable(error)) return describeUnusable(error)
+      if (error.operation === 'mkdir') return `Cannot create ${error.where}: ${reasonOf(error)}; nothing was written`
       return `${describeWrite(error)}. Earlier saves are intact${COMMITTED[error.committed]}`
   }
 }
+
+/** SQLite's message for a file that is none of its databases, or whose header is damaged. */
+const NO_DATABASE = /\bnot a database$/
+
+/** Stores that were opened with invalid arguments or settings. Their messages have the remedy. */
+const UNUSABLE: ReadonlySet<string> = new Set([
+  ...['INVALID_OPTIONS', 'NO_FOLDER', 'NO_DATABASE'],
+  ...['NO_WAL', 'WEAK_SYNCHRONOUS']
+])
+
+const isUnusable = ({ code }: ReadFailed | WriteFailed): boolean => UNUSABLE.has(code)
+
+const describeUnusable = ({ where, cause }: ReadFailed | WriteFailed): string =>
+  `Cannot use ${where}: ${cause instanceof Error ? cause.message : String(cause)}`
 
 const describeWrite = (error: WriteFailed): string =>
   `Writing ${error.where} failed: ${error.operation}: ${reasonOf(error)}`
@@ -63,6 +83,7 @@ const reasonOf = ({ code, cause }: ReadFailed | WriteFailed): string => {
   // That of an AggregateError may be empty.
   const said: unknown = own === '' && Array.isArray(errors) ? (Object(errors[0]) as Error).message : own
   const [message = ''] = typeof said === 'string' ? said.trim().split('\n') : []
+  if (code === 'NO_TASK_EITHER') return message
   if (code === 'THREW' && message !== '') return `it threw: ${message}`
   const hasNone = message === '' || message === code
   return withHint(code, hasNone ? code : message.startsWith(`${code}:`) ? message : `${code}: ${message}`)
@@ -111,7 +132,7 @@ const biggest = (error: {
 }): string =>
   error.biggest.length === 0
     ? ''
-    : ` The biggest values are ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}`
+    : ` The biggest values: ${error.biggest.map(({ path, bytes }) => `${path} (${bytes} bytes)`).join(', ')}. Return less, store an artifact, or raise \`limits.checkpointBytes\``
 
 /** What a code of the system means, in words. */
 export interface Meaning {

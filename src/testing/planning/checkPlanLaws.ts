@@ -20,7 +20,7 @@ import { thrownBy, withoutSample } from './arbitrary/Samples.js'
 /**
  * The laws of the planner. Plans are total and deterministic · exactly the completed units are skipped, and exactly the
  * waiting ones polled · no completed unit is scheduled unless something is forced, rewound or missing · completing a
- * unit never schedules another one · editing a step changes no decision before it · a plan followed to its end leaves
+ * unit adds no unit to those that the plan runs · editing a step changes no decision before it · a plan followed to its end leaves
  * nothing to schedule · any prefix of a run's changes gives a checkpoint that plans and finishes · recorded overrides
  * bind later resumes · a non-idempotent unit in doubt gets a question, and no other does · a started unit continues
  * where it stopped · plan options and missing evidence make exactly the required units run again · changed evidence

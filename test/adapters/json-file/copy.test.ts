@@ -214,7 +214,7 @@ describe('checkpoint.json', () => {
     await assertLoads(storage, 'a', [1, 2, 3, 4])
   })
 
-  test('a copy ahead of the journals proves a loss even if it does not verify', async () => {
+  test('a copy ahead of the journals proves a loss even if its checksum is wrong', async () => {
     const root = folder()
     await seed(next(root), 'a', [1, 2, 3])
     const lines = readFileSync(journalOf(root, 1), 'utf8').split('\n')

@@ -286,7 +286,7 @@ describe('pruning', () => {
   })
 })
 
-test('later claims do not read all earlier claims without a save', async () => {
+test('a claim does not read all the earlier claims that saved nothing', async () => {
   const root = folder()
   await work(next(root), [1, 2])
   for (let n = 0; n < 30; n++) await seed(next(root), 'a', [])
@@ -411,7 +411,7 @@ describe('a checkpoint that is too large', () => {
   })
 })
 
-test('many saves leave only their lines', { timeout: 600_000 }, async () => {
+test('many saves take constant time and memory, and leave only their lines', { timeout: 600_000 }, async () => {
   const root = folder()
   const fs = {
     ...nodeFileSystem,

@@ -356,7 +356,7 @@ describe('names in the folders', () => {
     await left(next(root).claim('a', OTHER), 'TooLarge')
   })
 
-  test('a run with such a file can be removed, unless its owner lives', async () => {
+  test('a run with a file that is too large can be removed, unless its owner lives', async () => {
     const root = folder()
     const owner = jsonFileStorage(root)
     const claim = await claimed(owner, 'a')

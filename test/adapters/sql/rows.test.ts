@@ -122,7 +122,10 @@ describe('the rows of a run', () => {
 
   test('a missing row is damage', () => {
     const content = found(newest(run(5), rowsOf(5, 5)))
-    assert.ok(content.found._tag === 'Recovered' && content.found.lost === 'revision 5: it is missing; revisions after 4 are lost')
+    assert.ok(
+      content.found._tag === 'Recovered' &&
+        content.found.lost === 'revision 5: it is missing; revisions after 4 are lost'
+    )
   })
 
   test('a run without an intact base is Corrupt', () => {

@@ -321,7 +321,7 @@ describe('injected failures', () => {
     assert.deepEqual(outcomes, ['made', 'EIO', 'EIO', 'made'])
   })
 
-  test('a SHORT call does half of its work', async () => {
+  test('a write that fails as SHORT writes only the first half', async () => {
     const { fs } = crashFiles({ before: failingCalls({ nth: 1, code: 'SHORT' }) })
     const fd = await fs.open('/a', 'create')
     assert.equal(await fs.write(fd, Buffer.from('hello'), 0), 3)

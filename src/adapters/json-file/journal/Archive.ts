@@ -7,7 +7,7 @@ import type { Archive } from '../../../ports/Archive.js'
 import type { FileSystemOption } from '../files/FileSystem.js'
 import { replaceWhole, tidy } from '../files/Files.js'
 import { nodeFileSystem } from '../files/nodeFileSystem.js'
-import { refusalOf } from '../files/noFolder.js'
+import { refusalOf } from '../files/Refusal.js'
 import { ensureBelow } from '../files/Folders.js'
 import * as Layout from '../files/Layout.js'
 
@@ -34,7 +34,7 @@ import * as Layout from '../files/Layout.js'
  * @category constructors
  */
 export const fileArchive = (root: string, options: FileSystemOption = {}): Archive =>
-  typeof root === 'string' ? archiveIn(root, options) : refusalOf('fileArchive', root).calls('keep')
+  refusalOf('fileArchive', root, options)?.calls('keep') ?? archiveIn(root, options)
 
 const archiveIn = (root: string, options: FileSystemOption): Archive => ({
   keep:

@@ -79,26 +79,31 @@ export const lawsOfPlans: ReadonlyArray<PlanLaw> = [
       for (const name of scheduled(plan.right)) assert.ok(!done.has(name), name)
     }
   ),
-  law('PL-PLAN-06', 'startIndex and skipSteps follow from the decisions, and retryCurrent from the state', momentWithOptions, (one) => {
-    const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
-    if (E.isLeft(plan)) return
-    const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
-    const first = steps.find(({ _tag }) => _tag !== 'Skip')
-    const { state } = one.moment.checkpoint
-    const goesOn =
-      state._tag === 'BeforeStep' ||
-      (state._tag === 'Failed' && state.retryable) ||
-      (state._tag === 'Interrupted' && state.inProgress)
-    assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
-    assert.deepEqual(
-      [...plan.right.skipSteps],
-      steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
-    )
-    assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
-  }),
+  law(
+    'PL-PLAN-06',
+    'startIndex and skipSteps follow from the decisions, and retryCurrent from the state',
+    momentWithOptions,
+    (one) => {
+      const plan = planResume(one.moment.checkpoint, one.moment.workflow, one.options)
+      if (E.isLeft(plan)) return
+      const steps = plan.right.decisions.filter(({ unit }) => isTop(unit))
+      const first = steps.find(({ _tag }) => _tag !== 'Skip')
+      const { state } = one.moment.checkpoint
+      const goesOn =
+        state._tag === 'BeforeStep' ||
+        (state._tag === 'Failed' && state.retryable) ||
+        (state._tag === 'Interrupted' && state.inProgress)
+      assert.equal(plan.right.startIndex, first?.stepIndex ?? steps.length)
+      assert.deepEqual(
+        [...plan.right.skipSteps],
+        steps.filter(({ _tag }) => _tag === 'Skip').map(({ stepIndex }) => stepIndex)
+      )
+      assert.equal(plan.right.retryCurrent, first?.unit === state.step && goesOn)
+    }
+  ),
   law(
     'PL-MORE-01',
-    'completing a unit never schedules another one',
+    'completing a unit adds no unit to those that the plan runs',
     (of) => fc.tuple(undisturbedRun(of), numbers),
     ([run, chance], samples) => {
       const { evidence: _, ...options } = chooseOptions(choicesOf(chance), run, samples)

@@ -1,0 +1,113 @@
+/** Stores refuse unknown and invalid options at each call, because an ignored one may discard history. */
+import * as E from 'fp-ts/lib/Either.js'
+import { mkdtempSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { afterAll, describe, expect, test } from 'vitest'
+import { fileArtifacts, fileRequests, jsonFileStorage } from '../../src/adapters/json-file/index.js'
+import { memoryStorage } from '../../src/adapters/memory.js'
+import type { PostgresPool } from '../../src/adapters/postgres/index.js'
+import { postgresArtifacts, postgresStorage } from '../../src/adapters/postgres/index.js'
+import { connect, sqliteArtifacts, sqliteRequests, sqliteStorage } from '../../src/adapters/sqlite/index.js'
+import { RunError } from '../../src/index.js'
+import type { CheckpointStorage } from '../../src/ports/CheckpointStorage.js'
+
+const root = mkdtempSync(join(tmpdir(), 'dogear-options-'))
+afterAll(() => rm(root, { recursive: true }))
+
+let files = 0
+const database = (): Database.Database => {
+  const opened = new Database(join(root, `${++files}.db`))
+  opened.pragma('synchronous = FULL')
+  return opened
+}
+
+/** Its server is never asked. */
+const pool = (): PostgresPool =>
+  ({ on: () => undefined, query: () => Promise.reject(new Error('it was asked')) }) as unknown as PostgresPool
+
+const stores: Readonly<Record<string, (options: never) => CheckpointStorage>> = {
+  jsonFileStorage: (options) => jsonFileStorage(join(root, 'files'), options),
+  sqliteStorage: (options) => sqliteStorage(database(), options),
+  postgresStorage: (options) => postgresStorage(pool(), options),
+  memoryStorage: (options) => memoryStorage(undefined, options)
+}
+
+const reasonOf = async (storage: CheckpointStorage): Promise<string> => {
+  const claimed = await storage.claim('r', { host: 'h', pid: 1 })()
+  return E.isLeft(claimed) ? RunError.describe(claimed.left) : 'it was accepted'
+}
+
+const causeOf = async (call: () => Promise<unknown>): Promise<string> =>
+  String(((await call()) as E.Left<{ readonly cause?: unknown }>).left.cause)
+
+describe.each(Object.entries(stores))('%s', (name, open) => {
+  test('refuses an unknown option', async () => {
+    expect(await reasonOf(open({ formerOwnerz: 5 } as never))).toMatch(
+      /^Cannot use .*: .*: unknown option "formerOwnerz"; /
+    )
+  })
+
+  test('accepts no options, and options that are undefined', async () => {
+    if (name === 'postgresStorage') return
+    expect(await reasonOf(open({ keep: undefined, formerOwners: undefined } as never))).toBe('it was accepted')
+  })
+})
+
+describe.each(Object.entries(stores).filter(([name]) => name !== 'memoryStorage'))('%s', (_, open) => {
+  test.each([
+    [{ keep: 'five' }, 'keep must be a whole number ≥ 1, not the string "five"'],
+    [{ kep: 5 }, 'unknown option "kep"; did you mean "keep"?'],
+    [{ limits: { checkpointByte: 5 } }, 'unknown option "checkpointByte"; did you mean "checkpointBytes"?'],
+    [{ limits: 5 }, 'limits must be an object, not the number 5'],
+    [{ checkIntervalMillis: Number.NaN }, 'checkIntervalMillis must be a number ≥ 0, not the number NaN']
+  ])('refuses %j', async (options, why) => {
+    expect(await reasonOf(open(options as never))).toContain(why)
+  })
+})
+
+test('memoryStorage refuses an invalid liveness', async () => {
+  expect(await reasonOf(memoryStorage(undefined, { formerOwners: 'alive' as never }))).toBe(
+    "Cannot use the store in memory: memoryStorage: formerOwners must be 'dead' or 'undecided'"
+  )
+})
+
+test('artifacts and requests in files refuse invalid options', async () => {
+  const wrong = { maxByte: 5 } as never
+  expect(await causeOf(fileArtifacts(root, wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(fileRequests(root, wrong).list('r'))).toContain('unknown option "maxByte"; there are no options')
+})
+
+test('artifacts and requests in databases refuse invalid options too, and share those of their store', async () => {
+  const wrong = { maxByte: 5 } as never
+  expect(await causeOf(sqliteArtifacts(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(sqliteRequests(database(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  expect(await causeOf(postgresArtifacts(pool(), wrong).list('r'))).toContain('did you mean "maxBytes"?')
+  const { storage, artifacts, close } = connect(join(root, 'own.db'), Database, { keep: 3, maxBytes: 7 })
+  expect(await reasonOf(storage)).toBe('it was accepted')
+  expect(E.isRight(await artifacts.list('r')())).toBe(true)
+  close()
+})
+
+test('a file that is no database is described as such', async () => {
+  const file = join(root, 'notes.txt')
+  await writeFile(file, 'buy milk\n'.repeat(200))
+  expect(await reasonOf(connect(file, Database).storage)).toMatch(
+    /notes\.txt is not a SQLite database; pass another file/
+  )
+})
+
+test('a state folder that cannot be made is described without a remark on saves', async () => {
+  expect(await reasonOf(jsonFileStorage('/proc/nope/state'))).toMatch(
+    /^Cannot create .*: ENOENT.*; nothing was written$/
+  )
+})
+
+test('a setting of the database that is refused is described with its remedy alone', async () => {
+  const weak = database()
+  weak.pragma('journal_mode = WAL')
+  weak.pragma('synchronous = NORMAL')
+  expect(await reasonOf(sqliteStorage(weak))).toMatch(/^Cannot use .*: synchronous is NORMAL, .*; run "PRAGMA [^;]*$/)
+})
