@@ -327,6 +327,8 @@ steps:
     })
     place.write('w.yml', three.replace('test -e fixed && echo two', 'echo other'))
     const changed = await place.dogear(['resume', 'r', '--plan', hash])
+    const mistyped = await place.dogear(['resume', 'r', '--plan', hash.slice(1)])
+    expect([mistyped.code, mistyped.stderr]).toEqual([2, expect.stringContaining('is not a hash of 16 hex digits')])
     expect(changed.code).toBe(4)
     expect(changed.stderr).toContain(`, not ${hash}; review it again`)
     expect(place.read('log')).toBe('one\n')

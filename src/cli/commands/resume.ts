@@ -19,12 +19,18 @@ import { workflowOf } from './find/workflowOf.js'
 import type { MergeFlags } from './execution/workspace.js'
 import { settleWorkspace } from './execution/workspace.js'
 
+const PLAN_HASH = /^[0-9a-f]{16}$/
+
 export const resumeCommand = async (
   context: PromptContext,
   id: string | undefined,
   flags: ResumeFlags
 ): Promise<Result> => {
   if (flags.plan === '') return E.left(usage('--plan: the value is empty; pass the hash that "dogear plan" printed'))
+  if (flags.plan !== undefined && !PLAN_HASH.test(flags.plan))
+    return E.left(
+      usage(`--plan: "${flags.plan}" is not a hash of 16 hex digits; pass the one that "dogear plan" printed`)
+    )
   const pointed = id === undefined ? await pointedRun(context) : E.right(O.none)
   if (E.isLeft(pointed)) return pointed
   const view = O.isSome(pointed.right) ? E.right(pointed.right.value) : await findOrOnly(context, id)

@@ -38,19 +38,13 @@ export const notHere = (unit: Unit, name: string): StepFailure =>
     'SUB_STEP_NOT_ALLOWED'
   )
 
+const noWait = (why: string): StepFailure => wrong('SubStepNotAllowed', why, 'SUB_STEP_NOT_ALLOWED')
+
 export const noWaitHere = (unit: Unit): StepFailure =>
-  wrong(
-    'SubStepNotAllowed',
-    `"${unit}" is not idempotent, so its code cannot wait; make the wait a step of the workflow`,
-    'SUB_STEP_NOT_ALLOWED'
-  )
+  noWait(`"${unit}" is not idempotent, so its code cannot wait; make the wait a step of the workflow`)
 
 export const noWaitInside = (unit: Unit): StepFailure =>
-  wrong(
-    'SubStepNotAllowed',
-    `sub-step "${unit}" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step`,
-    'SUB_STEP_NOT_ALLOWED'
-  )
+  noWait(`sub-step "${unit}" cannot wait; call "sleep" or "waitFor" of its task, outside of the sub-step`)
 
 export const outerStep = (unit: Unit, name: string): StepFailure =>
   wrong(

@@ -33,20 +33,11 @@ import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
 import { waitOf } from '../steps/waits.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
-import {
-  changedInput,
-  changedKind,
-  errorOf,
-  noRun,
-  notDecodable,
-  notStorable,
-  noWaitInside,
-  wrongOption
-} from './subStepFailures.js'
+import { changedInput, changedKind, errorOf, noRun, notDecodable, notStorable, wrongOption } from './subStepFailures.js'
 import type { Level, Root } from './subStepLevel.js'
 import { closeLevel, ENDED, levelOf, named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { dropVersion, leaveInDoubt, settledIn } from './subStepVersions.js'
-import { checkLater, waitsOf } from './subWaits.js'
+import { checkLater, waitsInside, waitsOf } from './subWaits.js'
 import type { Place } from '../Values.js'
 
 /** What the calls of an attempt need. A task without calls pays for this record only. */
@@ -360,10 +351,4 @@ const contextOf = (scope: RunScope, place: Place, level: Level): SubStepContext 
     step: stepOf(level),
     ...waitsInside(unit)
   }
-}
-
-/** Refuses the waits, which the types do not have here. */
-const waitsInside = (unit: Unit): object => {
-  const refuse = (): Promise<never> => Promise.reject(errorOf(noWaitInside(unit)))
-  return { sleep: refuse, waitFor: refuse }
 }

@@ -19,7 +19,7 @@ import { timestamp } from '../RunScope.js'
 import { LOOK_MILLIS, nextTurn, sleep as sleepOn } from '../sleep.js'
 import type { SleepUntil, WaitForAnswer, WaitForOptions } from '../program/StepSpec.js'
 import { unitCompleted } from '../storage/changes.js'
-import { changedKind, errorOf, notDecodable, noWaitHere, wrongOption } from './subStepFailures.js'
+import { changedKind, errorOf, notDecodable, noWaitHere, noWaitInside, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
 import { endOfWait, timeout, waitOf } from '../steps/waits.js'
@@ -36,6 +36,12 @@ export const waitsOf = (
     return call(level, suspend, name, { awaits, output: E.isRight(awaits) ? options.output : undefined })
   }
 })
+
+/** Refuses the waits of a sub-step, which the types do not have. */
+export const waitsInside = (unit: Unit): object => {
+  const refuse = (): Promise<never> => Promise.reject(errorOf(noWaitInside(unit)))
+  return { sleep: refuse, waitFor: refuse }
+}
 
 interface WaitCall {
   readonly awaits: E.Either<OptionProblem, StartWait>
