@@ -49,7 +49,7 @@ export const planLaws: ReadonlyArray<PlanLaw> = [
   ...lawsOfSubSteps
 ]
 
-interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
+export interface PlanLawOptions extends LawOptions, Omit<RunsOf, 'workflow'> {
   readonly laws?: ReadonlyArray<string>
 }
 
