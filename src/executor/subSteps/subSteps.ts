@@ -31,7 +31,7 @@ import { timestamp } from '../RunScope.js'
 import { NOT_STARTED } from '../steps/guarded.js'
 import { settle } from '../steps/settle.js'
 import { sleepUnless } from '../sleep.js'
-import { waitOf } from '../steps/waits.js'
+import { waitOf } from '../../domain/checkpoint/Pending.js'
 import type { RunSubStep, SubStepContext, SubStepOptions } from '../program/StepSpec.js'
 import {
   changedInput,
