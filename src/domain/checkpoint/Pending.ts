@@ -88,3 +88,9 @@ export const wakeAt = (all: Iterable<PendingUnit>): string | undefined => {
 /** Returns when a wait ends by itself (UTC, ISO 8601): at its time, or at its timeout. */
 export const endOf = (pending: Wait | PendingJob): string | undefined =>
   pending._tag === 'Timer' ? pending.wakeAt : pending._tag === 'Answer' ? pending.until : undefined
+
+/** Returns the open wait of a unit. */
+export const waitOf = ({ pending }: { readonly pending: Units<PendingUnit> }, unit: Unit): PendingWait | undefined => {
+  const found = get(pending, unit)
+  return found?._tag === 'Job' ? undefined : found
+}

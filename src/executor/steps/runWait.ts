@@ -7,7 +7,8 @@ import type { ProgramTask } from '../program/Program.js'
 import type { RecordError } from '../storage/Recorder.js'
 import type { StepToRun, RunScope, StepEnd } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
-import { endOfWait, timeout, waitOf } from './waits.js'
+import { endOfWait, timeout } from './waits.js'
+import { waitOf } from '../../domain/checkpoint/Pending.js'
 
 /** Starts a wait, or ends it: with the recorded answer, at its time, or as failed at its time limit. */
 export const runWait = async (

@@ -55,11 +55,6 @@ export const endOfWait = (
   return over === 'Due' ? { _tag: 'Completed', output: undefined } : { _tag: 'TimedOut' }
 }
 
-export const waitOf = ({ pending }: Checkpoint, unit: Unit): PendingWait | undefined => {
-  const found = get(pending, unit)
-  return found?._tag === 'Job' ? undefined : found
-}
-
 export const timeout = (wait: PendingWait, at: string) => ({
   _tag: 'UnitFailed' as const,
   at,

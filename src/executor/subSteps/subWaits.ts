@@ -5,7 +5,7 @@ import * as State from '../../domain/checkpoint/CheckpointState.js'
 import { overAt } from '../../domain/checkpoint/Due.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Json } from '../../domain/data/Json.js'
-import { endOf } from '../../domain/checkpoint/Pending.js'
+import { endOf, waitOf } from '../../domain/checkpoint/Pending.js'
 import type { OptionProblem } from '../../domain/data/Options.js'
 import { anything } from '../../domain/data/Options.js'
 import type { StepFailure } from '../../domain/data/StepFailure.js'
@@ -22,7 +22,7 @@ import { unitCompleted } from '../storage/changes.js'
 import { changedKind, errorOf, notDecodable, noWaitHere, noWaitInside, wrongOption } from './subStepFailures.js'
 import type { Level } from './subStepLevel.js'
 import { named, never, placed, save, stoppingOf, tooLate } from './subStepLevel.js'
-import { endOfWait, timeout, waitOf } from '../steps/waits.js'
+import { endOfWait, timeout } from '../steps/waits.js'
 
 export type Suspend = () => void
 
