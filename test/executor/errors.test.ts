@@ -94,7 +94,11 @@ describe('the text of an error', () => {
       /^Cannot use \/a: it is; a link; move the state folder$/,
       /move it away/
     ],
-    [{ _tag: 'NoRequests', runId: 'r' }, /^Cannot pause or cancel run r: the environment has no `requests`; set them, /, /leave/],
+    [
+      { _tag: 'NoRequests', runId: 'r' },
+      /^Cannot pause or cancel run r: the environment has no `requests`; set them, /,
+      /leave/
+    ],
     [
       {
         _tag: 'ReadFailed',
