@@ -4,7 +4,7 @@ import type * as O from 'fp-ts/lib/Option.js'
 import type { TaskEither } from 'fp-ts/lib/TaskEither.js'
 import type { ReadFailed, StorageError, Stored, WriteFailed } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
-import { fieldsOf, isText, kindOf } from '../domain/data/Options.js'
+import { notEither, notTask } from '../domain/data/notTaskEither.js'
 
 /** The code of a port that returned something else than its type says. */
 const NO_EITHER = 'NO_TASK_EITHER'
@@ -18,31 +18,16 @@ export const callPort = async <A, Failure, Thrown>(
 ): Promise<E.Either<Failure | Thrown, A>> => {
   try {
     const task: unknown = ask()
-    if (typeof task !== 'function') return E.left(onThrow(operation, notTask(task), NO_EITHER))
+    if (typeof task !== 'function') {
+      if (task instanceof Promise) task.catch(() => undefined)
+      return E.left(onThrow(operation, notTask(task), NO_EITHER))
+    }
     const result: unknown = await (task as TaskEither<Failure, A>)()
-    return isEither(result)
-      ? (result as E.Either<Failure, A>)
-      : E.left(onThrow(operation, notEither(result), NO_EITHER))
+    const wrong = notEither(result)
+    return wrong === undefined ? (result as E.Either<Failure, A>) : E.left(onThrow(operation, wrong, NO_EITHER))
   } catch (cause) {
     return E.left(onThrow(operation, cause))
   }
-}
-
-/** Ports may be written in plain JavaScript, so their types may not hold. */
-const isEither = (result: unknown): boolean => {
-  const { _tag, left } = fieldsOf(result)
-  return _tag === 'Right' || (_tag === 'Left' && isText(fieldsOf(left)['_tag']))
-}
-
-const notTask = (given: unknown): Error => {
-  if (given instanceof Promise) given.catch(() => undefined)
-  return new Error(`it must return a TaskEither, not ${given instanceof Promise ? 'a promise' : kindOf(given)}`)
-}
-
-const notEither = (result: unknown): Error => {
-  const { _tag, left } = fieldsOf(result)
-  const found = _tag === 'Left' ? `a left that is ${kindOf(left)}` : kindOf(result)
-  return new Error(`it must return a TaskEither of a Right, or a Left of an error with a "_tag", not ${found}`)
 }
 
 export const readFailed =
