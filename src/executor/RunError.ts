@@ -302,7 +302,7 @@ const linesOf = (error: RunError): ReadonlyArray<string> => {
 /** Remedies in terms of options. The command prints its own commands instead. */
 const remediesOf = (problems: ReadonlyArray<PlanProblem>): ReadonlyArray<string> => {
   const tasks = problems.flatMap((one) =>
-    one._tag === 'NotAWave' && one.available.length === 0 && one.steps.includes(one.step) ? [one.step] : []
+    one._tag === 'NotAWave' && one.available.length === 0 && one.exists ? [one.step] : []
   )
   return [...remedyOfEdits(problems), ...tasks.map((step) => `Set fromStep: '${step}'`)]
 }

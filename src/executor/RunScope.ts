@@ -5,6 +5,7 @@ import type { Checkpoint, Variables } from '../domain/checkpoint/Checkpoint.js'
 import type { InterruptReason } from '../domain/checkpoint/CheckpointState.js'
 import type { Evidence } from '../domain/checkpoint/CompletedStep.js'
 import type { Json } from '../domain/data/Json.js'
+import type { Span } from '../domain/data/Span.js'
 import * as Items from '../domain/checkpoint/Items.js'
 import * as IdempotencyKey from '../domain/checkpoint/IdempotencyKey.js'
 import { find } from '../domain/checkpoint/Tree.js'
@@ -63,7 +64,7 @@ export interface StepToRun<S extends ProgramStep = ProgramStep> {
 
 export type RunStep = (scope: RunScope, toRun: StepToRun) => Promise<E.Either<RecordError, StepEnd>>
 
-/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. */
+/** `interruptedUnits`: units that were in flight when the execution began, until they start again. `awake`: waits that were over when the plan was made, and their ancestors. `stretches`: when parts of a composite ran that closed after a rest, until the one above closes. */
 export interface RunScope {
   readonly environment: SecuredEnvironment
   readonly program: Program<unknown, never>
@@ -72,6 +73,7 @@ export interface RunScope {
   readonly policy: Pick<PlanOptions, 'changes' | 'onChanged'>
   readonly restarts: Map<Unit, number>
   readonly interruptedUnits: Set<Unit>
+  readonly stretches: Map<Unit, ReadonlyArray<Span>>
   awake: ReadonlySet<Unit>
   readonly stopping: AbortSignal
   readonly stop: () => Stop | undefined

@@ -9,7 +9,7 @@ import type { RunOutcome } from '../executor/RunOutcome.js'
 import type { Environment } from '../ports/Environment.js'
 import type { Interrupt } from '../ports/Interrupt.js'
 import type { CallName } from './callOptions.js'
-import { invalidOptions, invalidWorkflow } from './callOptions.js'
+import { invalidOptions, invalidWorkflow, plainOptions } from './callOptions.js'
 import type { HostOptions, Options } from './options.js'
 import type { Refused } from './RunFailure.js'
 import { RunFailure } from './RunFailure.js'
@@ -56,7 +56,9 @@ const attempt = async <O extends HostOptions, A>(
   program: ReadonlyArray<unknown>
 ): Promise<E.Either<RunError, A>> => {
   const invalid = program.map(invalidWorkflow)[0] ?? invalidOptions(call, options)
-  return invalid === undefined ? await executor(options)(environmentOf(options))() : E.left(invalid)
+  if (invalid !== undefined) return E.left(invalid)
+  const plain = plainOptions(call, options)
+  return await executor(plain)(environmentOf(plain))()
 }
 
 const idOf = (options: unknown): string => {

@@ -8,7 +8,7 @@ import {
   flag,
   isText,
   kindOf,
-  nested,
+  millis,
   oneOf,
   optionProblems,
   text
@@ -21,13 +21,13 @@ import type { HostOptions } from './options.js'
 
 /** Test runners have a `Map` and an `AbortSignal` of their own. */
 const having =
-  (methods: ReadonlyArray<string>, expected: string): Check =>
+  (methods: ReadonlyArray<PropertyKey>, expected: string): Check =>
   (value) =>
-    methods.every((name) => typeof (value as Readonly<Record<string, unknown>> | null)?.[name] === 'function')
+    methods.every((name) => typeof (value as Readonly<Record<PropertyKey, unknown>> | null)?.[name] === 'function')
       ? undefined
       : expected
 
-const map = having(['get', 'has', 'entries'], 'a Map by unit')
+const map = having(['get', 'has', 'keys', 'entries', Symbol.iterator], 'a Map by unit')
 
 const answers: Check = (value) => {
   const wrong = map(value)
@@ -53,7 +53,11 @@ const workflows: Check = (value) => {
   return twice === undefined ? undefined : `an array of workflows with different names; it has "${twice}" twice`
 }
 
+const object: Check = (value) => (typeof value === 'object' && value !== null ? undefined : 'an object')
+
 const number: Check = (value) => (typeof value === 'number' && !Number.isNaN(value) ? undefined : 'a number')
+
+const count: Check = (value) => (Number.isInteger(value) && (value as number) >= 1 ? undefined : 'a whole number ≥ 1')
 
 /** The executor checks the value. */
 const present: Check = (value) => (value === undefined ? 'plain JSON; it is missing' : undefined)
@@ -84,29 +88,30 @@ const RESUME: Readonly<Record<keyof ResumeOptions, Check>> = {
   reopen: flag
 }
 
-const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
-  storage: anything,
-  clock: anything,
-  tree: anything,
-  owner: anything,
-  interrupt: anything,
-  events: anything,
-  random: anything,
-  graceMillis: anything,
-  onCheckFailed: anything,
-  artifacts: anything,
-  secrets: anything,
-  archive: anything,
-  requests: anything,
-  asyncContext: anything,
-  workspaces: anything,
-  around: anything
-}
-
 const HOST: Readonly<Record<keyof HostOptions, Check>> = {
   storage: having(['claim', 'load', 'save', 'list'], "a CheckpointStorage, such as jsonFileStorage('.dogear')"),
   signal: having(['addEventListener'], 'an AbortSignal'),
-  environment: nested(ENVIRONMENT)
+  environment: object
+}
+
+/** The parts of an environment. Its storage is that of the call. */
+const ENVIRONMENT: Readonly<Record<keyof Environment, Check>> = {
+  storage: anything,
+  clock: having(['now', 'sleep'], 'a Clock, with now and sleep'),
+  tree: object,
+  owner: object,
+  interrupt: having(['reason'], 'an Interrupt, with signal and reason'),
+  events: having(['report'], 'Events, with report'),
+  random: callback,
+  graceMillis: millis,
+  onCheckFailed: callback,
+  artifacts: object,
+  secrets: having(['read'], 'Secrets, with read'),
+  archive: object,
+  requests: having(['leave', 'isAny', 'list', 'withdraw'], 'Requests, such as memoryRequests()'),
+  asyncContext: object,
+  workspaces: object,
+  around: callback
 }
 
 const ONE = { id: text, ...HOST }
@@ -128,13 +133,13 @@ const KNOWN = {
     confirm: answers,
     onChanged: RESUME.onChanged
   },
-  list: { ...HOST, after: text, limit: number },
+  list: { ...HOST, after: text, limit: count },
   resumeAll: {
     ...HOST,
     workflows,
     changes: RESUME.changes,
     onChanged: RESUME.onChanged,
-    concurrency: number,
+    concurrency: count,
     watch: flag,
     onRun: callback,
     undecidedMillis: number
@@ -158,11 +163,38 @@ const OF_RUNS: OptionTable = Object.fromEntries(Object.keys(KNOWN.runOrResume).m
 
 /** Refuses options that a call does not have, and invalid or missing values. An option that is `undefined` counts as absent. */
 export const invalidOptions = (call: CallName, options: unknown): InvalidOptions | undefined =>
-  refusal(
-    optionProblems(options, KNOWN[call], {
+  refusal([
+    ...optionProblems(options, KNOWN[call], {
       required: ['storage', ...('id' in KNOWN[call] ? ['id'] : []), ...(NEEDED[call] ?? [])],
       misplaced: SHARING.has(call) ? OF_RUNS : {}
-    })
+    }),
+    ...optionProblems(fieldsOf(fieldsOf(options)['environment']), ENVIRONMENT).map(inEnvironment)
+  ])
+
+const inEnvironment = (problem: OptionProblem): OptionProblem => {
+  const inside = (part: string): string => `environment.${part}`
+  const option = inside(problem.option)
+  return 'known' in problem ? { option, known: problem.known.map(inside) } : { ...problem, option }
+}
+
+/** Returns the options of a call, and the parts of its environment, as plain objects: those of an instance of a class may be inherited. */
+export const plainOptions = <O extends HostOptions>(call: CallName, options: O): O => {
+  const plain = picked(options, KNOWN[call], (option) => option in options)
+  const { environment } = options
+  if (environment === undefined) return plain as unknown as O
+  const parts = fieldsOf(environment)
+  return { ...plain, environment: picked(parts, ENVIRONMENT, (part) => parts[part] !== undefined) } as unknown as O
+}
+
+const picked = (
+  given: object,
+  table: OptionTable,
+  isWanted: (option: string) => boolean
+): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.keys(table)
+      .filter(isWanted)
+      .map((option) => [option, (given as Readonly<Record<string, unknown>>)[option]])
   )
 
 export const invalidWorkflow = (program: unknown): InvalidOptions | undefined =>

@@ -6,7 +6,8 @@ import type { CheckpointStorage } from '../ports/CheckpointStorage.js'
 import type { Environment } from '../ports/Environment.js'
 
 /**
- * A storage, and what surrounds it. `signal` stops the runs and their steps in flight; `environment` overrides ports of `nodeEnvironment`.
+ * A storage, and what surrounds it. `signal` stops the runs and their steps in flight; `environment` overrides ports of `nodeEnvironment`; one that is
+ * `undefined` counts as absent.
  *
  * @category model
  */

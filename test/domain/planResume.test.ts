@@ -750,6 +750,14 @@ describe('restartWave', () => {
     const [none] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'x' })
     assert.ok(none !== undefined)
     assert.equal(describeProblem(none), 'wave "x" not found; waves: "checks"')
+    const [group] = problems(standing(workflow, State.beforeStep(0, 'a')), workflow, { restartWave: 'checks/g' })
+    assert.deepEqual(group, {
+      _tag: 'NotAWave',
+      step: 'checks/g',
+      exists: true,
+      available: ['checks'],
+      steps: ['a', 'checks']
+    })
   })
 
   test('restartWave in a workflow without waves is refused, and the message lists the steps for fromStep', () => {

@@ -133,6 +133,38 @@ test('a composite that rested, in one that rests again, counts each of its proce
   assert.deepEqual([pages?.[1], build?.[1]], [300, 350])
 })
 
+test('a composite whose clock went back between processes counts each of its parts once', async () => {
+  const { process, takes, broken, rest } = world()
+  const site = workflow('site').sequence('build', (build) =>
+    build
+      .sequence('pages', (pages) => pages.step('a', takes('a', 100)).step('b', takes('b', 200)))
+      .step('index', takes('index', 50))
+  )
+  for (const part of ['b', 'index']) {
+    broken.add(part)
+    ended(await process(site), 'Failed')
+    broken.clear()
+    rest(-3_600_000)
+  }
+  const { build, 'build/pages': pages } = timesOf(ended(await process(site), 'Completed'))
+  assert.deepEqual([pages?.[1], build?.[1]], [300, 350])
+})
+
+test('the time of a composite has that of sub-steps of an earlier process', async () => {
+  const { process, takes, broken, rest } = world()
+  const site = workflow('site').sequence('build', (build) =>
+    build.step('pages', async ({ step }) => {
+      await step('a', takes('a', 100))
+      await step('b', takes('b', 200))
+    })
+  )
+  broken.add('b')
+  ended(await process(site), 'Failed')
+  broken.clear()
+  rest(1_000)
+  assert.equal(timesOf(ended(await process(site), 'Completed'))['build']?.[1], 300)
+})
+
 test('the time of a composite in one process is from its start to its close, with retries', async () => {
   const { process, takes } = world()
   const checks = workflow('checks').wave('checks', {

@@ -135,7 +135,7 @@ describe('the text of an error', () => {
       /fromStep|--/
     ],
     [
-      { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', available: [], steps: ['a'] }] },
+      { _tag: 'PlanError', problems: [{ _tag: 'NotAWave', step: 'a', exists: true, available: [], steps: ['a'] }] },
       /run from that step instead\nSet fromStep: 'a'$/,
       /--/
     ]

@@ -23,10 +23,7 @@ describe('options of calls', () => {
     [{ onChanged: true }, "onChanged must be 'refuse' or 'keep'"],
     [{ confirm: { one: 'again' } }, 'confirm must be a Map by unit'],
     [{ wait: 'yes' }, 'wait must be true or false'],
-    [
-      { environment: { request: {} } },
-      'environment must be an object of options; unknown option "request"; did you mean "requests"?'
-    ],
+    [{ environment: { request: {} } }, 'unknown option "environment.request"; did you mean "environment.requests"?'],
     [{ fromStep: 1 }, 'fromStep must be a string'],
     [{ id: 7 }, 'id must be a string'],
     [{ onRecovered: 'me' }, 'onRecovered must be a function'],
@@ -120,7 +117,17 @@ describe('arguments of calls', () => {
     ['fork', { id: 'r' }, 'fromStep must be a string'],
     ['answer', { id: 'r', unit: 'one' }, 'value must be plain JSON; it is missing'],
     ['pause', { id: 'r', comit: false }, 'unknown option "comit"; did you mean "commit"?'],
-    ['cancel', { id: 'r', environment: null }, 'environment must be an object, not null'],
+    ['cancel', { id: 'r', environment: null }, 'environment must be an object'],
+    ['listRuns', { limit: -1 }, 'limit must be a whole number ≥ 1'],
+    ['resumeAll', { workflows: [], concurrency: 0 }, 'concurrency must be a whole number ≥ 1'],
+    ['resumeAll', { workflows: [], concurrency: 1.5 }, 'concurrency must be a whole number ≥ 1'],
+    [
+      'viewRun',
+      { id: 'r', environment: { clok: 1 } },
+      'unknown option "environment.clok"; did you mean "environment.clock"?'
+    ],
+    ['viewRun', { id: 'r', environment: { clock: {} } }, 'environment.clock must be a Clock, with now and sleep'],
+    ['viewRun', { id: 'r', environment: { random: 4 } }, 'environment.random must be a function'],
     ['listRuns', { limt: 3 }, 'unknown option "limt"; did you mean "limit"?']
   ])('%s with an invalid or missing option is refused: %j', async (name, options, expected) => {
     const called = calls[name]?.({ storage: memoryStorage(), ...options }) as Promise<unknown>
@@ -133,6 +140,46 @@ describe('arguments of calls', () => {
     expect(await dogear.viewRun(options)).toMatchObject({ runId: 'r', status: 'completed' })
     expect(await dogear.listRuns(options)).toHaveLength(1)
     expect(await dogear.poll(one(), options)).toMatchObject({ jobs: [] })
+  })
+
+  test('a part of an environment that is undefined counts as absent', async () => {
+    const environment = { clock: undefined, random: undefined, requests: undefined }
+    expect(await runOutcome(one(), { ...host(), environment: environment as never })).toMatchObject({
+      _tag: 'Completed'
+    })
+  })
+
+  test('options and environments may be instances of classes with accessors', async () => {
+    const { storage } = host()
+    const seen: Array<string> = []
+    class Surroundings {
+      get events() {
+        return { report: ({ _tag }: { readonly _tag: string }) => void seen.push(_tag) }
+      }
+    }
+    class Call {
+      readonly #id = 'r'
+      get id() {
+        return this.#id
+      }
+      get storage() {
+        return storage
+      }
+      get environment() {
+        return new Surroundings()
+      }
+    }
+    expect(await runOutcome(one(), new Call())).toMatchObject({ _tag: 'Completed', runId: 'r' })
+    expect(seen).toContain('RunCompleted')
+  })
+
+  test('an object that lacks functions of a Map is refused as answers', async () => {
+    const given = new Map([['one', { _tag: 'Again' }]])
+    const like = { get: given.get.bind(given), has: given.has.bind(given), entries: given.entries.bind(given) }
+    for (const name of ['resume', 'runOutcome']) {
+      const ended = await calls[name]?.(one(), { ...host(), confirm: like }).catch((error: Error) => error.message)
+      expect(JSON.stringify(ended)).toContain('a Map by unit')
+    }
   })
 
   test('a store without a folder is refused with an example', async () => {

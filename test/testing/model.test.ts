@@ -140,7 +140,7 @@ describe('a store that does not answer', () => {
     const report = await checkModel(hanging, { seed: 186, limitMillis: 100 })
     assert.ok(report._tag === 'Failed', 'it passed')
     assert.equal(report.commands.at(-1)?._tag, 'Release')
-    assert.match(report.why, /^Release claim=\d+ did not end within 100 ms$/)
+    assert.match(report.why, /^Release claim=\d+ \(in flight: release\(claim \d+ of .*\)\) did not end within 100 ms$/)
     const again = await checkModel(hanging, { seed: report.seed, path: report.path, limitMillis: 100 })
     assert.deepEqual(again, report)
   })

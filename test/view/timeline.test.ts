@@ -37,6 +37,35 @@ describe('the timeline of a run', () => {
     ])
   })
 
+  test('a clock that went back during a rest makes no rest or attempt negative', () => {
+    const page = pageOf(
+      [task('build'), task('ship')],
+      [
+        started(4_000, { build: 1 }),
+        failed('build', 1, 4_000, 4_003),
+        started(400, { build: 1 }),
+        completed('build', 400, 405),
+        started(405, { ship: 1 }),
+        // Killed, and resumed before it began.
+        started(-100, { ship: 1 }),
+        completed('ship', -100, -98)
+      ]
+    )
+    expect(barsOf(page, 'build')).toEqual([
+      [1, 4_000, 4_003, 'failed'],
+      [1, 4_003, 4_008, 'completed']
+    ])
+    expect(barsOf(page, 'ship')).toEqual([
+      [1, 4_008, 4_008, 'cut'],
+      [1, 4_008, 4_010, 'completed']
+    ])
+    expect(gapsOf(page)).toEqual([
+      [4_003, 4_003, 'failed'],
+      [4_008, 4_008, 'crashed']
+    ])
+    expect(axisOf(timelineOf(page)).busy).toBe(10_000)
+  })
+
   test('an attempt in flight when its process died is cut short, and repeated after the resume', () => {
     expect(barsOf(resumed(), 'publish').map(([attempt, , , end]) => [attempt, end])).toEqual([
       [1, 'cut'],

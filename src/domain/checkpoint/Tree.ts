@@ -1,7 +1,10 @@
 /** Finds units in a workflow or in its recorded identity. */
 import { indexed, indexOfStep } from '../data/indexed.js'
+import type { Fields } from './Checkpoint.js'
+import type { CompletedStep } from './CompletedStep.js'
 import type { Items } from './Items.js'
 import { get } from './Items.js'
+import * as Units from './Units.js'
 import type { Node } from '../workflow/Node.js'
 import { isComposite, listedParts } from '../workflow/Node.js'
 import type { Unit } from '../workflow/Unit.js'
@@ -71,3 +74,21 @@ export const taskAround = <N extends Node>(
   }
   return undefined
 }
+
+/** A part of a composite that ran, and its definition. */
+export interface RecordedPart {
+  readonly record: CompletedStep
+  readonly definition: Node
+}
+
+/** Returns the direct parts of a composite that ran. */
+export const recordedParts = (
+  { completedSteps, items }: Pick<Fields, 'completedSteps' | 'items'>,
+  unit: Unit,
+  composite: Node
+): ReadonlyArray<RecordedPart> =>
+  (partNames(composite, unit, items) ?? []).flatMap((name) => {
+    const record = Units.get(completedSteps, join(unit, name))
+    const definition = partNamed(composite, unit, name, items)
+    return record === undefined || record.assumed === true || definition === undefined ? [] : [{ record, definition }]
+  })

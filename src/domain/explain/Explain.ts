@@ -369,11 +369,10 @@ const RESTORE = 'restore the run from a backup, or start a new run'
 const quoted = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? 'none' : listed(names.map((name) => `"${name}"`))
 
-const describeNoWave = ({ step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
-  const isStep = steps.includes(step)
-  const what = isStep ? `"${step}" is not a wave` : `wave "${step}" not found`
+const describeNoWave = ({ step, exists, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }): string => {
+  const what = exists ? `"${step}" is not a wave` : `wave "${step}" not found`
   if (available.length > 0) return `${what}; waves: ${quoted(available)}`
-  return isStep
+  return exists
     ? `${what}: the workflow has no sequence, wave or map; run from that step instead`
     : `${what}: the workflow has no sequence, wave or map; run from a step instead; steps: ${quoted(steps)}`
 }

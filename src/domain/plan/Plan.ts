@@ -243,8 +243,8 @@ export type Edit = 'changed' | 'removed' | 'reordered' | 'insertedBefore' | 'add
  *   that did not change.
  * - `UnitPending`: an answer says that a pending unit runs again or is done.
  * - `UnknownStep`: an option names an unknown step; `available`: the known ones.
- * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `available`: those that exist, `steps`: all steps,
- *   and the named unit if it exists.
+ * - `NotAWave`: `restartWave` does not name a sequence, wave or map; `exists`: it names another unit; `available`: the sequences, waves and
+ *   maps on the top level, `steps`: all steps there.
  * - `InputWithoutStep`: the input differs from the recorded one, and `fromStep` is missing.
  * - `InputInUse`: the input differs from the recorded one, and a unit that continues started with that.
  * - `StepOutOfRange`: the checkpoint is at a step that its own workflow does not have.
@@ -273,6 +273,7 @@ export type PlanProblem =
   | {
       readonly _tag: 'NotAWave'
       readonly step: string
+      readonly exists: boolean
       readonly available: ReadonlyArray<string>
       readonly steps: ReadonlyArray<string>
     }

@@ -137,10 +137,9 @@ export const unknownNames = (
     problems.push({ _tag: 'UnknownStep', step: fromStep, available: besides(workflow, { items, subSteps }, fromStep) })
   const restarted = restartWave === undefined ? undefined : find<Step>(workflow, items, restartWave)?.definition
   if (restartWave !== undefined && (restarted === undefined || !isComposite(restarted))) {
-    const known = workflow.steps.map(({ name }) => name)
-    const steps = restarted === undefined || known.includes(restartWave) ? known : [...known, restartWave]
-    const waves = workflow.steps.filter(isComposite).map(({ name }) => name)
-    problems.push({ _tag: 'NotAWave', step: restartWave, available: waves, steps })
+    const steps = workflow.steps.map(({ name }) => name)
+    const available = workflow.steps.filter(isComposite).map(({ name }) => name)
+    problems.push({ _tag: 'NotAWave', step: restartWave, exists: restarted !== undefined, available, steps })
   }
   for (const step of new Set([...(confirm?.keys() ?? []), ...(outputs?.keys() ?? [])]))
     if (!answerable.has(step) && !changed.has(step))

@@ -162,7 +162,7 @@ const done = (
 ): E.Either<never, StepEnd> => {
   const here = { attempt: 1, startedAt, endedAt: scope.environment.clock.now() }
   const completed = unitCompleted(place.unit, here, { evidence })
-  const times = isNew(node) ? {} : worked(scope.recorder.checkpoint(), place.unit, completed)
+  const times = isNew(node) ? {} : worked(scope, place.unit, completed)
   stageCompleted(scope, place, { ...completed, ...times })
   return E.right({ _tag: 'Done' })
 }

@@ -1,33 +1,52 @@
 /** The time of a composite over several processes, from the records of its parts. */
 import type { Checkpoint } from '../../domain/checkpoint/Checkpoint.js'
 import type { CompletedStep } from '../../domain/checkpoint/CompletedStep.js'
-import { find } from '../../domain/checkpoint/Tree.js'
+import type { RecordedPart } from '../../domain/checkpoint/Tree.js'
+import { find, recordedParts } from '../../domain/checkpoint/Tree.js'
 import * as Units from '../../domain/checkpoint/Units.js'
 import type { Span } from '../../domain/data/Span.js'
-import { coveredBy } from '../../domain/data/Span.js'
+import { joined } from '../../domain/data/Span.js'
 import { isComposite } from '../../domain/workflow/Node.js'
 import type { Unit } from '../../domain/workflow/Unit.js'
+import type { RunScope } from '../RunScope.js'
 import { timestamp } from '../RunScope.js'
 
 type Times = Pick<CompletedStep, 'startedAt' | 'durationMillis'>
 
 /** Returns the first start in a composite, and the time in which a completed part of it ran or waited. `own`: since the present process reached it. */
-export const worked = ({ completedSteps, workflow, items }: Checkpoint, composite: Unit, own: Times): Times => {
-  const spans = [spanOf(own)]
-  let longest = 0
-  for (const record of Units.within(completedSteps, composite)) {
-    if (record.assumed === true) continue
-    longest = Math.max(longest, record.durationMillis)
-    const definition = find(workflow, items, record.unit)?.definition
-    // The time of a composite that rested is in pieces, which only its parts tell.
-    const isWhole = definition === undefined || !isComposite(definition) || !hasRested(record)
-    if (isWhole) spans.push(spanOf(record))
-  }
-  const from = spans.reduce((first, span) => Math.min(first, span.from), Infinity)
+export const worked = ({ recorder, stretches }: RunScope, composite: Unit, own: Times): Times => {
+  const checkpoint = recorder.checkpoint()
+  const definition = find(checkpoint.workflow, checkpoint.items, composite)?.definition
+  const parts = definition === undefined ? [] : recordedParts(checkpoint, composite, definition)
+  const spans = joined([spanOf(own), ...parts.flatMap((part) => taken(stretches, part) ?? spansOf(checkpoint, part))])
+  stretches.set(composite, spans)
+  const longest = parts.reduce((most, { record }) => Math.max(most, record.durationMillis), 0)
   return {
-    startedAt: timestamp(from),
-    durationMillis: Math.max(longest, coveredBy(spans))
+    startedAt: timestamp(spans[0]?.from ?? NaN),
+    durationMillis: Math.max(
+      longest,
+      spans.reduce((sum, { from, to }) => sum + to - from, 0)
+    )
   }
+}
+
+/** The composite above alone needs the stretches of one. */
+const taken = (
+  stretches: RunScope['stretches'],
+  { record: { unit } }: RecordedPart
+): ReadonlyArray<Span> | undefined => {
+  const known = stretches.get(unit)
+  stretches.delete(unit)
+  return known
+}
+
+/** A task may have sub-steps of earlier processes. The time of a composite that rested is in pieces, which only its parts tell. */
+const spansOf = (checkpoint: Checkpoint, { record, definition }: RecordedPart): ReadonlyArray<Span> => {
+  const { unit } = record
+  if (!isComposite(definition)) return Units.within(checkpoint.completedSteps, unit).map(spanOf)
+  return hasRested(record)
+    ? recordedParts(checkpoint, unit, definition).flatMap((part) => spansOf(checkpoint, part))
+    : [spanOf(record)]
 }
 
 const spanOf = ({ startedAt, durationMillis }: Times): Span => {
@@ -35,4 +54,5 @@ const spanOf = ({ startedAt, durationMillis }: Times): Span => {
   return { from, to: from + durationMillis }
 }
 
-const hasRested = (record: CompletedStep): boolean => spanOf(record).to < Date.parse(record.completedAt)
+/** The clock may have gone back meanwhile. */
+const hasRested = (record: CompletedStep): boolean => spanOf(record).to !== Date.parse(record.completedAt)

@@ -7,6 +7,7 @@ import type { CheckpointStorage, Claim, Holder, Owner, StorageError } from '../.
 import { assertSame, inWords } from '../conformance/difference.js'
 import { answerOf, assertHolds, AT, left, listed, revisions, right, some, summary } from '../conformance/fixtures.js'
 import { storageFrom } from '../conformance/Case.js'
+import type { InFlight } from '../conformance/calls.js'
 import { within } from '../conformance/Limit.js'
 import type { OtherProcess, StorageSpec } from '../conformance/Spec.js'
 import type { Command } from './Command.js'
@@ -21,6 +22,7 @@ interface Comparison<Data> {
   readonly model: Model
   readonly instances: Array<{ readonly storage: CheckpointStorage; readonly kill?: () => Promise<void> }>
   readonly claims: Array<Claim>
+  readonly inFlight: InFlight
   /** Makes each revision carry a distinct payload. */
   serial: number
 }
@@ -32,10 +34,11 @@ export const play = async <Data>(
   limitMillis: number,
   onCommand: (index: number) => void
 ): Promise<void> => {
+  const inFlight: InFlight = new Set()
   const inTime = <A>(what: string, work: () => Promise<A>): Promise<A> =>
-    within(work, limitMillis, () => `${what} ${lateness(limitMillis)}`)
+    within(work, limitMillis, () => `${what}${described(inFlight)} ${lateness(limitMillis)}`)
   const data = await inTime('`create`', async () => spec.create())
-  const table: Comparison<Data> = { spec, data, model: M.make(), instances: [], claims: [], serial: 0 }
+  const table: Comparison<Data> = { spec, data, model: M.make(), instances: [], claims: [], inFlight, serial: 0 }
   const cleanUp = async (): Promise<void> => {
     try {
       for (const { kill } of table.instances) await kill?.()
@@ -64,6 +67,9 @@ export const play = async <Data>(
   await (isAlike ? cleaned : cleaned.catch(() => undefined))
   return played
 }
+
+const described = (inFlight: InFlight): string =>
+  inFlight.size === 0 ? '' : ` (in flight: ${Array.from(inFlight, ({ call }) => call).join(', ')})`
 
 const lateness = (limitMillis: number): string => `did not end within ${limitMillis} ms`
 
@@ -122,17 +128,17 @@ const perform = async <Data>(table: Comparison<Data>, command: Command): Promise
 const storageOf = <Data>({ instances }: Comparison<Data>, instance: number): CheckpointStorage =>
   (instances[instance] ?? assert.fail(`no instance ${instance}`)).storage
 
-const reopen = async <Data>({ spec, data, model, instances }: Comparison<Data>): Promise<void> => {
+const reopen = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
   for (const instance of model.live) await instances[instance]?.kill?.()
   model.live.clear()
-  model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data), new Set()) }) - 1)
+  model.live.add(instances.push({ storage: storageFrom('reopen', await spec.reopen(data), inFlight) }) - 1)
 }
 
 /** At most three live processes at a time. */
-const beside = async <Data>({ spec, data, model, instances }: Comparison<Data>): Promise<void> => {
+const beside = async <Data>({ spec, data, model, instances, inFlight }: Comparison<Data>): Promise<void> => {
   if (model.live.size >= 3) return
   const other: OtherProcess = await (spec.beside?.(data) ?? assert.fail('the spec has no `beside`'))
-  const storage = storageFrom('beside', other.storage, new Set())
+  const storage = storageFrom('beside', other.storage, inFlight)
   let killed: Promise<void> | undefined
   const killOnce = (): Promise<void> => (killed ??= (async () => other.kill())())
   model.live.add(instances.push({ storage, kill: killOnce }) - 1)

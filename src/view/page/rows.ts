@@ -76,7 +76,7 @@ const millisOf = ({ status }: UnitView, bars: ReadonlyArray<Bar>, now: string | 
   return last.end === 'running' && now === undefined ? undefined : last.to - last.from
 }
 
-/** As a composite is recorded: a rest of the run does not count. */
+/** The time in which a part ran or waited so far, also in vain. */
 const partsMillis = (within: Within | undefined): number | undefined => {
   const millis = coveredBy((within?.parts ?? []).filter(({ isRewound }) => !isRewound))
   return millis === 0 ? undefined : millis

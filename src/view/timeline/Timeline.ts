@@ -63,11 +63,14 @@ interface Building {
   readonly done: Set<Unit>
   rest: Gap | undefined
   last: number
+  /** By how much a clock went back during rests: later times are shown that much later, so that no rest is negative. */
+  back: number
 }
 
 export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Recorded): Timeline => {
   const from = Date.parse(checkpoint.createdAt)
   const { workflow, items } = checkpoint
+  const isFork = checkpoint.forkedFrom !== undefined
   const building: Building = {
     isComposite: (unit) => {
       const found = find(workflow, items, unit)
@@ -81,19 +84,20 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
     // Those of a fork have no change.
     done: new Set(
       checkpoint.completedSteps.records
-        .filter(({ unit, completedAt }) => isTop(unit) && completedAt <= checkpoint.createdAt)
+        .filter(({ unit, completedAt }) => isFork && isTop(unit) && completedAt <= checkpoint.createdAt)
         .map(({ unit }) => unit)
     ),
     rest: undefined,
-    last: from
+    last: from,
+    back: 0
   }
   const revisions = [...changes.keys()].sort((a, b) => a - b)
   for (const revision of revisions) {
     const change = changes.get(revision)
     if (change === undefined) continue
-    const at = Date.parse(change.at)
     noticeDeath(building, change)
-    noticeResume(building, change, at)
+    noticeResume(building, change)
+    const at = timeOf(building, change.at)
     follow(building, change, at)
     building.last = Math.max(building.last, at)
   }
@@ -106,6 +110,8 @@ export const timelineOf = ({ checkpoint, status, changes = new Map(), now }: Rec
   const isPartial = checkpoint.revision > 0 && revisions[0] !== 1
   return { bars: building.bars, gaps: building.gaps, from, to, isPartial }
 }
+
+const timeOf = ({ back }: Building, at: string): number => Date.parse(at) + back
 
 /** The recorded end of the last bar: completions are recorded after it. */
 const endOf = ({ bars, last }: Building, now: number | undefined): number => {
@@ -129,7 +135,7 @@ const showsDeath = (open: ReadonlyMap<Unit, Bar>, change: Change): boolean =>
     : change._tag === 'WorkflowEdited' || change._tag === 'Recovered' || change._tag === 'Confirmed'
 
 /** A poll or an answer during a rest is no resume. */
-const noticeResume = (building: Building, change: Change, at: number): void => {
+const noticeResume = (building: Building, change: Change): void => {
   const { rest, waits, gaps } = building
   if (rest === undefined) return
   const resumes =
@@ -138,7 +144,8 @@ const noticeResume = (building: Building, change: Change, at: number): void => {
     change._tag === 'Expanded' ||
     ((change._tag === 'UnitCompleted' || change._tag === 'UnitFailed') && !waits.has(change.unit))
   if (!resumes) return
-  gaps.push({ ...rest, to: at })
+  building.back += Math.max(0, rest.from - timeOf(building, change.at))
+  gaps.push({ ...rest, to: timeOf(building, change.at) })
   building.rest = undefined
 }
 
@@ -155,7 +162,7 @@ const follow = (building: Building, change: Change, at: number): void => {
     case 'UnitCompleted': {
       const { unit, attempts, startedAt, durationMillis } = change
       if (!endWait(building, unit, at, { end: 'completed' }))
-        end(building, unit, attempts, startedAt, Date.parse(startedAt) + durationMillis, { end: 'completed' })
+        end(building, unit, attempts, startedAt, timeOf(building, startedAt) + durationMillis, { end: 'completed' })
       noteDone(building, unit, at)
       return
     }
@@ -234,31 +241,25 @@ const add = (bars: Building['bars'], unit: Unit, bar: Bar): void => {
 type Result = Pick<Bar, 'end' | 'message' | 'delayMillis'>
 
 /** Ends the attempt in flight. A unit whose start is not recorded, such as an idempotent sub-step, gets its bar here. */
-const end = (
-  { bars, open, isComposite }: Building,
-  unit: Unit,
-  attempt: number,
-  startedAt: string,
-  to: number,
-  result: Result
-): void => {
+const end = (building: Building, unit: Unit, attempt: number, startedAt: string, to: number, result: Result): void => {
+  const { bars, open, isComposite } = building
   const bar = open.get(unit)
   open.delete(unit)
   if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
   else if (!isComposite(unit))
-    add(bars, unit, { attempt, from: Date.parse(startedAt), to, isWait: false, isRewound: false, ...result })
+    add(bars, unit, { attempt, from: timeOf(building, startedAt), to, isWait: false, isRewound: false, ...result })
 }
 
 const endWait = ({ waits }: Building, unit: Unit, to: number, result: Result): boolean => {
   const bar = waits.get(unit)
-  if (bar !== undefined) Object.assign(bar, { to, ...result })
+  if (bar !== undefined) Object.assign(bar, { to: Math.max(to, bar.from), ...result })
   return waits.delete(unit)
 }
 
 const closeWithin = ({ open }: Building, unit: Unit | undefined, to: number, end: End): void => {
   for (const [one, bar] of open) {
     if (unit !== undefined && !isWithin(one, unit)) continue
-    Object.assign(bar, { to, end })
+    Object.assign(bar, { to: Math.max(to, bar.from), end })
     open.delete(one)
   }
 }

@@ -207,10 +207,10 @@ const ofWrongWorkflow = (
 const ofNoWave = (
   place: Place,
   { checkpoint, flags: { restartWave: _, ...flags } }: Planning,
-  { step, available, steps }: PlanProblem & { readonly _tag: 'NotAWave' }
+  { step, exists, available }: PlanProblem & { readonly _tag: 'NotAWave' }
 ): ReadonlyArray<Hint> => {
   const from = (fromStep: string): string => resumeLine(place, checkpoint.runId, { ...flags, fromStep })
-  if (steps.includes(step)) return [{ text: `To run from "${step}" on:`, command: from(step) }]
+  if (exists) return [{ text: `To run from "${step}" on:`, command: from(step) }]
   return available.length > 0 ? [] : [{ text: 'To run from a step on:', command: from('STEP') }]
 }
 
